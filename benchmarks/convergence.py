@@ -45,7 +45,9 @@ def convergence_curve(solver, problems, start, seed, schedule):
     x : ndarray of shape (n_unknowns,)
         The last iterate.
     """
-    points, seconds, iterate = [], 0.0, None
+    points = []
+    seconds = 0.0
+    iterate = None
     steps = enumerate(_steps(solver, problems["train"], start, check_random_state(seed)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the papers' steps exceed their theorems

@@ -59,7 +59,8 @@ def split_case(name, X, y, groups, seed):
 def _compas_pair(drop_sensitive):
     bunch = fetch_compas(sensitive="race", drop_sensitive=drop_sensitive)
     pair = bunch.sensitive_features.isin(COMPAS_PAIR).to_numpy()
-    bunch.data, bunch.target = bunch.data[pair], bunch.target[pair]
+    bunch.data = bunch.data[pair]
+    bunch.target = bunch.target[pair]
     bunch.sensitive_features = bunch.sensitive_features[pair]
     return bunch
 

@@ -94,7 +94,8 @@ def problem(name, n_rows=5000):
     X, codes = _all_rows(dataset)
     if n_rows is not None:
         drawn = np.random.RandomState(1).choice(len(X), min(n_rows, len(X)), replace=False)
-        X, codes = X[drawn], codes[drawn]
+        X = X[drawn]
+        codes = codes[drawn]
     return Problem(name, X, codes, int(n_clusters))
 
 

@@ -82,7 +82,9 @@ def load_or_run(study, runs, budget, make_store=RecordFolder):
     records : dict
         Records of the completed runs by key. After Ctrl-C, the records so far are returned.
     """
-    records, may_make, store = {}, not budget.recorded_only, make_store(study)
+    records = {}
+    may_make = not budget.recorded_only
+    store = make_store(study)
     for run in runs:
         record = store.load(run)
         if record is None and may_make and run.is_in(budget.cells):

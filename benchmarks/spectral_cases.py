@@ -124,10 +124,12 @@ def _network(name, graph):
 
 def _rows(data, groups, width, n_rows):
     """A random sample of `n_rows` rows, or all rows, with gamma = width / d."""
-    X, codes = data.to_numpy(np.float64), groups.cat.codes.to_numpy()
+    X = data.to_numpy(np.float64)
+    codes = groups.cat.codes.to_numpy()
     if n_rows is not None:
         drawn = np.random.RandomState(0).choice(len(X), min(n_rows, len(X)), replace=False)
-        X, codes = X[drawn], codes[drawn]
+        X = X[drawn]
+        codes = codes[drawn]
     return Rows(scale(X), codes, width / X.shape[1])
 
 

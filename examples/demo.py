@@ -50,7 +50,8 @@ def main():
 
 def show_clusterings(name, bunch, n_clusters):
     """Compare fair and plain k-means: a table and two figures."""
-    X, groups = normalize(scale(bunch.data)), bunch.sensitive_features
+    X = normalize(scale(bunch.data))
+    groups = bunch.sensitive_features
     shares = groups.value_counts(normalize=True, sort=False)
     print(f"{n_clusters} clusters of {len(X):,} samples of {name}: {format_shares(shares)}\n")
 
@@ -108,7 +109,8 @@ def load_data():
     Thread(target=set_answer, args=(answer, fetch_adult), daemon=True).start()
     try:
         for_clustering, adult = answer.result(TIMEOUT)
-        X, y = pd.get_dummies(adult.data, dtype=float), adult.target == ">50K"
+        X = pd.get_dummies(adult.data, dtype=float)
+        y = adult.target == ">50K"
         return ("Adult", for_clustering, 10), ("Adult", X, y, adult.sensitive_features)
     except TimeoutError:
         reason = f"no answer within {TIMEOUT} s"

@@ -176,7 +176,8 @@ class LogisticLoss(ScoreFunction):
     array([-0.5])
     """
 
-    _code, targets = LOGISTIC, ("classes",)
+    _code = LOGISTIC
+    targets = ("classes",)
 
     def _evaluate(self, scores, target):
         margins = target * scores
@@ -200,12 +201,14 @@ class SquaredHingeLoss(ScoreFunction):
     array([0.5, 0. ])
     """
 
-    _code, targets = SQUARED_HINGE, ("classes",)
+    _code = SQUARED_HINGE
+    targets = ("classes",)
     width = 1.0  # as of the squared loss
 
     def _evaluate(self, scores, target):
         shortfall = np.maximum(0.0, 1.0 - target * scores)
-        slope, curvature = -target * shortfall / self.width, (shortfall > 0) / self.width
+        slope = -target * shortfall / self.width
+        curvature = (shortfall > 0) / self.width
         return Pointwise(shortfall**2 / (2 * self.width), slope, curvature)
 
 
@@ -229,7 +232,8 @@ class HingeLoss(ScoreFunction):
     array([0.95, 0.  ])
     """
 
-    _code, targets = HINGE, ("classes",)
+    _code = HINGE
+    targets = ("classes",)
 
     width: float = 0.1
 
@@ -259,7 +263,8 @@ class SquaredLoss(ScoreFunction):
 
     def _evaluate(self, scores, target):
         residual = scores - target
-        slope, curvature = residual / self.width, np.full_like(residual, 1.0 / self.width)
+        slope = residual / self.width
+        curvature = np.full_like(residual, 1.0 / self.width)
         return Pointwise(residual * slope / 2, slope, curvature)
 
 
@@ -286,14 +291,18 @@ class AbsoluteLoss(ScoreFunction):
     array([2.  , 0.05])
     """
 
-    _code, degree, targets = ABSOLUTE, 1, ("numbers",)
+    _code = ABSOLUTE
+    degree = 1
+    targets = ("numbers",)
 
     width: float | None = None
 
     def _evaluate(self, scores, target):
-        residual, width = scores - target, self.width or _ABSOLUTE_WIDTH
+        residual = scores - target
+        width = self.width or _ABSOLUTE_WIDTH
         # Quadratic within the width; the constant makes both pieces meet.
-        size, inside = np.abs(residual), np.abs(residual) < width
+        size = np.abs(residual)
+        inside = np.abs(residual) < width
         rounded = residual**2 / (2 * width) + width / 2
         return Pointwise(
             np.where(inside, rounded, size), np.clip(residual / width, -1.0, 1.0), inside / width
@@ -432,7 +441,8 @@ class AUCLoss(BaseEstimator):
     2.0
     """
 
-    compares_pairs, targets = True, ("classes",)
+    compares_pairs = True
+    targets = ("classes",)
 
     interval: Array = (0.0, 1.0)
     loss: Annotated[str, StrOptions({*_HINGE_TERMS, *_NON_HINGE_LOSSES})] = "squared_hinge"
@@ -468,7 +478,8 @@ class AUCLoss(BaseEstimator):
         """
         begin, end = self._check_interval()
         # Negatives up to the end of the interval, less those up to its beginning.
-        sides, width = _ClassScores(scores, target, weights), end - begin
+        sides = _ClassScores(scores, target, weights)
+        width = end - begin
         length = self.taper * width
         return tuple(sides.loss_up_to_rank(rank, length, self.loss, width) for rank in (end, begin))
 
@@ -543,7 +554,8 @@ class _ClassScores:
 
     def loss_up_to_rank(self, rank, length, loss, width):
         """The loss of all positives and the negatives up to a rank, as `Pointwise`."""
-        derivatives, length = np.zeros((3, self.n_samples)), taper_length(rank, length)
+        derivatives = np.zeros((3, self.n_samples))
+        length = taper_length(rank, length)
         if not (len(self.positives) and len(self.negatives)):  # possible in a mini-batch
             return Pointwise(*derivatives)
         # Weights of the negatives, sums over pairs, and the mean per sample.
@@ -570,7 +582,8 @@ class _ClassScores:
             return self._logistic_sums(counts)
         positives = SortedScores(self.positive_scores, self.positive_shares)
         negatives = SortedScores(-self.negative_scores, counts)
-        charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
+        charge = np.zeros((3, len(self.negatives)))
+        pull = np.zeros((2, len(self.positives)))
         # By one search of each side in the other: sums over the pairs closer than the margin.
         for factor, margin in _HINGE_TERMS[loss]:
             near, excess, square = positives.sums_below(self.negative_scores + margin)
@@ -592,7 +605,8 @@ class _ClassScores:
 
     def _logistic_sums(self, counts):
         """`_pair_sums` of log(1 + exp(-d)), in blocks of negatives with all positives."""
-        charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
+        charge = np.zeros((3, len(self.negatives)))
+        pull = np.zeros((2, len(self.positives)))
         length = max(1, _MAX_PAIRS // len(self.positives))
         for start in range(0, np.count_nonzero(counts), length):
             # Only the first negatives have a weight.

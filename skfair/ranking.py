@@ -278,7 +278,8 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
         lacks_groups = bool(constraints) and sensitive_features is None
         training = training._replace(lacks_groups=lacks_groups)
         fit_linear_model(self, X, y, training, constraints)
-        self.n_pairs_, self.groups_ = len(training.samples.target), documents.groups.summary
+        self.n_pairs_ = len(training.samples.target)
+        self.groups_ = documents.groups.summary
         # Coefficients of 0 satisfy every parity, and rank nothing.
         if not np.any(self.coef_):
             warn(

@@ -678,7 +678,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         }
         if not check_rule_format(format):
             return rule
-        score, intercept = (rule["prediction"], "score"), rule["intercept"]
+        score = (rule["prediction"], "score")
+        intercept = rule["intercept"]
         return write_rule(score, intercept, ("1.0e0", "score"), rule["weights"])
 
     @property

@@ -46,7 +46,8 @@ class Calls:
     """Functions of the package that a call passes through, and their deepest stack."""
 
     def __init__(self):
-        self.functions, self.depth = set(), 0
+        self.functions = set()
+        self.depth = 0
         self._stack = 0
 
     def __call__(self, frame, event, argument):
@@ -114,7 +115,8 @@ class Fit(NamedTuple):
 
     def check_binding(self):
         """Fail unless the plain gap is at least twice the tolerance, and the fit halves it."""
-        plain, fair = self.gap(self.plain.fit(*self.data)), self.gap(self.run())
+        plain = self.gap(self.plain.fit(*self.data))
+        fair = self.gap(self.run())
         assert plain >= 2 * self.tolerance, f"{self.name} does not bind: {plain=}"
         assert fair <= plain / 2, f"{self.name} is not enforced: {plain=}, {fair=}"
 
@@ -133,7 +135,8 @@ def fits():
 def _classifications():
     X, y = make_classification(N_SAMPLES, random_state=0)
     groups = (np.random.default_rng(0).random(N_SAMPLES) < np.where(y, 0.85, 0.2)).astype(int)
-    interval, tolerance = [0.25, 0.75], 0.05
+    interval = [0.25, 0.75]
+    tolerance = 0.05
 
     def rate_gap(model):
         return demographic_parity_difference(y, model.predict(X), sensitive_features=groups)
@@ -156,7 +159,8 @@ def _classifications():
 
 def _clusterings():
     X, _, groups = make_fair_blobs(N_SAMPLES, centers=3, group_separation=0.8, random_state=0)
-    table, size = np.column_stack((X, groups)), N_SAMPLES // 4
+    table = np.column_stack((X, groups))
+    size = N_SAMPLES // 4
     rows = Blocks(lambda i, names: table[i * size : (i + 1) * size, names], [size] * 4, range(3))
 
     def imbalance(model):

@@ -13,7 +13,8 @@ def cover(cases, strength):
     Returns the indices of the cases.
     """
     contained = [_combinations(case, strength) for case in cases]
-    missing, chosen = set().union(*contained), []
+    missing = set().union(*contained)
+    chosen = []
     while missing:
         best = max(range(len(cases)), key=lambda i: len(contained[i] & missing))
         missing -= contained[best]

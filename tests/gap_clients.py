@@ -171,7 +171,8 @@ def check_fit(kind, by_hand, storage, folder, tolerance=0.05):
     """Whether a fit keeps a tolerance that the plain fit does not, and reports its gap."""
     columns = make_columns(storage, folder, noise=2.0)
     memory = load(columns)
-    target, group = 2.0 * np.asarray(memory.y) - 1.0, np.asarray(memory.group)
+    target = 2.0 * np.asarray(memory.y) - 1.0
+    group = np.asarray(memory.group)
 
     def gap_of(model):
         scores = np.asarray(model.decision_function(memory.X), dtype=float)
@@ -269,9 +270,11 @@ def agrees_with_claim(claim, by_hand, values, group):
 
     Hall's limits exceed normal ones, here by a tenth of the margin at most.
     """
-    gap, margin = claim.estimate, claim.high - claim.estimate
+    gap = claim.estimate
+    margin = claim.high - claim.estimate
     if claim.form == "ratio":  # claims about ratios state the ratio, which is 1 minus the gap
-        gap, margin = 1.0 - claim.estimate, np.log(claim.estimate / claim.low)
+        gap = 1.0 - claim.estimate
+        margin = np.log(claim.estimate / claim.low)
     is_limit = 1.0 < margin / by_hand.margin(values, group) < 1.1
     return np.isclose(gap, by_hand.gap_of_means(group_means(values, group)[0])) and is_limit
 
@@ -279,7 +282,8 @@ def agrees_with_claim(claim, by_hand, values, group):
 def check_claim(kind, by_hand, folder):
     """The gap and the limit of a claim about a plain model."""
     columns, target, group = draw_samples()
-    model, constraint = fit_plain(columns), kind(tolerance=0.9)
+    model = fit_plain(columns)
+    constraint = kind(tolerance=0.9)
     samples = {"sensitive_features": group, "constraint": constraint}
     claim = certify_model(model, columns.X, columns.y, **samples)
     values = by_hand.values(model.decision_function(columns.X), target)
@@ -305,7 +309,9 @@ def check_plan(kind, by_hand, folder):
 def check_plan_of_fit(kind, by_hand, folder):
     """Draws of a plan for a fit, as often guaranteed and as accurate as other draws."""
     columns, _, group = draw_samples()
-    X, y, rng = columns.X.to_numpy(), columns.y.to_numpy(), np.random.default_rng(1)
+    X = columns.X.to_numpy()
+    y = columns.y.to_numpy()
+    rng = np.random.default_rng(1)
     for tolerance in (0.8, 0.01):
         model = ConstrainedERMClassifier(kind(tolerance=tolerance), confidence_level=0.9)
         drawn = FitPilot(model, X, y, sensitive_features=group).redraw(250, n_draws=6)
@@ -335,7 +341,8 @@ def check_monitor(kind, by_hand, folder):
 def check_subgroups(kind, by_hand, folder):
     """A search for subgroups by the constraint."""
     columns, _, group = draw_samples()
-    decisions, groups = fit_plain(columns).predict(columns.X), pd.DataFrame({"group": group})
+    decisions = fit_plain(columns).predict(columns.X)
+    groups = pd.DataFrame({"group": group})
     return search_predictions(columns.y, decisions, sensitive_features=groups, metrics=[kind()])
 
 

@@ -80,7 +80,8 @@ def _asks_for_class(node):
 
 def constraint_switches():
     """Lines outside of `constraints` that ask of which subclass of `Constraint` an object is."""
-    kinds, lines = _subclasses(Constraint), []
+    kinds = _subclasses(Constraint)
+    lines = []
     for path, tree in trees():
         if path.parent.name == "constraints":
             continue
@@ -253,7 +254,8 @@ def main():
         exceeded = exceeded_budgets(n_code_lines)
         print("\n".join(exceeded) or f"{MAX_CODE_LINES - n_code_lines} code lines are left")
         sys.exit(bool(exceeded))
-    functions, kinds = function_lengths(), line_kinds()
+    functions = function_lengths()
+    kinds = line_kinds()
     print(f"modules                          {len(FILES)}")
     print(f"lines                            {sum(file_lengths().values())}")
     for kind in ("code", "docstring", "comment"):

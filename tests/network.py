@@ -39,7 +39,8 @@ class Network:
 class NetworkPoint:
     def __init__(self, X, parameters):
         self.X = X
-        self.slopes_of_units, self.outer = parameters[:-4].reshape(3, -1), parameters[-4:]
+        self.slopes_of_units = parameters[:-4].reshape(3, -1)
+        self.outer = parameters[-4:]
         self.hidden = np.tanh(X @ self.slopes_of_units.T)
         self.scores = self.hidden @ self.outer[:3] + self.outer[3]
 
@@ -55,7 +56,8 @@ class NetworkPoint:
 def network_problem():
     """Exclusive-or of two features, under parity of groups that differ in one of them."""
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(200, 2)), np.arange(200) % 2
+    X = rng.normal(size=(200, 2))
+    groups = np.arange(200) % 2
     X[:, 0] += groups
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=200) > 0, 1.0, -1.0)
     weights = np.ones(200)

@@ -86,7 +86,9 @@ def fit_plain(columns, constraint=None, **settings):
 
 def metric(rate, columns, model):
     """Rates of decisions by group."""
-    y, group, decisions = columns.y, columns.group, model.predict(columns.X)
+    y = columns.y
+    group = columns.group
+    decisions = model.predict(columns.X)
     if isinstance(y, Blocks):  # decisions about the blocks of a file are in memory
         y, group = load_rows(y), load_rows(group)
     report = group_report(y, decisions, sensitive_features=group, metrics=[rate])

@@ -14,7 +14,8 @@ def main():
     """Run pytest, print what it and its processes took, and end as it ends."""
     began = time.perf_counter()
     done = subprocess.run([sys.executable, "-m", "pytest", *sys.argv[1:]])
-    elapsed, used = time.perf_counter() - began, os.times()
+    elapsed = time.perf_counter() - began
+    used = os.times()
     cpu = used.children_user + used.children_system
     print(f"{cpu:.0f} CPU seconds, {elapsed:.0f} seconds elapsed")
     return done.returncode

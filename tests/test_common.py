@@ -564,7 +564,8 @@ class Tasks:
     teardown = setup
 
     def on_fit_task_begin(self, estimator, context, **data):
-        self.open, self.n_begun = self.open + 1, self.n_begun + 1
+        self.open = self.open + 1
+        self.n_begun = self.n_begun + 1
 
     def on_fit_task_end(self, estimator, context, **data):
         self.open -= 1
@@ -601,7 +602,8 @@ def test_every_fit_has_a_status(estimator, data):
 @pytest.mark.parametrize("estimator", WATCHED)
 def test_an_interrupted_fit_leaves_the_earlier_one(estimator, data):
     model = fit(small(estimator), data)
-    before, expected = dict(vars(model)), predict(model, data)
+    before = dict(vars(model))
+    expected = predict(model, data)
     with pytest.raises(KeyboardInterrupt):
         fit(model.set_callbacks(Interrupted()), data)
     assert {name for name in vars(model) if name.endswith("_")} == {

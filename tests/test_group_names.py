@@ -50,7 +50,8 @@ def make_data(seed):
     """Features, real target, group codes, weights: ties in features and in sizes of groups too."""
     rng = np.random.default_rng(seed)
     n_groups = 2 + seed % 2
-    size, shares = int(rng.integers(100, 150)), rng.dirichlet(np.full(n_groups, 20.0))
+    size = int(rng.integers(100, 150))
+    shares = rng.dirichlet(np.full(n_groups, 20.0))
     codes = rng.choice(n_groups, size=size, p=shares)
     if seed % 5 == 3:
         codes = rng.permutation(np.repeat(np.arange(n_groups), size // n_groups))
@@ -140,7 +141,8 @@ def test_no_setting_depends_on_names(model, rename):
 def test_values_of_single_attributes_may_be_renamed():
     X, target, codes, _ = make_data(7)
     old = np.random.default_rng(1).random(len(codes)) < 0.4
-    model, y = ConstrainedERMClassifier(DemographicParity(attributes="each")), target > 0
+    model = ConstrainedERMClassifier(DemographicParity(attributes="each"))
+    y = target > 0
     plain, renamed = (
         model.fit(
             X, y, sensitive_features=pd.DataFrame({"sex": sex, "age": age})
@@ -233,7 +235,8 @@ def test_pairs_of_groups_are_reported_in_the_order_of_the_names():
 
 @pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
 def test_alternating_swaps_do_not_depend_on_names(rename):
-    model, data = FairKMeans(3, algorithm="alternating", random_state=0), make_data(7)
+    model = FairKMeans(3, algorithm="alternating", random_state=0)
+    data = make_data(7)
     plain = fit_and_predict(model, data, np.array(["a", "b", "c"])[data[2]])
     assert_equal_decisions(model, plain, fit_and_predict(model, data, rename(data[2])))
 
@@ -292,7 +295,8 @@ def test_attributes_are_matched_by_name(model):
     X, target, groups = attribute_data()
     y = target > np.median(target) if is_classifier(model) else target
     args = (X,) if is_clusterer(model) else (X, y)
-    swapped, other = groups[["old", "woman"]], groups.rename(columns={"old": "young"})
+    swapped = groups[["old", "woman"]]
+    other = groups.rename(columns={"old": "young"})
     fitted = clone(model).fit(*args, sensitive_features=groups)
     expected = dict(apply_methods(fitted, X, y, groups))
     for again in (swapped, groups.to_numpy(), groups.set_axis([0, 1], axis=1)):
@@ -321,7 +325,8 @@ def test_the_name_of_one_attribute_is_ignored():
 
 def test_audits_and_scorers_match_attributes_by_name():
     X, target, groups = attribute_data()
-    y, swapped = (target > 1).astype(int), groups[["old", "woman"]]
+    y = (target > 1).astype(int)
+    swapped = groups[["old", "woman"]]
     model = ConstrainedERMClassifier(tolerance=0.02, group_interactions="intercept")
     model.fit(X, y, sensitive_features=groups)
     score = get_scorer("accuracy")
@@ -344,7 +349,8 @@ def test_attributes_of_partitions_keep_their_names(tmp_path):
     X, target, groups = attribute_data()
     table = pd.DataFrame(X, columns=list("abc")).assign(y=target > 1).join(groups)
     table.astype({"y": int}).to_parquet(tmp_path / "data.parquet", row_group_size=150)
-    blocks, names = open_blocks(tmp_path / "data.parquet"), ["woman", "old"]
+    blocks = open_blocks(tmp_path / "data.parquet")
+    names = ["woman", "old"]
     linear = ConstrainedERMClassifier(tolerance=0.1)
     linear.fit(blocks[list("abc")], blocks["y"], sensitive_features=blocks[names])
     assert linear.groups_.attributes == names

@@ -92,7 +92,8 @@ def subpackage(path):
 @cache
 def imports(path):
     """Absolute dotted names of everything that a file imports, wherever in the file."""
-    package, names = ["skfair", *path.relative_to(PACKAGE).parent.parts], []
+    package = ["skfair", *path.relative_to(PACKAGE).parent.parts]
+    names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]

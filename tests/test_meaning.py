@@ -64,13 +64,18 @@ def draw(weights="ones", unit=1.0, labels="text", container="array"):
     group = rng.integers(2, size=N_SAMPLES)
     X = rng.normal(size=(N_SAMPLES, 2)) + 0.7 * group[:, np.newaxis]
     wage = 2000.0 + 300.0 * X.sum(axis=1) + 200.0 * (1 + group) * rng.normal(size=N_SAMPLES)
-    y, positive = (wage > 2200.0).astype(int), 1
+    y = (wage > 2200.0).astype(int)
+    positive = 1
     if labels == "text":
-        y, positive = np.where(y, "yes", "no"), "yes"
+        y = np.where(y, "yes", "no")
+        positive = "yes"
     if unit is not None:
-        y, positive = unit * wage, None
+        y = unit * wage
+        positive = None
     if container == "frame":
-        X, y, group = pd.DataFrame(X, columns=["a", "b"]), pd.Series(y), pd.Series(group)
+        X = pd.DataFrame(X, columns=["a", "b"])
+        y = pd.Series(y)
+        group = pd.Series(group)
     of_samples = {"ones": np.ones(N_SAMPLES), "twos": np.full(N_SAMPLES, 2.0)}
     of_samples["log-normal"] = rng.lognormal(size=N_SAMPLES)
     return Data(X, y, group, of_samples[weights], positive)
@@ -265,7 +270,8 @@ def read_scorer(model, constraint, data):
     name = constraint.ratio_metric if constraint.ratio else constraint.metric
     params = {"loss": constraint.loss} if getattr(constraint, "loss", None) else {}
     if params and data.positive is None:
-        name, params = SCORERS_OF_ERRORS.get((type(constraint), constraint.loss)), {}
+        name = SCORERS_OF_ERRORS.get((type(constraint), constraint.loss))
+        params = {}
     if name is None:
         return None, None
     settings = {} if data.positive is None else {"pos_label": data.positive}

@@ -83,9 +83,11 @@ def test_expected_means_by_hand():
 @pytest.mark.parametrize("with_overall", [False, True])
 def test_probabilities_equal_repeated_rows(cells, with_overall):
     rng = np.random.default_rng(1)
-    shares, values = rng.dirichlet(np.ones(3), size=50), rng.normal(size=50)
+    shares = rng.dirichlet(np.ones(3), size=50)
+    values = rng.normal(size=50)
     shares[:10] = np.eye(3)[np.arange(10) % 3]
-    target, weights = np.where(rng.random(50) < 0.5, 1.0, -1.0), rng.uniform(0.5, 2.0, 50)
+    target = np.where(rng.random(50) < 0.5, 1.0, -1.0)
+    weights = rng.uniform(0.5, 2.0, 50)
     groups = partly_recorded(shares)
     samples = Samples(target, groups, weights)
     expected_rows = np.repeat(np.arange(50), 3)

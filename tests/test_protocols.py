@@ -140,7 +140,9 @@ def test_protocols_declare_what_is_used():
 
 def make_problem(constraint, n_samples=300):
     X, y, groups = draw(n_samples)
-    weights, target, loss = np.ones(n_samples), np.where(y, 1.0, -1.0), LogisticLoss()
+    weights = np.ones(n_samples)
+    target = np.where(y, 1.0, -1.0)
+    loss = LogisticLoss()
     samples = Samples(target, check_groups(groups, n_samples), weights)
     bound = constraint.bind(samples, Sigmoid(), loss, tolerance=0.05)
     if bound.sums.metric_input == "ranks":

@@ -207,7 +207,8 @@ def test_an_error_stops_a_search_before_best_subject_to_gets_nan():
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 @pytest.mark.filterwarnings("ignore:The selection_rate of every group is 0")
 def test_a_search_over_ratios_ranks_undefined_ratios_last():
-    name, accepted = "demographic_parity_ratio", (Y == 1) & (X[:, 0] > 0)
+    name = "demographic_parity_ratio"
+    accepted = (Y == 1) & (X[:, 0] > 0)
     scoring = {name: get_scorer(name), "accuracy": "accuracy"}
     search = GridSearchCV(MODEL, {"C": [1e-6, 1.0]}, scoring=scoring, refit=name, cv=2)
     with sklearn.config_context(enable_metadata_routing=True):

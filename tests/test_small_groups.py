@@ -247,7 +247,9 @@ def test_an_age_in_files_is_no_group(data, tmp_path):
 def test_columns_of_X_that_reveal_the_group_are_warned_of(model, data):
     X, y, groups = data
     is_large = groups != "tiny"
-    X, y, groups = X[is_large], y[is_large], groups[is_large]
+    X = X[is_large]
+    y = y[is_large]
+    groups = groups[is_large]
     revealing = np.column_stack((X, groups == "a"))
     with pytest.warns(UserWarning, match="X reveals the group of nearly all samples"):
         # Models of the group are learned where the plain fit does not keep the tolerance.

@@ -32,8 +32,11 @@ def test_known_values(surrogate, score, expected):
 @surrogates
 def test_derivatives(surrogate):
     # A grid without breakpoints.
-    scores, step = np.linspace(-3, 3, 97) + 0.0123, 1e-6
-    result, above, below = surrogate(scores), surrogate(scores + step), surrogate(scores - step)
+    scores = np.linspace(-3, 3, 97) + 0.0123
+    step = 1e-6
+    result = surrogate(scores)
+    above = surrogate(scores + step)
+    below = surrogate(scores - step)
     np.testing.assert_allclose(result.slope, (above.value - below.value) / (2 * step), atol=1e-7)
     np.testing.assert_allclose(
         result.curvature, (above.slope - below.slope) / (2 * step), atol=1e-7

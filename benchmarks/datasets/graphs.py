@@ -210,7 +210,8 @@ def make_graph_bunch(edges, groups, descr, *, connected):
     adjacency = adjacency_matrix(*ends[np.all(ends >= 0, axis=1)].T, len(groups))
     if connected:
         nodes = largest_component(adjacency)
-        adjacency, groups = adjacency[nodes][:, nodes], groups.iloc[nodes]
+        adjacency = adjacency[nodes][:, nodes]
+        groups = groups.iloc[nodes]
     return Bunch(
         adjacency=adjacency,
         sensitive_features=groups.reset_index(drop=True).astype("category"),

@@ -133,7 +133,8 @@ def make_elliptical(
     # Uniform points in a half disc, stretched, reflected and shifted.
     radius = np.sqrt(rng.uniform(size=n_samples))
     angle = np.pi * (rng.uniform(size=n_samples) - 0.5)
-    side, height = 2 * groups - 1, 3 * y - 1.5
+    side = 2 * groups - 1
+    height = 3 * y - 1.5
     X = np.column_stack([4 * side * radius * np.cos(angle), height + radius * np.sin(angle)])
     return X, y, groups
 
@@ -306,7 +307,8 @@ def fetch_four_area(
     {0: 8963, 1: 9774, 2: 7461, 3: 9187}
     """
     table = fetch_csv(SOURCES["4area/4area.csv"], data_home, download_if_missing)
-    data, area = table.drop(columns="color"), table["color"].rename("area")
+    data = table.drop(columns="color")
+    area = table["color"].rename("area")
     return make_bunch(data, area, area.astype("category"), FOUR_AREA_DESCR, as_frame, return_X_y)
 
 

@@ -98,7 +98,9 @@ def fetch_mslr(
         # Queries in the order of the file.
         _, first_rows = np.unique(query, return_index=True)
         rows = np.isin(query, query[np.sort(first_rows)][:n_queries])
-        X, y, query = X[rows], y[rows], query[rows]
+        X = X[rows]
+        y = y[rows]
+        query = query[rows]
     threshold = np.quantile(X[:, QUALITY_COLUMN], low_quality)
     groups = np.where(X[:, QUALITY_COLUMN] <= threshold, "low", "high")
     return Bunch(data=X, target=y, query_id=query, sensitive_features=groups, DESCR=MSLR_DESCR)

@@ -99,7 +99,8 @@ def measure_change(rates, size, design, seed):
         Estimate, lower and upper limit.
     """
     groups = np.repeat(np.arange(len(rates[0])), size)
-    rng, is_paired = np.random.default_rng(seed), design == DESIGNS[0]
+    rng = np.random.default_rng(seed)
+    is_paired = design == DESIGNS[0]
     before, after = draw_decisions(rates, groups, is_paired, rng)
     if not is_paired:
         after = Audit.from_predictions(None, after, sensitive_features=groups)
@@ -124,7 +125,8 @@ def standard_error(rates, size, design):
     -------
     error : float
     """
-    rng, n = np.random.default_rng(0), 200_000
+    rng = np.random.default_rng(0)
+    n = 200_000
     groups = np.repeat([0, 1], n)
     before, after = draw_decisions(rates, groups, design == DESIGNS[0], rng)
     variances = [

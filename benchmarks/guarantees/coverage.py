@@ -66,7 +66,8 @@ def coverage(budget):
     n_samples = N_SAMPLES.get(budget.n_runs, 200)
     records, coverages = [], []
     for number, (sizes, rates) in enumerate(populations()):
-        rng, truth = np.random.default_rng(number), np.ptp(rates)
+        rng = np.random.default_rng(number)
+        truth = np.ptp(rates)
         pairs = pairwise_contrasts(len(sizes))
         ours, bootstrap = [], []
         for draw in range(n_samples):

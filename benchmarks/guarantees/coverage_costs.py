@@ -83,7 +83,8 @@ def draw_outcomes(cost, n, rng, households=1):
     -------
     outcomes : tuple of three ndarray, each of shape (2 * n * households,)
     """
-    truth, groups = rng.random(2 * n) < 0.3, np.repeat([0, 1], n)
+    truth = rng.random(2 * n) < 0.3
+    groups = np.repeat([0, 1], n)
     is_rejected = rng.random(2 * n) < np.asarray(cost.shares)[groups] / 0.3
     truth, is_rejected, groups = (
         np.repeat(one, households) for one in (truth, is_rejected, groups)
@@ -176,9 +177,11 @@ def compare_widths(n_draws):
     record : dict
     """
     for of_negative, share, n in COMMON:
-        rng, widths = np.random.default_rng(n), []
+        rng = np.random.default_rng(n)
+        widths = []
         events = Events.disjoint(np.zeros(n, dtype=np.intp), 1)
-        known, shares = np.array([0.0, 1.0, of_negative]), [0.9 - share, 0.1, share]
+        known = np.array([0.0, 1.0, of_negative])
+        shares = [0.9 - share, 0.1, share]
         for _ in range(n_draws):
             x = rng.choice(known, size=n, p=shares)
             pair = make_estimates(events, x, known=known), Means(events, x)

@@ -71,7 +71,8 @@ def coverage_of_means(n_draws, level):
 
 def _draw(draw, n, n_draws, rng):
     """Draw groups of n samples in batches; their means."""
-    means, rows = None, max(1, BATCH // n)
+    means = None
+    rows = max(1, BATCH // n)
     for start in range(0, n_draws, rows):
         batch = DrawnMeans(draw(rng, (min(rows, n_draws - start), n)))
         means = batch if means is None else means.join(batch)

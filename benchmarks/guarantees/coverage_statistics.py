@@ -84,7 +84,9 @@ def skewed_losses(n, rng):
 
 def areas(n, rng):
     """AUC of normal scores with mean differences of .5 and 1.5: .638 and .856."""
-    shifts, groups, positive = np.array([0.5, 1.5]), _two_groups(n), np.tile([True, False], n)
+    shifts = np.array([0.5, 1.5])
+    groups = _two_groups(n)
+    positive = np.tile([True, False], n)
     scores = rng.normal(size=2 * n) + positive * shifts[groups]
     members = [np.flatnonzero(groups == g) for g in (0, 1)]
     estimates = AUCs(positive, scores, members, np.ones(2 * n))

@@ -12,7 +12,9 @@ from skfair.audit._tables import OVERALL
 
 N_REPORTS = {5: 1000, 1: 50}  # reports of each case, by the runs of the budget
 LEVEL = 0.95
-N_GROUPS, N_ATTRIBUTES, N_SAMPLES = (2, 4, 10), (1, 2), (500, 5000)
+N_GROUPS = (2, 4, 10)
+N_ATTRIBUTES = (1, 2)
+N_SAMPLES = (500, 5000)
 GAP, PER_GROUP = 0.1, 1000
 """A true gap of the selection rate, and the samples of each group."""
 

@@ -168,6 +168,7 @@ def summarize(fits, level, **values):
 
 def _check(row):
     """Checks of a line of the table."""
-    level, name = row["level"], f"{row['cells']} at {row['level']:g}"
+    level = row["level"]
+    name = f"{row['cells']} at {row['level']:g}"
     allowed = round(1.0 - level + row["2 s.e."], 4)
     return [Check(f"broken, {name}", [row["broken"]], "<=", allowed)]

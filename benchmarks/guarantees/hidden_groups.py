@@ -116,7 +116,9 @@ def population(name):
     """
     read, n_fit, _ = POPULATIONS[name]
     X, y, groups = read()
-    X, y, groups = StandardScaler().fit_transform(X), np.asarray(y, int), np.asarray(groups, int)
+    X = StandardScaler().fit_transform(X)
+    y = np.asarray(y, int)
+    groups = np.asarray(groups, int)
     order = np.random.default_rng(0).permutation(len(y))
     fit, rest = order[:n_fit], order[n_fit:]
     scores = LogisticRegression(max_iter=300).fit(X[fit], y[fit]).decision_function(X[rest])
@@ -141,7 +143,8 @@ def draw_records(samples, share, mechanism, rng):
     -------
     is_recorded : ndarray of bool, shape (n_samples,)
     """
-    x, decisions = samples.X[:, 0], samples.decisions
+    x = samples.X[:, 0]
+    decisions = samples.decisions
     odds = np.zeros(len(x))
     if mechanism != MECHANISMS[0]:
         odds = 0.7 * x.clip(-2.0, 2.0) + decisions + 0.5 * samples.y
@@ -173,7 +176,8 @@ def redraw(name, share, mechanism, block):
     record : dict of str to list
         By rate and odds ratio: pairs of whether the limits contain the gap, and of their width.
     """
-    source, record = population(name), {}
+    source = population(name)
+    record = {}
     for seed in range(BLOCK * block, BLOCK * (block + 1)):
         rng = np.random.default_rng(1000 + seed)
         rows = rng.integers(len(source.y), size=POPULATIONS[name][2])
@@ -205,7 +209,8 @@ def _conditions(samples, source):
 
 def _true_rates(source, mask):
     """Rates of the groups in the population."""
-    groups, decisions = source.groups[mask], source.decisions[mask]
+    groups = source.groups[mask]
+    decisions = source.decisions[mask]
     return np.bincount(groups, decisions) / np.bincount(groups)
 
 
@@ -223,7 +228,9 @@ SMALLEST = {
 def hidden_groups(budget):
     """Groups recorded in part: how often limits contain the population's gap, and their width."""
     n_blocks = N_REDRAWS.get(budget.n_runs, 20) // BLOCK
-    records, checks, coverages = [], [], []
+    records = []
+    checks = []
+    coverages = []
     for name, share, mechanism in product(POPULATIONS, SHARES, MECHANISMS):
         cell = f"{name}, {share:.0%} recorded, {mechanism}"
         if budget.cells and not any(text in cell for text in budget.cells):
@@ -325,7 +332,8 @@ def redraw_probabilities(name, statement, share, block):
     record : dict of str to list
         By rate: pairs of whether the limits contain the gap, and of their width.
     """
-    source, record = population(name), {}
+    source = population(name)
+    record = {}
     source = source._replace(groups=(source.groups > 0).astype(int))
     model = LogisticRegression(max_iter=300).fit(source.X, source.groups)
     # Where probabilities are sufficient, groups are drawn by them: they have expected rates.
@@ -370,7 +378,9 @@ def redraw_probabilities(name, statement, share, block):
 @smallest(**SMALLEST)
 def group_probabilities(budget):
     """Groups known as probabilities: how often limits contain the population's gap, and width."""
-    n_blocks, records, checks = N_REDRAWS.get(budget.n_runs, 20) // BLOCK, [], []
+    n_blocks = N_REDRAWS.get(budget.n_runs, 20) // BLOCK
+    records = []
+    checks = []
     cases = [(statement, 0.0) for statement in STATEMENTS[:3]]
     cases += [(STATEMENTS[3], share) for share in SHARES]
     for name, (statement, share) in product(POPULATIONS, cases):
@@ -436,7 +446,8 @@ def fit_parts(name, share, mechanism, seed):
     record : dict of str to list
         By fit: gap of selection rates in the held-out samples, and accuracy.
     """
-    source, rng = population(name), np.random.default_rng(seed)
+    source = population(name)
+    rng = np.random.default_rng(seed)
     train, test = split(source, TRAINING[name], rng)
     is_recorded = draw_records(train, share, mechanism, rng)
     names = train.groups.astype(str)
@@ -465,7 +476,9 @@ def fit_parts(name, share, mechanism, seed):
 @smallest(**SMALLEST, TRAINING={"generated": 500})
 def hidden_fits(budget):
     """Groups of training data recorded in part: held-out gap and accuracy of constrained fits."""
-    n_splits, records, checks = N_SPLITS.get(budget.n_runs, 2), [], []
+    n_splits = N_SPLITS.get(budget.n_runs, 2)
+    records = []
+    checks = []
     for name, share, mechanism in product(POPULATIONS, SHARES, MECHANISMS[:2]):
         cell = f"{name}, {share:.0%} recorded, {mechanism}"
         if budget.cells and not any(text in cell for text in budget.cells):
@@ -510,7 +523,8 @@ def fit_probable(name, seed):
     record : dict of str to list
         By fit: gap of selection rates in the held-out samples, and accuracy.
     """
-    source, rng = population(name), np.random.default_rng(seed)
+    source = population(name)
+    rng = np.random.default_rng(seed)
     # The last group and the others: the first two of the generated ones have no gap to the rest.
     source = source._replace(groups=(source.groups == source.groups.max()).astype(int))
     train, test = split(source, TRAINING[name], rng)
@@ -541,7 +555,9 @@ def fit_probable(name, seed):
 @smallest(**SMALLEST, TRAINING={"generated": 500})
 def probable_fits(budget):
     """Training data whose groups are known as probabilities: held-out gap and accuracy of fits."""
-    n_splits, records, checks = N_SPLITS.get(budget.n_runs, 2), [], []
+    n_splits = N_SPLITS.get(budget.n_runs, 2)
+    records = []
+    checks = []
     for name in POPULATIONS:
         make = partial(fit_probable, name)
         runs = [Run(name, "fits", seed, _SETTINGS, partial(make, seed)) for seed in range(n_splits)]

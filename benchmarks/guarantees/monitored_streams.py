@@ -47,7 +47,8 @@ def count_statements(case, n_streams, rng):
 
 def read_groups_of_equal_size(size, rates, n_batches, rng):
     """Statuses of a monitor that reads two groups of this size in batches."""
-    monitor, verdicts = GapMonitor("demographic_parity", 0.1), set()
+    monitor = GapMonitor("demographic_parity", 0.1)
+    verdicts = set()
     decisions = (rng.random((2, size)) < np.reshape(rates, (2, 1))).astype(int)
     for batch in np.array_split(decisions, n_batches, axis=1):
         groups = np.repeat([0, 1], batch.shape[1])
@@ -96,15 +97,18 @@ def count_restarts(case, n_streams, rng):
     own, ``recent-months``.
     """
     rates, run_length, n_batches = case
-    gap, n_streams = rates[0] - rates[1], max(n_streams // 100, 2)
-    errors, lengths = {"certificates": 0, "intervals": 0}, []
+    gap = rates[0] - rates[1]
+    n_streams = max(n_streams // 100, 2)
+    errors = {"certificates": 0, "intervals": 0}
+    lengths = []
     for _ in range(n_streams):
         monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length, windows=())
         for _ in range(n_batches):
             n = rng.integers(20, 41, size=2)
             decisions = rng.random(n.sum()) < np.repeat(rates, n)
             monitor.update(None, decisions.astype(int), sensitive_features=np.repeat([0, 1], n))
-        summary, alarms = monitor.summary(), monitor.alarms_["batch"].tolist()
+        summary = monitor.summary()
+        alarms = monitor.alarms_["batch"].tolist()
         is_right = (summary["low"] <= gap + 1e-9) & (gap - 1e-9 <= summary["high"])
         errors["certificates"] += bool((summary["verdict"] == "shown").any())
         errors["intervals"] += not is_right.all()

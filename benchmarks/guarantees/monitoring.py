@@ -64,7 +64,9 @@ class Streams:
     """Many streams of batches that are monitored at once."""
 
     def __init__(self, n_streams, n_groups, levels, tolerance, rng):
-        self.shape, self.n_groups, self.rng = (n_streams,), n_groups, rng
+        self.shape = (n_streams,)
+        self.n_groups = n_groups
+        self.rng = rng
         self.cell = CellEvidence(DifferenceHypotheses(), np.asarray(levels), tolerance, self.shape)
         self.cell.add_groups(n_groups)
         self.gap = GapEvidence(len(levels), tolerance, self.shape)
@@ -267,7 +269,8 @@ def pair_samples(groups, outcomes):
     """Differences of the groups' i-th samples, numbers of samples until then, numbers of pairs."""
     order = np.argsort(groups, axis=1, kind="stable")
     sizes = np.stack(((~groups).sum(axis=1), groups.sum(axis=1)))
-    first, rows = np.arange(sizes.min(axis=0).max()), np.arange(len(groups))[:, np.newaxis]
+    first = np.arange(sizes.min(axis=0).max())
+    rows = np.arange(len(groups))[:, np.newaxis]
     last = groups.shape[1] - 1
     positions = (
         order[rows, np.minimum(first, last)],
@@ -294,7 +297,8 @@ def mean_alarms(groups, outcomes, tolerance):
     n, x = np.zeros((2, 2, len(groups)))
     for used, (group, outcome) in enumerate(zip(groups.T, outcomes.T, strict=True), start=1):
         masks = np.stack((~group, group))
-        n, x = n + masks, x + (masks & outcome)
+        n = n + masks
+        x = x + (masks & outcome)
         is_complete = (n > 0).all(axis=0)
         test.bet(np.subtract(*x / np.maximum(n, 1.0)), is_complete, used)
         n, x = np.where(is_complete, 0.0, n), np.where(is_complete, 0.0, x)
@@ -442,7 +446,8 @@ def coverage(rates, n_streams, n_batches=200, batch=100):
     for _ in range(n_batches):
         streams.step(rates, np.full(len(rates), 1 / len(rates)), batch)
     # Limits of the running maximum only narrow, so the last look decides.
-    threshold, gap = THRESHOLD + np.log(2.0), max(rates) - min(rates)
+    threshold = THRESHOLD + np.log(2.0)
+    gap = max(rates) - min(rates)
     low, high = gap_limits(levels, streams.log_certificates, streams.gap.log_max, threshold)
     return {
         "figure": "interval",
@@ -458,10 +463,13 @@ def restart_errors(case, n_streams):
     """False certificates, wrong intervals and run lengths of many streams that restart."""
     rates, run_length, n_batches = case
     monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length, windows=())
-    settings, rng = check_settings(monitor.get_params(deep=False)), np.random.default_rng(7)
-    levels, gap = settings.levels, rates[0] - rates[1]
+    settings = check_settings(monitor.get_params(deep=False))
+    rng = np.random.default_rng(7)
+    levels = settings.levels
+    gap = rates[0] - rates[1]
     streams = Streams(n_streams, 2, levels, settings.tolerance_position, rng)
-    n_restarts, n_alarms = np.zeros(n_streams, dtype=int), 0
+    n_restarts = np.zeros(n_streams, dtype=int)
+    n_alarms = 0
     certified, wrong, is_alarm = np.zeros((3, n_streams), dtype=bool)
     for _ in range(n_batches):
         n = rng.integers(20, 41, size=(n_streams, 2))
@@ -480,7 +488,8 @@ def restart_errors(case, n_streams):
         certified |= (log_for[:, settings.tolerance_position] >= needed) & ~is_alarm
         if run_length is not None:
             streams.restart(is_alarm)
-            n_restarts, n_alarms = n_restarts + is_alarm, n_alarms + is_alarm.sum()
+            n_restarts = n_restarts + is_alarm
+            n_alarms = n_alarms + is_alarm.sum()
     record = {
         "figure": "many restarts",
         "rates": f"{rates[0]:g}/{rates[1]:g}",
@@ -517,14 +526,17 @@ def repeated_certificates(n_streams, n_months=24, n_per_month=1000):
 
     Certificates use Newcombe's limit, as `certify` does for large samples.
     """
-    rng, tolerance = np.random.default_rng(6), 0.05
+    rng = np.random.default_rng(6)
+    tolerance = 0.05
     hits = rng.binomial(n_per_month, [[[0.25]], [[0.20]]], size=(2, n_streams, n_months))
-    z, records = stats.norm.ppf(LEVEL), []
+    z = stats.norm.ppf(LEVEL)
+    records = []
     for name, counts, n in (
         ("new data each month", hits, np.full(n_months, n_per_month)),
         ("all data so far", hits.cumsum(axis=2), n_per_month * np.arange(1, n_months + 1)),
     ):
-        (p1, p2), (low, high) = counts / n, wilson_limits(counts / n, n, z)
+        p1, p2 = counts / n
+        low, high = wilson_limits(counts / n, n, z)
         margins = np.hypot(high[0] - p1, p2 - low[1]), np.hypot(p1 - low[0], high[1] - p2)
         certified = (p1 - p2 + margins[0] <= tolerance) & (p2 - p1 + margins[1] <= tolerance)
         rates = np.logical_or.accumulate(certified, axis=1).mean(axis=0)
@@ -538,10 +550,12 @@ def repeated_certificates(n_streams, n_months=24, n_per_month=1000):
 def monitor_benchmark(budget):
     """False statements over all time, time until an alarm, run length, coverage and cost."""
     n = N_STREAMS[budget.n_runs]
-    null, alarms = list(null_records(budget)), list(alarm_records(budget))
+    null = list(null_records(budget))
+    alarms = list(alarm_records(budget))
     updates = list(update_records(budget))
     updates += [restart_errors(case, max(n // 2, 20)) for case in monitored_streams.RESTART_CASES]
-    changes, runs = change(n), mean_run_length(n)
+    changes = change(n)
+    runs = mean_run_length(n)
     intervals = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
     costs = cost(N_BATCHES)
     fixed = repeated_certificates(20 * n)

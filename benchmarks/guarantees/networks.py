@@ -41,7 +41,8 @@ def mlp_tolerance(budget):
 
 def _run(problem, constraint, seed):
     """Seconds, accuracy and gap on training and test data, and a linear model's accuracies."""
-    train, gap = problem.train, GAPS[constraint]
+    train = problem.train
+    gap = GAPS[constraint]
     model = ConstrainedMLPClassifier(constraint, tolerance=TOLERANCE, random_state=seed)
     figures = [time_call(_fit, model, train).seconds]
     for part in (train, problem.test):

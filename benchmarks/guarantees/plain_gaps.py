@@ -114,7 +114,8 @@ def _check(row):
     """Checks of a line of the table."""
     if not row["redraws"]:
         return []
-    level, name = row["level"], f"{row['kind']} at {row['tolerance']}, {row['level']:g}"
+    level = row["level"]
+    name = f"{row['kind']} at {row['tolerance']}, {row['level']:g}"
     allowed = round(1.0 - level + row["2 s.e."], 4)
     checks = [
         Check(f"broken / all, {name}", [row["broken / all"]], "<=", allowed),
@@ -127,7 +128,8 @@ def _check(row):
         # Few fits may be refused: theirs is the standard error of so many.
         n_refused = max(1.0, row["redraws"] * (1.0 - row["guaranteed"]))
         of_refused = 1.0 - level + 2.0 * np.sqrt((1.0 - level) * level / n_refused)
-        share, most = [row["of refused"]], round(of_refused, 4)
+        share = [row["of refused"]]
+        most = round(of_refused, 4)
         checks.append(Check(f"limit of refused exceeded, {name}", share, "<=", most))
     if row["tolerance"] == "noise" and level == max(LEVELS):
         checks.append(Check(f"guaranteed, {name}", [row["guaranteed"]], ">=", _MOST))

@@ -257,7 +257,9 @@ def measure_plain_fits(case):
     """
     samples = population(case.population)
     (constraint,) = _bind(case.constraint, 1.0, samples)
-    gaps, errors, chance = [], [], []
+    gaps = []
+    errors = []
+    chance = []
     for seed in range(_N_PLAIN):
         rows = _draw_rows(case, len(samples.target), [8, seed])
         model = ConstrainedERMClassifier(None).fit(samples.X[rows], samples.target[rows] > 0)
@@ -322,7 +324,8 @@ def _classifier(case):
 
 
 def _fit(name, samples, rows, level):
-    case, (constraint, tolerance) = CASES[name], requirements(name)
+    case = CASES[name]
+    constraint, tolerance = requirements(name)
     model = _classifier(case).set_params(
         constraint=constraint, tolerance=tolerance, confidence_level=level
     )
@@ -439,7 +442,8 @@ def _check(rows):
     """Checks of the rows of single cases."""
     checks = []
     for row in rows:
-        name, level = f"{row['case']} at {row['level']:g}", row["level"]
+        name = f"{row['case']} at {row['level']:g}"
+        level = row["level"]
         allowed = round(1.0 - level + row["2 s.e."], 4)
         broken, time = [row["guaranteed and broken"]], [row["time / plain"]]
         is_slow = row["case"] in ("loss parity", "bounded loss", "partial parity")
@@ -477,7 +481,8 @@ def redraw_cases(budget):
     rows, bins = table(names, n_redraws)
     checks = _check([row for row in rows if row["case"] != "all"])
     for row in [row for row in rows if row["case"] == "all"]:
-        broken, level = [row["guaranteed and broken"]], row["level"]
+        broken = [row["guaranteed and broken"]]
+        level = row["level"]
         checks.append(Check(f"all cases at {level:g}", broken, "<=", round(1.0 - level, 4)))
     errors = [abs(one["kept"] - one["mean reported"]) for one in bins if one["fits"] >= _MIN_IN_BIN]
     checks.append(Check("reliability, bins of 100 fits", errors, "<=", 0.05))

@@ -14,7 +14,8 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
 from skfair.statistics import FitPilot, _pilots, required_sample_size
 
-N_CERTIFICATES, N_FITS = {5: 2000, 1: 200}, {5: 20, 1: 4}
+N_CERTIFICATES = {5: 2000, 1: 200}
+N_FITS = {5: 20, 1: 4}
 """Draws of each case, by the runs of the budget."""
 
 RATES = (0.001, 0.005, 0.02, 0.1, 0.2, 0.5)
@@ -201,7 +202,9 @@ def make_pilot(samples, rows, tolerance):
 
 def measure_plain_gap(samples, rows):
     """Gap of a plain fit to some samples, among them, and the accuracy that equal rates cost."""
-    X, truth, codes = samples.X[rows], samples.target[rows] > 0, samples.groups.codes[rows]
+    X = samples.X[rows]
+    truth = samples.target[rows] > 0
+    codes = samples.groups.codes[rows]
     weights = samples.weights[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what equal rates cost
@@ -240,7 +243,8 @@ def _plan_pilots():
         f"Planned from pilots of {N_PILOT:,} samples, at the plain gap, for a power of .80: "
         f"{N_PLANNED} draws from the population"
     )
-    shares, error = [one["both"] for one in records], 2.0 * np.sqrt(0.16 / N_PLANNED)
+    shares = [one["both"] for one in records]
+    error = 2.0 * np.sqrt(0.16 / N_PLANNED)
     what = "guaranteed at the allowed loss"
     checks = [
         Check(what, shares, ">=", round(0.78 - error, 3)),

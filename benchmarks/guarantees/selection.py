@@ -22,7 +22,8 @@ def accepted_share(n_candidates, correlation, n_searches, rng, gap=GAP):
     accepted = 0
     for _ in range(n_searches):
         # Candidates have common test folds: the sampling errors of their gaps are correlated.
-        common, single = rng.normal(size=(N_FOLDS, 1)), rng.normal(size=(N_FOLDS, n_candidates))
+        common = rng.normal(size=(N_FOLDS, 1))
+        single = rng.normal(size=(N_FOLDS, n_candidates))
         noise = np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * single
         gaps = np.abs(gap + error * noise)
         results = {f"split{k}_test_{METRIC}": -fold for k, fold in enumerate(gaps)}

@@ -29,7 +29,8 @@ BOOSTING = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
 def small_groups(budget):
     """Demographic parity between ten groups: selection rate and accuracy against a plain fit."""
     bunch = fetch_adult()
-    groups, y = bunch.data[["sex", "race"]], np.asarray(bunch.target == ">50K").astype(int)
+    groups = bunch.data[["sex", "race"]]
+    y = np.asarray(bunch.target == ">50K").astype(int)
     features = {
         "all": pd.get_dummies(bunch.data, dtype=float).to_numpy(),
         "without sex and race": pd.get_dummies(

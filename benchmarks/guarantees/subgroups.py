@@ -14,7 +14,8 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.audit import Audit
 
-N_NULLS, N_PLANTED = 500, {5: 40, 20: 20}
+N_NULLS = 500
+N_PLANTED = {5: 40, 20: 20}
 """Searches of a cell without departures, and of one with, by the number of columns."""
 
 NULLS = ((0.3, 2, 2), (0.3, 20, 2), (0.3, 10, 3), (0.05, 20, 2))
@@ -158,7 +159,8 @@ def search_null(rate, n_columns, max_conditions, seed):
     record : dict
     """
     rng = np.random.default_rng(seed)
-    columns, outcomes = draw_columns(NULL_SIZE, n_columns, rng), rng.random(NULL_SIZE) < rate
+    columns = draw_columns(NULL_SIZE, n_columns, rng)
+    outcomes = rng.random(NULL_SIZE) < rate
     audit = Audit.from_predictions(
         None, outcomes, sensitive_features=columns, min_group_size=MIN_GROUP_SIZE
     )
@@ -217,9 +219,11 @@ def _select(columns, text):
             mask &= (columns[words[0]] == words[2]).to_numpy()
             continue
         if words[0] in columns:
-            column, ends = columns[words[0]], {words[1]: float(words[2])}
+            column = columns[words[0]]
+            ends = {words[1]: float(words[2])}
         else:
-            column, ends = columns[words[2]], {">": float(words[0]), "<=": float(words[4])}
+            column = columns[words[2]]
+            ends = {">": float(words[0]), "<=": float(words[4])}
         mask &= (column > ends.get(">", -np.inf)).to_numpy()
         mask &= (column <= ends.get("<=", np.inf)).to_numpy()
     return mask
@@ -239,7 +243,8 @@ def time_search(seed=0):
     """
     n_samples, n_columns, max_conditions = LARGE
     rng = np.random.default_rng(seed)
-    columns, outcomes = draw_columns(n_samples, n_columns, rng), rng.random(n_samples) < RATE
+    columns = draw_columns(n_samples, n_columns, rng)
+    outcomes = rng.random(n_samples) < RATE
     start = process_time()
     audit = Audit.from_predictions(None, outcomes, sensitive_features=columns)
     report = audit.subgroups(max_conditions=max_conditions)

@@ -16,12 +16,16 @@ N_SAMPLES = 1000
 SMALLER = (30, 50, 100, 200, 300, 400, 500)
 """Samples of the smaller of the two groups, of 1,000 in all."""
 
-RATIO_ERRORS, RATIOS, SINGLE = (0.1, 0.05, 0.01, 1e-3), (0.5, 0.8, 0.9), 0.05
+RATIO_ERRORS = (0.1, 0.05, 0.01, 1e-3)
+RATIOS = (0.5, 0.8, 0.9)
+SINGLE = 0.05
 RATIO_SIZES = ((20, 20), (100, 100), (500, 500), (30, 300), (300, 30), (10, 1000), (1000, 10))
 """Samples of both groups where a ratio is certified."""
 
 N_DRAWS = {5: 1000, 1: 100}  # of each rate, by the runs of the budget
-HOLM_SIZES, HOLM_RATES, N_TABLES = (30, 970), (0.02, 0.05), 20
+HOLM_SIZES = (30, 970)
+HOLM_RATES = (0.02, 0.05)
+N_TABLES = 20
 """Samples of both groups, rates and number of tables of a report."""
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
@@ -114,7 +118,8 @@ def claimed_share(rate, n_draws, rng):
     -------
     share : float
     """
-    sizes, both = np.array(HOLM_SIZES), np.arange(2)
+    sizes = np.array(HOLM_SIZES)
+    both = np.arange(2)
     claims = 0
     for _ in range(n_draws):
         counts = rng.binomial(sizes, rate, size=(N_TABLES, 2))
@@ -148,7 +153,8 @@ def tails(budget):
             ]
             record = {"limits": name, "stated error": error, "largest": max(ratios)}
             records.append(record | {"median": float(np.median(ratios))})
-    n_draws, rng = N_DRAWS[1 if budget.n_runs == 1 else 5], np.random.default_rng(0)
+    n_draws = N_DRAWS[1 if budget.n_runs == 1 else 5]
+    rng = np.random.default_rng(0)
     claims = [claimed_share(rate, n_draws, rng) for rate in HOLM_RATES]
     for rate, share in zip(HOLM_RATES, claims, strict=True):
         about = f"Holm, {N_TABLES} tables, rates of {rate}"

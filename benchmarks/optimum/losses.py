@@ -53,11 +53,13 @@ def draw(seed, n_groups):
 
 def quadratics(X, y, groups, alpha):
     """The objective, half the mean squared error with the penalty, and the losses of groups."""
-    design, target = np.column_stack([X, np.ones(len(y))]), (y - y.mean()) / y.std()
+    design = np.column_stack([X, np.ones(len(y))])
+    target = (y - y.mean()) / y.std()
     penalty = np.diag(np.append(np.full(X.shape[1], alpha / 2), 0.0))
 
     def loss(rows):
-        B, z = design[rows], target[rows]
+        B = design[rows]
+        z = target[rows]
         return Quadratic(B.T @ B / len(z) / 2, B.T @ z / len(z) / 2, z @ z / len(z) / 2)
 
     objective = loss(np.arange(len(y)))
@@ -98,7 +100,8 @@ def search_minimum(objective, losses, tolerance, seed):
     constraints = [
         {"type": "ineq", "fun": lambda w, a=a, b=b: tolerance - a(w) + b(w)} for a, b in pairs
     ]
-    rng, best = np.random.default_rng(seed), np.inf
+    rng = np.random.default_rng(seed)
+    best = np.inf
     for start in rng.normal(size=(N_STARTS, len(objective.b))):
         end = minimize(
             objective,

@@ -25,7 +25,9 @@ SEEDS = range(300, 310)
 SETTINGS = {(0.7, 1.0): 0.1, (0.1, 0.5): 0.1, (0.0, 0.3): 0.2, (0.0, 1.0): 0.05}
 """Tolerances by interval."""
 
-WIDTHS, PERCENTILES, FACTORS = (1.0, 2.0, 4.0), (5, 20), (1.0, 0.8)
+WIDTHS = (1.0, 2.0, 4.0)
+PERCENTILES = (5, 20)
+FACTORS = (1.0, 0.8)
 """Ramps, numbers of percentiles and factors of the tolerance of the starts."""
 N_RANDOM = 20
 """Random starts in addition."""
@@ -134,7 +136,8 @@ def _fit(name, interval, seed):
 def _search_best(name, interval, seed):
     """The smallest mean loss of a model that keeps the tolerance, by a long multi-start."""
     X, y, groups = _samples(name, seed)
-    columns, tolerance = np.column_stack((X, np.ones(len(X)))), SETTINGS[interval]
+    columns = np.column_stack((X, np.ones(len(X))))
+    tolerance = SETTINGS[interval]
     rng = np.random.default_rng(seed)
 
     def penalized_loss(coef):
@@ -175,7 +178,8 @@ def _fit_starts(X, y, groups, interval):
 
 def _search_locally(cost, coef, rng):
     """The coefficients of least cost by random steps, whose length follows their success."""
-    best, step = cost(coef), 0.1
+    best = cost(coef)
+    step = 0.1
     for _ in range(N_STEPS):
         moved = coef * np.exp(0.1 * step * rng.normal())
         moved = moved + step * np.abs(coef).mean() * rng.normal(size=len(coef)) / 2.0

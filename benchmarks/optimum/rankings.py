@@ -30,7 +30,8 @@ def ranker_case(tolerance):
         y = (X @ [1.0, 0.7] - 0.9 * groups * (seed % 3) + noise > 0.4).astype(int)
         is_pair = (queries[:, np.newaxis] == queries) & (y[:, np.newaxis] > y)
         better, worse = np.nonzero(is_pair)
-        differences, pairs = X[better] - X[worse], 2 * groups[better] + groups[worse]
+        differences = X[better] - X[worse]
+        pairs = 2 * groups[better] + groups[worse]
 
         def measure(directions):
             """Shares of wrong pairs, and differences of the groups, (n_directions,) each."""
@@ -77,7 +78,8 @@ def partial_case(constraint, metric, interval, tolerance):
         scores = rng.normal(size=len(groups)) + groups
         noise = rng.normal(size=len(groups))
         y = (scores + noise > 0.3 + 0.3 * (seed % 2)).astype(int)
-        X, grid = scores[:, np.newaxis], np.linspace(-3, 3, 50)
+        X = scores[:, np.newaxis]
+        grid = np.linspace(-3, 3, 50)
         plain = LogisticRegression().fit(grid[:, np.newaxis], grid + np.tile([0.5, -0.5], 25) > 0.4)
         model = PartialParityPostprocessor(
             FrozenEstimator(plain), constraint=constraint, interval=interval, tolerance=tolerance
@@ -95,7 +97,8 @@ def partial_case(constraint, metric, interval, tolerance):
             ranks[np.flatnonzero(groups == g)[order]] = np.arange(size) / size
         pairs = np.indices((SIZES[0] + 1, SIZES[1] + 1)).reshape(2, -1).T
         is_selected = ranks < (pairs / SIZES)[:, groups] - 1e-12
-        errors, best = (is_selected != y).mean(axis=1), np.inf
+        errors = (is_selected != y).mean(axis=1)
+        best = np.inf
         for k in np.argsort(errors, kind="stable"):
             # The level of a rate is between two ranks.
             levels = (pairs[k] - 0.5) / SIZES

@@ -631,7 +631,8 @@ def papers(budget):
 
 def names(items):
     """Names of the tables and figures of an entry: "Tables 2, 4-5" is Table 2, 4 and 5."""
-    result, kind = [], None
+    result = []
+    kind = None
     for part in items.split(", "):
         *words, numbers = part.split()
         kind = words[0].removesuffix("s") if words else kind

@@ -101,7 +101,8 @@ def noise_gaps(model, train, n_new, constraint, n_draws=50):
 
     A gap is never negative, so in small groups even equal rates show one.
     """
-    rng, decisions = np.random.default_rng(0), (model.oof_decision_function_ > 0).astype(int)
+    rng = np.random.default_rng(0)
+    decisions = (model.oof_decision_function_ > 0).astype(int)
     draws = (rng.integers(len(decisions), size=n_new) for _ in range(n_draws))
     samples = [(decisions[rows], Split(*(column[rows] for column in train))) for rows in draws]
     return [outcome(drawn, sample, constraint)[1] for drawn, sample in samples]

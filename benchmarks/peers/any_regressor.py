@@ -118,13 +118,15 @@ def _peer_checks(means):
     """Checks of ours against the reductions: error, gap and time."""
     bounded = means.xs("bounded loss", level="constraint")
     for (name, bound), rows in bounded.groupby(level=[0, 1], sort=False):
-        methods, what = rows.droplevel([0, 1]), f"{name}, bound {bound}"
+        methods = rows.droplevel([0, 1])
+        what = f"{name}, bound {bound}"
         if REDUCTIONS not in methods.index:
             continue
         theirs = methods.loc[REDUCTIONS]
         for method in (FIVE_FOLDS, TWO_FOLDS):
             ours = methods.loc[AT_PEER_GAP.format(method)]
-            more_error, more_gap = [ours.error - theirs.error], [ours.gap - theirs.gap]
+            more_error = [ours.error - theirs.error]
+            more_gap = [ours.gap - theirs.gap]
             yield Check(f"error of {method} above the reductions', {what}", more_error, "<=", 0.0)
             yield Check(f"gap of {method} above the reductions', {what}", more_gap, "<=", 0.01)
             ratio = methods.loc[method].seconds / theirs.seconds

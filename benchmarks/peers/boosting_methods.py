@@ -81,7 +81,8 @@ def lagrangian_boosting(split, constraint, tolerance, n_trees=100, rate=1.0):
     samples = Samples(target, check_groups(train.groups, len(target)), weights)
     loss = LogisticLoss()
     bound = CONSTRAINTS[constraint]().bind(samples, Sigmoid(0.25), loss, tolerance).rows
-    scores, trees = np.zeros(len(target)), []
+    scores = np.zeros(len(target))
+    trees = []
     multipliers = np.zeros(len(bound.lower))
     for _ in range(n_trees):
         rows = bound(scores, bound.initial_aux(scores))

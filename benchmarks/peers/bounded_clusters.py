@@ -92,7 +92,8 @@ def size_bounds(budget):
 
 def _compare_size_bounds(case, n_runs):
     """A record of times and costs for each solver and number of starts."""
-    X, (smallest, largest) = CLUSTER_DATA[case.name](*case.shape), case.sizes
+    X = CLUSTER_DATA[case.name](*case.shape)
+    smallest, largest = case.sizes
     bounds = {"min_cluster_size": smallest, "max_cluster_size": largest}
 
     def plain(n_init, seed, X):
@@ -198,7 +199,8 @@ def _compare_assignments(case, model, level, n_runs):
         return fair_assignment_lp(distances, case.codes, level, scale=1 / by_group)
 
     runs = run_alternately({"ours": lambda _: ours(1.0), "lp": linear_programme}, n_runs)
-    point, strict = runs["ours"][0].result, ours(0.0)
+    point = runs["ours"][0].result
+    strict = ours(0.0)
     optimum, _ = runs["lp"][0].result
     assert samples.keeps_limits(point.clustering.counts, level), "the bounds are violated"
     assert strict.balance >= level

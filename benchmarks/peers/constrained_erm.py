@@ -79,7 +79,8 @@ def _compare_with_reductions(name, constraint, n_splits):
     runs, outcomes = [], []
     for seed in range(max(1, min(3, n_splits))):
         raw = case(name, seed)
-        scaled, gap = raw.scale(), GAPS[constraint]
+        scaled = raw.scale()
+        gap = GAPS[constraint]
         reductions = time_call(exponentiated_gradient, scaled.train, constraint, TOLERANCE)
 
         def decide(X, model=reductions.result):
@@ -118,7 +119,8 @@ def _compare_with_reductions(name, constraint, n_splits):
 
 def _compare_with_covariance(name):
     """scikit-lego's classifier on the first split, and ours with its training gap as tolerance."""
-    raw, scaled = case(name, 0), case(name, 0).scale()
+    raw = case(name, 0)
+    scaled = case(name, 0).scale()
     covariance = time_call(covariance_classifier, scaled.train, 0.01)
     gap = GAPS["demographic_parity"]
     train = raw.train
@@ -153,19 +155,23 @@ def _fit(train, constraint, tolerance, **settings):
         return model.fit(train.X, train.y, sensitive_features=train.groups)
 
 
-SMOOTH_DATA, N_FIRST_ORDER = ("Adult", "Bank", "COMPAS"), 20_000
+SMOOTH_DATA = ("Adult", "Bank", "COMPAS")
+N_FIRST_ORDER = 20_000
 """Data of the smooth problems, and the iterations of plada."""
 
 
 @smallest(SMOOTH_DATA=("COMPAS",), N_FIRST_ORDER=20)
 def erm_solvers(budget):
     """The sqp solver against scipy's SLSQP and plada on the smooth problem; its certificate."""
-    records, iterations, residuals = [], [], []
+    records = []
+    iterations = []
+    residuals = []
     for name, constraint in product(SMOOTH_DATA, ("demographic_parity", "equalized_odds")):
         problem = smooth_problem(case(name, 0).train, constraint, TOLERANCE)
         contenders = {"sqp": lambda _, problem=problem: SQP().solve(problem)}
         timings = run_alternately(contenders, min(3, budget.n_runs))["sqp"]
-        best, seconds = timings[0].result, median_seconds(timings)
+        best = timings[0].result
+        seconds = median_seconds(timings)
         iterations.append(best.n_iter)
         residuals.append(best.residual)
         reference = time_call(slsqp, problem, 1e-12)
@@ -202,7 +208,8 @@ def _residual(problem, x):
 
 def smooth_problem(train, constraint, tolerance):
     """First problem that `ConstrainedERMClassifier` passes to its solver, with smooth rates."""
-    loss, weights = LogisticLoss(), np.ones(len(train.y))
+    loss = LogisticLoss()
+    weights = np.ones(len(train.y))
     target = np.where(train.y > 0, 1.0, -1.0)
     samples = Samples(target, check_groups(train.groups, len(target)), weights)
     spec = constraint if isinstance(constraint, Constraint) else CONSTRAINTS[constraint]()
@@ -217,7 +224,9 @@ def erm_tolerance(budget):
     tolerances = (0.005, 0.01, 0.02, 0.05)
     records = []
     for name, constraint in product(CASES, GAPS):
-        excess, constant, losses = [], 0, []
+        excess = []
+        constant = 0
+        losses = []
         for seed, tolerance in product(range(min(3, budget.n_runs)), tolerances):
             train = case(name, seed).train
             decisions = _fit(train, constraint, tolerance).predict(train.X)

@@ -152,7 +152,8 @@ def published_sfsc(operator, groups, n_components, random_state):
             return v - operator(v[:, np.newaxis])[:, 0]
     else:
         stored = np.eye(n_nodes) - operator.to_dense()
-        sigma, laplacian = np.linalg.norm(stored, 1), stored.dot
+        sigma = np.linalg.norm(stored, 1)
+        laplacian = stored.dot
 
     def multiply(v):
         v = v.ravel()

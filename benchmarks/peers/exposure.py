@@ -27,7 +27,9 @@ SIGNIFICANCE = 0.1
 @smallest(SEEDS=(10,), SHARES=(0.25,), N_POOLS=6, N_STUDENTS=20, N_TIMED=10)
 def exposure(budget):
     """Ranking of pools by offsets: NDCG at the exposure of FA*IR, and seconds."""
-    records, gains, seconds = [], [], []
+    records = []
+    gains = []
+    seconds = []
     for seed in SEEDS:
         X, y, is_minority, ranker, rng = _fit_scores(seed)
         rows, pool = _draw_pools(rng, len(y), N_POOLS)
@@ -65,7 +67,8 @@ def _fit_scores(seed):
     """Features, grades and minority of half of the students, and scores fitted to the others."""
     bunch = fetch_law_school(drop_sensitive=True)
     data = bunch.data.select_dtypes("number").astype(float)
-    X, y = data.drop(columns=["zfygpa", "zgpa"]).to_numpy(), data["zgpa"].to_numpy()
+    X = data.drop(columns=["zfygpa", "zgpa"]).to_numpy()
+    y = data["zgpa"].to_numpy()
     is_minority = np.asarray(bunch.sensitive_features, dtype=str) == "Non-White"
     rng = np.random.default_rng(seed)
     train, test = np.array_split(rng.permutation(len(y)), 2)

@@ -39,7 +39,8 @@ def fair_regression(budget):
     records, checks = [], []
     for name, fetch in CASES.items():
         X, y, groups = fetch()
-        X, y = pd.DataFrame(X).to_numpy(float), np.asarray(y, dtype=float)
+        X = pd.DataFrame(X).to_numpy(float)
+        y = np.asarray(y, dtype=float)
         columns = X, y, np.asarray(groups).astype(str)
         X, X_new, y, y_new, groups, groups_new = train_test_split(
             *columns, test_size=0.3, random_state=0

@@ -171,7 +171,8 @@ def draw_categories(seed, n_samples=30_000):
     Accuracy hardly depends on the share that is accepted.
     """
     rng, effects = np.random.default_rng(seed), np.random.default_rng(1)
-    groups, log_odds = rng.integers(2, size=n_samples), np.zeros(n_samples)
+    groups = rng.integers(2, size=n_samples)
+    log_odds = np.zeros(n_samples)
     columns = []
     for n_values in (2, 3, 5, 8, 12, 17):
         shares = effects.dirichlet(np.ones(n_values), size=2)
@@ -181,7 +182,8 @@ def draw_categories(seed, n_samples=30_000):
         columns.append(values)
     log_odds += np.where(groups == 1, 0.7, -0.7) - log_odds.mean()
     y = (log_odds + rng.logistic(size=n_samples) > 0).astype(int)
-    X, labels = np.column_stack(columns).astype(float), np.array(["a", "b"])[groups]
+    X = np.column_stack(columns).astype(float)
+    labels = np.array(["a", "b"])[groups]
     middle = n_samples // 2
     halves = slice(None, middle), slice(middle, None)
     return Case("categories", *(Split(X[half], y[half], labels[half]) for half in halves))

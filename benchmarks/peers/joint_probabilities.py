@@ -166,7 +166,8 @@ def _decide_linear_post(joint, held_out, constraint, tolerance):
 
 def _out_of_fold_probabilities(model, X, folds):
     """Probabilities of class and group by the models of other folds, (n_samples, 2, n_groups)."""
-    joint, features = np.empty((len(X), 2, len(model.groups_.labels))), model._event_features
+    joint = np.empty((len(X), 2, len(model.groups_.labels)))
+    features = model._event_features
     for number, (_, test) in enumerate(folds):
         of_fold = copy(model)
         of_fold.estimators_ = [model.estimators_[number]]

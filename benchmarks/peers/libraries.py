@@ -225,7 +225,8 @@ def linear_post_weights(gains, blocks, tolerance):
     weighted by its probabilities, and lies within half of the tolerance of the common rate.
     """
     events = np.hstack(blocks)
-    sizes, n_samples = events.sum(axis=0), len(gains)
+    sizes = events.sum(axis=0)
+    n_samples = len(gains)
     common = block_diag(*[np.ones((block.shape[1], 1)) for block in blocks])
     rates = np.hstack(((events / sizes).T, -common))
     program = linprog(

@@ -102,7 +102,8 @@ def _compare(case, seed, solver, plain, bounded):
 def _runs():
     """A run of each solver for every case and seed; of other bounds than a cap for one seed."""
     for case, seed, solver in product(CASES, SEEDS, SOLVERS):
-        is_large, is_other = case.n_samples >= 1_000_000, solver in SOLVERS[2:]
+        is_large = case.n_samples >= 1_000_000
+        is_other = solver in SOLVERS[2:]
         if seed == SEEDS[0] and not (is_large and is_other) or not (is_large or is_other):
             make = partial(run_module, __name__, solver, *case[:4], vector_index.N_TOPICS, seed)
             yield Run(case.name, solver, seed, f"max_iter={case.max_iter}", make)
@@ -115,7 +116,8 @@ def measure(solver, n_samples, n_features, n_clusters, max_iter, n_topics, seed)
     X = make_vectors(n_samples, n_features, np.random.default_rng(seed))
     before = reset_peak()  # with X
     run = time_call(_fit, solver, X, n_clusters, max_iter, seed)
-    model, mean = run.result, n_samples / n_clusters
+    model = run.result
+    mean = n_samples / n_clusters
     record = {
         "CPU s": run.seconds,
         "cost": float(model.inertia_),
@@ -135,7 +137,8 @@ def _fit(solver, X, n_clusters, max_iter, seed):
     settings = {"n_init": 1, "max_iter": max_iter, "random_state": seed}
     if solver == "KMeans":
         return KMeans(n_clusters, **settings).fit(X)
-    model, rng = FairKMeans(n_clusters, min_balance=None, **settings), np.random.default_rng(seed)
+    model = FairKMeans(n_clusters, min_balance=None, **settings)
+    rng = np.random.default_rng(seed)
     if solver == "FairKMeans":
         return model.set_params(max_cluster_size=int(CAP * len(X) / n_clusters)).fit(X)
     if solver == "weights":

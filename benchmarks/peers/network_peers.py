@@ -12,7 +12,8 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.solvers import AdamPrimalDual
 
-DATA, CRITERIA = ("Adult", "ACSIncome"), ("demographic_parity", "equalized_odds")
+DATA = ("Adult", "ACSIncome")
+CRITERIA = ("demographic_parity", "equalized_odds")
 TOLERANCES = (0.02, 0.05)
 N_TRAIN, N_TEST = 5_000, 10_000
 """Samples of each split that are used, at most."""
@@ -97,7 +98,8 @@ def _measure(run, data, criterion, seed):
     """Gap on training samples, accuracy and gap on held-out samples."""
     problem = case(data, seed).scale()
     train, test = _take_first(problem.train, N_TRAIN), _take_first(problem.test, N_TEST)
-    decide, gap = run(train, seed), GAPS[criterion]
+    decide = run(train, seed)
+    gap = GAPS[criterion]
     train_gap, test_gap = (
         gap(part.y, decide(part.X), sensitive_features=part.groups) for part in (train, test)
     )
@@ -185,7 +187,8 @@ def _train(make_objective, train, seed):
     objective = make_objective(module)
     _, codes = np.unique(train.groups, return_inverse=True)
     X, y = (torch.as_tensor(one, dtype=torch.float32) for one in (train.X, train.y))
-    groups, n_steps = torch.as_tensor(codes), N_EPOCHS * -(-len(y) // BATCH)
+    groups = torch.as_tensor(codes)
+    n_steps = N_EPOCHS * -(-len(y) // BATCH)
     adam = torch.optim.Adam(module.parameters(), lr=2e-3)
     scheduler = torch.optim.lr_scheduler.LambdaLR(adam, lambda k: 1.0 - k / n_steps)
     for _ in range(N_EPOCHS):

@@ -16,7 +16,8 @@ from skfair.classification import ConstrainedMLPClassifier
 from skfair.solvers import AdamPrimalDual
 from skfair.torch import ConstrainedTorchClassifier
 
-N_EPOCHS, BATCH = AdamPrimalDual().max_iter, AdamPrimalDual().batch_size
+N_EPOCHS = AdamPrimalDual().max_iter
+BATCH = AdamPrimalDual().batch_size
 N_SHORT = 2
 """Epochs of the short fit; the difference to the long fit is the time of epochs alone."""
 
@@ -38,7 +39,8 @@ def network_time(budget):
     checks = [Check("constrained / plain perceptron, same epochs and batch", [ratio], "<=", 2.0)]
     if is_installed("torch"):
         torch_records, torch_checks = _torch(problem, budget)
-        records, checks = records + torch_records, checks + torch_checks
+        records = records + torch_records
+        checks = checks + torch_checks
     return Report("Networks (64-32) on Adult, parity .02", records, checks)
 
 
@@ -71,12 +73,14 @@ def _torch(problem, budget):
         )
         contenders[f"plain loop, {name}"] = lambda seed, n=n: _plain_loop(problem.train, n, seed)
     runs = run_alternately(contenders, budget.n_runs)
-    records, per_epoch = [], {}
+    records = []
+    per_epoch = {}
     for loop in ("torch", "plain loop"):
         long, short = (median_seconds(runs[f"{loop}, {name}"]) for name in epochs)
         per_epoch[loop] = (long - short) / (N_EPOCHS - N_SHORT)
         records.append({"what": loop, "s": long, "s / epoch": per_epoch[loop]})
-    gap, gaps = GAPS["demographic_parity"], []
+    gap = GAPS["demographic_parity"]
+    gaps = []
     for run in runs["torch, long"]:
         for name, part in (("train", problem.train), ("test", problem.test)):
             decisions = run.result.predict(part.X)
@@ -104,7 +108,8 @@ def _plain_loop(train, n_epochs, seed):
     )
     X = torch.as_tensor(train.X, dtype=torch.float32)
     y = torch.as_tensor(train.y, dtype=torch.float32)
-    adam, loss = torch.optim.Adam(module.parameters(), lr=2e-3), torch.nn.BCEWithLogitsLoss()
+    adam = torch.optim.Adam(module.parameters(), lr=2e-3)
+    loss = torch.nn.BCEWithLogitsLoss()
     for _ in range(n_epochs):
         for rows in torch.randperm(len(y)).split(BATCH):
             adam.zero_grad()

@@ -91,7 +91,8 @@ class Split(NamedTuple):
 
 def _compare_rules(n_splits):
     """Means over splits of the figures of each rule on each data set."""
-    records, means = [], {}
+    records = []
+    means = {}
     for name in CASES:
         seeds = range(FIRST_SEED, FIRST_SEED + n_splits * MORE_SPLITS.get(name, 1))
         tables = [_split_figures(name, seed) for seed in seeds]
@@ -162,7 +163,8 @@ def _load(name):
 
 def _cross_fit(split):
     """Models of the folds, and out-of-fold scores."""
-    models, scores = [], None
+    models = []
+    scores = None
     for train, test in split.folds:
         models.append(clone(split.base).fit(split.X[train], split.y[train]))
         of_fold = _score(models[-1], split.X[test])
@@ -195,7 +197,8 @@ def _figures(split, sets):
         covered = (sets[:, 0] <= y) & (y <= sets[:, 1])
         sizes = sets[:, 1] - sets[:, 0]
     else:
-        covered, sizes = sets[np.arange(len(y)), y], sets.sum(axis=1)
+        covered = sets[np.arange(len(y)), y]
+        sizes = sets.sum(axis=1)
     rates = pd.Series(covered).groupby(split.groups_new).mean()
     figures = {"worst": rates.min(), "gap": rates.max() - rates.min(), "size": sizes.mean()}
     return figures | {f"group {name}": rate for name, rate in rates.items()}
@@ -207,7 +210,8 @@ def _figures(split, sets):
 def _make_crepes_sets(split, scores, new_scores):
     from crepes import ConformalClassifier, ConformalRegressor
 
-    bins, settings = split.groups, {"bins": split.groups_new, "confidence": LEVEL}
+    bins = split.groups
+    settings = {"bins": split.groups_new, "confidence": LEVEL}
     if split.is_regression:
         peer = ConformalRegressor().fit(split.y - scores[:, 0], bins=bins)
         return peer.predict_int(new_scores[:, 0], **settings)
@@ -248,7 +252,8 @@ def _make_mapie_sets(split, scores, new_scores):
 
     sets = np.empty((len(new_scores), 2 if split.is_regression else scores.shape[1]))
     for name in np.unique(split.groups):
-        rows, new = split.groups == name, split.groups_new == name
+        rows = split.groups == name
+        new = split.groups_new == name
         if split.is_regression:
             peer = SplitConformalRegressor(_PassedRegressor(), LEVEL)
             peer.conformalize(scores[rows], split.y[rows])

@@ -125,7 +125,8 @@ def preprocessing_trees(budget):
     """A correlation remover before boosted trees, which then recognise the group; one split."""
     bunch = fetch_adult(drop_sensitive=True)
     X = bunch.data.select_dtypes("number").to_numpy(float)
-    y, groups = (bunch.target == bunch.target.max()).to_numpy(int), bunch.sensitive_features
+    y = (bunch.target == bunch.target.max()).to_numpy(int)
+    groups = bunch.sensitive_features
     is_male = (groups == "Male").to_numpy()
     rows, new = train_test_split(np.arange(len(y)), test_size=0.4, random_state=0)
     remover = CorrelationRemover().fit(X[rows], sensitive_features=is_male[rows])

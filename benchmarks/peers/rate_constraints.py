@@ -55,7 +55,8 @@ def _compare_floors(budget):
             key: {figure: np.mean([run[figure] for run in runs]) for figure in runs[0]}
             for key, runs in outcomes.items()
         }
-        methods, what = {"ours": means[floor]}, f"every group, {rate} >= {floor}"
+        methods = {"ours": means[floor]}
+        what = f"every group, {rate} >= {floor}"
         checks += [
             Check(
                 f"out-of-fold, {what}", [run["out of fold"] for run in outcomes[floor]], ">=", floor

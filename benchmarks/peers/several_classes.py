@@ -88,7 +88,8 @@ def _run(columns, constraint, tolerance, base, seed):
             model = ConstrainedClassifierCV(base, constraint, tolerance=tolerance)
             return model.fit(X, y, sensitive_features=groups)
 
-    plain, fair = time_call(base.fit, X, y), time_call(fit)
+    plain = time_call(base.fit, X, y)
+    fair = time_call(fit)
     model = fair.result
     out_of_fold = model.classes_[model.oof_decision_function_.argmax(axis=1)]
     decisions, plain_decisions = (run.result.predict(X_new) for run in (fair, plain))

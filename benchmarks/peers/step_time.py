@@ -84,14 +84,17 @@ def _numpy_and_torch(batch_size, n_runs, n_steps):
     model = MLPModel(X)
 
     def ours(seed):
-        draw, x = check_random_state(seed), model.initial(seed).astype(np.float32)
+        draw = check_random_state(seed)
+        x = model.initial(seed).astype(np.float32)
         for _ in range(n_steps):
             rows = draw.randint(len(y), size=batch_size)
-            point, target = model.take(rows).evaluate(x), y[rows]
+            point = model.take(rows).evaluate(x)
+            target = y[rows]
             slopes = -target / (1.0 + np.exp(target * point.scores)) / batch_size
             x = x - 0.01 * point.pull_back(slopes).astype(np.float32)
 
-    features, labels = torch.as_tensor(X), torch.as_tensor(y > 0, dtype=torch.float32)
+    features = torch.as_tensor(X)
+    labels = torch.as_tensor(y > 0, dtype=torch.float32)
 
     def theirs(seed):
         module = network()
@@ -142,7 +145,8 @@ def _run_published(name, seed, n_steps):
         torch.as_tensor(train.X, dtype=torch.float32),
         torch.as_tensor(train.y, dtype=torch.float32),
     )
-    loss, module = torch.nn.BCEWithLogitsLoss(), network(train.X.shape[1])
+    loss = torch.nn.BCEWithLogitsLoss()
+    module = network(train.X.shape[1])
     parts = data, loss, _loss_gaps(data, loss, train.groups, seed)
     shared = {"seed": seed, "verbose": False, "max_iter": n_steps, "max_runtime": 1e9}
     if name == "ghost":

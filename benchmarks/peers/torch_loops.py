@@ -17,7 +17,9 @@ N_SAMPLES = 200_000
 """Samples that a DataLoader reads."""
 _MISSING = Report("Networks in PyTorch", [], [])
 
-N_RARE_SAMPLES, N_RARE_EPOCHS, RARE_SEEDS = 8000, 10, (0, 1)
+N_RARE_SAMPLES = 8000
+N_RARE_EPOCHS = 10
+RARE_SEEDS = (0, 1)
 """Samples, of which 5 % are of a group, epochs and seeds of loops with small batches."""
 
 
@@ -28,9 +30,13 @@ def torch_device(budget):
         return _MISSING
     from skfair.torch import ConstrainedTorchClassifier
 
-    problem, records, scores, values = case("Adult", 0).scale(), [], {}, {}
+    problem = case("Adult", 0).scale()
+    records = []
+    scores = {}
+    values = {}
     for device in dict.fromkeys(("cpu", budget.device)):
-        solver, seconds = AdamPrimalDual(max_iter=2), []
+        solver = AdamPrimalDual(max_iter=2)
+        seconds = []
         for _ in range(2):  # the first fit warms up
             start = perf_counter()
             model = fit_constrained(
@@ -118,7 +124,8 @@ def torch_loop(budget):
     samples = _samples("cpu")
 
     def gap(scores, groups):
-        rates, first = scores.sigmoid(), groups.float()
+        rates = scores.sigmoid()
+        first = groups.float()
         second = 1.0 - first
         return ((rates @ first) / first.sum() - (rates @ second) / second.sum()).abs()
 
@@ -158,7 +165,8 @@ def torch_loader(budget):
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N_SAMPLES, 20)).astype(np.float32)
-    groups, y = rng.integers(2, size=N_SAMPLES), X[:, 0] + X[:, 1] ** 2 > 1.0
+    groups = rng.integers(2, size=N_SAMPLES)
+    y = X[:, 0] + X[:, 1] ** 2 > 1.0
     rows = torch.utils.data.TensorDataset(torch.as_tensor(X), torch.as_tensor(y))
     loader = torch.utils.data.DataLoader(rows, batch_size=BATCH, shuffle=True, num_workers=2)
     records, checks = [], []
@@ -185,7 +193,8 @@ def _plain_epochs(loader, n_columns, n_epochs):
 
     nn = torch.nn
     layers = nn.Linear(n_columns, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU()
-    module, loss = nn.Sequential(*layers, nn.Linear(32, 1)), nn.BCEWithLogitsLoss()
+    module = nn.Sequential(*layers, nn.Linear(32, 1))
+    loss = nn.BCEWithLogitsLoss()
     adam = torch.optim.Adam(module.parameters(), lr=2e-3)
     for _ in range(n_epochs):
         for inputs, target in loader:

@@ -36,7 +36,8 @@ class Probes(NamedTuple):
 
     def recall_at(self, budget):
         """Mean recall where queries scan a number of vectors on average."""
-        scanned, recalls = self.sizes.cumsum(axis=1).mean(axis=0), self.recalls.mean(axis=0)
+        scanned = self.sizes.cumsum(axis=1).mean(axis=0)
+        recalls = self.recalls.mean(axis=0)
         return np.interp(budget, np.append(0, scanned), np.append(0, recalls))
 
 
@@ -121,7 +122,8 @@ def probe(index, queries, neighbors):
 def describe(index, probes):
     """Figures of an index: sizes of its cells, recalls at equal budgets, work at equal recall."""
     n_probes = int(np.argmax(probes.recalls.mean(axis=0) >= RECALL)) + 1
-    scanned, sizes = probes.sizes[:, :n_probes], np.bincount(index.labels)
+    scanned = probes.sizes[:, :n_probes]
+    sizes = np.bincount(index.labels)
     recalls = {
         f"recall at {share:.0%}": probes.recall_at(share * len(index.labels)) for share in BUDGETS
     }

@@ -96,7 +96,8 @@ def _random_features(train, test):
 def _truncated_svd(train, test):
     """Leading singular directions of the columns and of their products."""
     products = PolynomialFeatures(interaction_only=True, include_bias=False)
-    train, test = products.fit_transform(train[:, :60]), products.transform(test[:, :60])
+    train = products.fit_transform(train[:, :60])
+    test = products.transform(test[:, :60])
     return TruncatedSVD(100, random_state=0).fit(train), train, test
 
 
@@ -107,7 +108,8 @@ class _HiddenLayer:
         self.network = network
 
     def transform(self, X):
-        weights, offsets = self.network.coefs_[0], self.network.intercepts_[0]
+        weights = self.network.coefs_[0]
+        offsets = self.network.intercepts_[0]
         return np.maximum(X @ weights + offsets, 0.0)
 
 
@@ -120,7 +122,8 @@ def _generate(name, seed):
     rng = np.random.default_rng(seed)
 
     def draw(n):
-        group, skill = rng.integers(2, size=n), rng.normal(size=n)
+        group = rng.integers(2, size=n)
+        skill = rng.normal(size=n)
         X = 0.3 * rng.standard_normal(size=(n, n_columns), dtype=np.float32)
         y = (skill + 0.6 * group + 0.7 * rng.normal(size=n) > 0.3).astype(int)
         return Split(hide(rng, skill, group, X).astype(np.float32), y, group)
@@ -168,7 +171,9 @@ def wide_data(budget):
         Run(name, "default", seed, f"{TOLERANCE}", partial(_evaluate, name, seed))
         for name, seed in product(names, seeds)
     ]
-    stored, records, checks = load_or_run(STUDY, runs, budget), [], []
+    stored = load_or_run(STUDY, runs, budget)
+    records = []
+    checks = []
     for name in names:
         draws = [record for key, record in stored.items() if key[0] == name]
         if draws:

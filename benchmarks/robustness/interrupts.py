@@ -85,7 +85,8 @@ def interrupts(budget):
 
 def _run_processes(name, n_moments):
     """Outcomes and delays of the interrupts. A new process continues after a crash."""
-    outcomes, delays = Counter(), []
+    outcomes = Counter()
+    delays = []
     while (done := sum(outcomes.values())) < n_moments:
         module = "benchmarks.robustness.interrupts"
         command = [sys.executable, "-m", module, name, str(done), str(n_moments)]
@@ -106,7 +107,8 @@ def interrupt_fits(name, first, last):
     Half of the interrupts come from a timer of the process, half from a thread that sends SIGINT.
     """
     make, n_rows, is_sparse = SUBJECTS[name]
-    data, earlier_data = make_data(n_rows, is_sparse), make_data(n_rows // 3, is_sparse)
+    data = make_data(n_rows, is_sparse)
+    earlier_data = make_data(n_rows // 3, is_sparse)
     estimator = make()
     estimator.fit(*data[:2], sensitive_features=data[2])  # compiles
     seconds = -perf_counter()

@@ -42,7 +42,8 @@ def draw_counts(n_samples, rng):
 
 def measure_counts(n_samples, n_attributes):
     """Time and memory of a report, and times of a certificate and a search, of counts."""
-    table, names = draw_counts(n_samples, np.random.default_rng(0)), [*LEVELS][:n_attributes]
+    table = draw_counts(n_samples, np.random.default_rng(0))
+    names = [*LEVELS][:n_attributes]
     columns = {"counts": "n", "y_true": "outcome", "y_pred": "decision"}
     load = _time(lambda: Audit.from_counts(table, sensitive_features=names, **columns))
     report = _time(load.result.report)

@@ -94,7 +94,8 @@ class _Scores(ClassifierMixin, BaseEstimator):
 def _certificate(name):
     """Time of a certificate at a tolerance where it needs its exact test."""
     truth, probability, _ = draw_samples(N_CERTIFIED, np.random.default_rng(1))
-    samples, groups = (probability[:, np.newaxis], truth), np.arange(N_CERTIFIED) % 2
+    samples = (probability[:, np.newaxis], truth)
+    groups = np.arange(N_CERTIFIED) % 2
 
     def certify(tolerance):
         audit = Audit.from_estimator(_Scores(), *samples, sensitive_features=groups)

@@ -78,7 +78,8 @@ def _embed(n_samples, n_columns):
 
 def _generate(n_samples, n_columns):
     """Normal columns whose means differ between two groups, and classes by their sum."""
-    rng, shift = np.random.default_rng(0), 1.0 if n_columns == 5 else 0.25
+    rng = np.random.default_rng(0)
+    shift = 1.0 if n_columns == 5 else 0.25
     groups = rng.integers(2, size=n_samples)
     X = rng.normal(size=(n_samples, n_columns)) + shift * groups[:, np.newaxis]
     noise = (1.0 if n_columns == 5 else 2.0) * rng.logistic(size=n_samples)

@@ -30,7 +30,8 @@ ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
 EPOCHS = (1, 5, 25)
 N_EPOCHS, N_OVERFITTED = 20, 200
 """Epochs of our networks, and of one without penalty."""
-N_QUERIES, RANKED_EPOCHS = 200, (1, 3, 10)
+N_QUERIES = 200
+RANKED_EPOCHS = (1, 3, 10)
 """Random queries, half of them held out, and epochs of the published rankers."""
 MIN_PAIRS = 20
 """Pairs of either order that a query needs to be constrained."""
@@ -133,9 +134,11 @@ def _fit_ours(layers, name, tolerance, alpha, n_epochs):
 @cache
 def _communities():
     """Features, classes and memberships of training, validation and test rows."""
-    bunch, (memberships, _) = load_benchmark("communities_crime"), communities_crime_groups()
+    bunch = load_benchmark("communities_crime")
+    memberships, _ = communities_crime_groups()
     y = np.asarray(bunch.target) > np.quantile(bunch.target, 0.7)
-    X, rows = bunch.data.to_numpy(dtype=float), np.random.default_rng(0).permutation(len(y))
+    X = bunch.data.to_numpy(dtype=float)
+    rows = np.random.default_rng(0).permutation(len(y))
     subsets = np.split(rows, [round(0.6 * len(y)), round(0.8 * len(y))])
     # The gap of a group needs at least four members in each subset.
     is_large = np.min([memberships[subset].sum(axis=0) for subset in subsets], axis=0) >= 4

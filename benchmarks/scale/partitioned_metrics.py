@@ -53,7 +53,8 @@ def _metrics(n_samples):
     rng = np.random.default_rng(0)
     codes, truth = rng.integers(4, size=n_samples), rng.integers(2, size=n_samples)
     decisions = (rng.random(n_samples) < 0.4 + 0.05 * codes).astype(int)
-    weights, names = rng.random(n_samples), NAMES[codes]
+    weights = rng.random(n_samples)
+    names = NAMES[codes]
     table = pd.DataFrame({"name": pd.Series(names, dtype="str"), "late": decisions > truth})
     categories = pd.Series(pd.Categorical.from_codes(codes, NAMES))
     yield "accuracy", lambda: accuracy_score(truth, decisions, sample_weight=weights)

@@ -34,7 +34,8 @@ X[:, 0] += 1.5 * groups
 y = X.sum(axis=1) + rng.logistic(size=1000) > 0.5
 four = rng.integers(0, 4, 1000)
 """
-POWERS, N_PROCESSES = (4, 5, 6), 3
+POWERS = (4, 5, 6)
+N_PROCESSES = 3
 """Of 10, numbers of samples of fronts; processes after the first fit."""
 FIRST_FITS = {
     "FairKMeans": ("cluster", "FairKMeans(random_state=0).fit(X, {groups})"),
@@ -167,7 +168,8 @@ def first_fit(budget):
     for name, (module, fit) in FIRST_FITS.items():
         fit = fit.format(groups="sensitive_features=groups")
         code = f"{DATA}from skfair.{module} import {fit.split('(')[0]}\n"
-        later, code = code + LATER_FITS.format(fit=fit, n_fits=N_FITS), f"{code}{fit}\n"
+        later = code + LATER_FITS.format(fit=fit, n_fits=N_FITS)
+        code = f"{code}{fit}\n"
         runs = {"no": [], "yes": [], "copied": []}
         for _ in range(min(2, budget.n_runs)):
             with TemporaryDirectory() as first, TemporaryDirectory() as second:
@@ -227,7 +229,8 @@ def _run_process(code, folder):
     """Time of a process with the package and its compiled kernels in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = perf_counter()
     subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

@@ -58,9 +58,11 @@ def measure(name, dtype, n_samples):
         warnings.simplefilter("ignore")
         make = ESTIMATORS[name]
         make().fit(X[first], y[first], sensitive_features=groups[first])  # compiles
-        before, start = peak_gigabytes(), perf_counter()
+        before = peak_gigabytes()
+        start = perf_counter()
         model = make().fit(X, y, sensitive_features=groups)
-        fit_seconds, after_fit = perf_counter() - start, peak_gigabytes()
+        fit_seconds = perf_counter() - start
+        after_fit = peak_gigabytes()
         start = perf_counter()
         model.predict(X)
     return {

@@ -58,7 +58,8 @@ def starts(budget):
 def _draw(number):
     """Rows, groups and a number of clusters: blobs, columns without clusters, and real data."""
     rng = np.random.default_rng(number)
-    n_samples, n_clusters = int(rng.choice(N_SAMPLES)), int(rng.integers(3, 11))
+    n_samples = int(rng.choice(N_SAMPLES))
+    n_clusters = int(rng.integers(3, 11))
     if number % 3 == 0:
         X, _, groups = make_fair_blobs(
             n_samples,
@@ -75,7 +76,8 @@ def _draw(number):
     else:
         case = problem(REAL[number % 2])
         drawn = rng.choice(len(case.X), n_samples, replace=False)
-        X, groups = case.X[drawn], case.codes[drawn]
+        X = case.X[drawn]
+        groups = case.codes[drawn]
     return X, groups, n_clusters
 
 

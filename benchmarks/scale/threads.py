@@ -28,7 +28,8 @@ CASES = {
 }
 """Estimators with a number of threads; the plain one has those of its libraries."""
 
-TIMED, WIDE = ("demographic parity", "equalized odds", "percentiles"), (10_000, 500)
+TIMED = ("demographic parity", "equalized odds", "percentiles")
+WIDE = (10_000, 500)
 """Fits of many samples, and samples and columns of a wide one."""
 
 ARMS = {"1": (1, 1), "2": (2, 1), "2, BLAS as set": (2, None)}
@@ -38,7 +39,9 @@ ARMS = {"1": (1, 1), "2": (2, 1), "2, BLAS as set": (2, None)}
 @smallest(TIMED=TIMED[:1], WIDE=(500, 20))
 def thread_time(budget):
     """Elapsed time of constrained fits of a million samples on two threads against one."""
-    n_samples, records, checks = round(1e6 * budget.fraction), [], []
+    n_samples = round(1e6 * budget.fraction)
+    records = []
+    checks = []
     for case in TIMED:
         seconds = _measure_in_process(case, n_samples, 10, budget.n_runs)
         records += _records(case, seconds)
@@ -112,7 +115,8 @@ def measure(cases, n_samples, n_columns, n_runs):
             arguments = {} if make is CASES["plain"] else {"sensitive_features": groups}
             with threadpool_limits(blas, "blas"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                start, cpu = perf_counter(), process_time()
+                start = perf_counter()
+                cpu = process_time()
                 make(n_jobs).fit(X, y, **arguments)
                 times = perf_counter() - start, process_time() - cpu
             if run:

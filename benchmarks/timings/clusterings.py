@@ -17,7 +17,8 @@ class KMeans:
         generator = np.random.default_rng(0)
         self.groups = generator.integers(3, size=self.n_samples)
         self.X = generator.standard_normal((self.n_samples, 10)) + 0.5 * self.groups[:, None]
-        X, groups = self.X[:200], self.groups[:200]
+        X = self.X[:200]
+        groups = self.groups[:200]
         FairKMeans(10, min_balance=0.8, random_state=0).fit(X, sensitive_features=groups)
         cluster_front(FairKMeans(10, random_state=0), X, sensitive_features=groups, n_levels=3)
 
@@ -40,7 +41,8 @@ class KMeans:
 
     def time_front(self):
         """Compute the front of cost against balance of a tenth of the samples."""
-        X, groups = self.X[::10], self.groups[::10]
+        X = self.X[::10]
+        groups = self.groups[::10]
         cluster_front(FairKMeans(10, random_state=0), X, sensitive_features=groups)
 
 
@@ -66,7 +68,8 @@ class SmallKMeans:
 
     def time_fit_with_sizes(self, n_samples):
         """Fit with sizes within a fifth of their mean."""
-        smallest, largest = n_samples * 4 // 25, -(-n_samples * 6 // 25)
+        smallest = n_samples * 4 // 25
+        largest = -(-n_samples * 6 // 25)
         FairKMeans(
             5,
             min_balance=None,

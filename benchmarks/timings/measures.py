@@ -30,7 +30,9 @@ class Decisions:
 
     def time_report(self):
         """Report on a tenth of the decisions, with intervals."""
-        y, decisions, groups = self.y[::10], self.decisions[::10], self.groups[::10]
+        y = self.y[::10]
+        decisions = self.decisions[::10]
+        groups = self.groups[::10]
         Audit.from_predictions(y, decisions, sensitive_features=groups).report()
 
 

@@ -33,10 +33,13 @@ class _Supervised:
     def setup(self):
         """Draw the sample, and compile."""
         X, score, group = generate(self.n_samples)
-        self.X, self.score, self.groups = X, score, {"sensitive_features": group}
+        self.X = X
+        self.score = score
+        self.groups = {"sensitive_features": group}
         self.y = (score > np.median(score)).astype(int)
         subsample = slice(1000)
-        model, y = self.model(), self.target()[subsample]
+        model = self.model()
+        y = self.target()[subsample]
         model.fit(X[subsample], y, sensitive_features=group[subsample])
 
     def target(self):

@@ -34,7 +34,8 @@ from skfair.metrics import demographic_parity_difference
 try:
     adult = fetch_adult()
     X = pd.get_dummies(adult.data, dtype=float).to_numpy()
-    y, groups = adult.target.to_numpy() == ">50K", adult.sensitive_features.to_numpy()
+    y = adult.target.to_numpy() == ">50K"
+    groups = adult.sensitive_features.to_numpy()
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)

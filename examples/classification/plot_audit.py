@@ -22,14 +22,16 @@ from skfair.audit import Audit
 from skfair.plotting import GroupRateDisplay
 from skfair.statistics import required_sample_size
 
-rng, n = np.random.default_rng(0), 6000
+rng = np.random.default_rng(0)
+n = 6000
 attributes = pd.DataFrame(
     {
         "sex": rng.choice(["female", "male"], size=n, p=[0.4, 0.6]),
         "age": rng.choice(["under 30", "30 to 50", "over 50"], size=n, p=[0.25, 0.6, 0.15]),
     }
 )
-male, young = attributes["sex"] == "male", attributes["age"] == "under 30"
+male = attributes["sex"] == "male"
+young = attributes["age"] == "under 30"
 applicants = pd.DataFrame(
     {
         "income": rng.lognormal(np.where(male, 3.7, 3.5), 0.4),

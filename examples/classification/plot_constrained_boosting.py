@@ -34,7 +34,8 @@ from skfair.metrics import demographic_parity_difference
 try:
     adult = fetch_adult(drop_sensitive=True)
     X = pd.get_dummies(adult.data, dtype=float).to_numpy()
-    y, groups = (adult.target == ">50K").to_numpy(), adult.sensitive_features.to_numpy()
+    y = (adult.target == ">50K").to_numpy()
+    groups = adult.sensitive_features.to_numpy()
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)
@@ -117,7 +118,8 @@ ax.yaxis.set_major_formatter("{x:.1%}")
 ax.legend(loc="lower right", frameon=False)
 fair = table.query("method == 'ConstrainedClassifierCV'").iloc[0]
 cost = 100 * (table["accuracy"].iloc[0] - fair["accuracy"])
-before, after = table["gap"].iloc[0], fair["gap"]
+before = table["gap"].iloc[0]
+after = fair["gap"]
 ax.set_title(f"From a gap of {before:.2f} to {after:.2f} for {cost:.1f} points", loc="left")
 
 # %%

@@ -30,7 +30,8 @@ try:
     compas = fetch_compas(drop_sensitive=True)
     rows = compas.sensitive_features.isin(["African-American", "Caucasian"])
     X = pd.get_dummies(compas.data[rows], dtype=float).to_numpy()
-    y, race = compas.target[rows].to_numpy(), compas.sensitive_features[rows].to_numpy()
+    y = compas.target[rows].to_numpy()
+    race = compas.sensitive_features[rows].to_numpy()
 except OSError as error:
     print(f"COMPAS is not available, so generated data are used instead: {error}")
     rng = np.random.default_rng(0)
@@ -88,7 +89,8 @@ means.round(3)
 # A faint marker is one split, a solid one the mean of all ten. The model without the group meets
 # its bound as well as the others do, and is hardly better than a constant prediction.
 
-colors, marks = ("#333333", "#0072B2", "#E69F00", "#009E73"), "os^D"
+colors = ("#333333", "#0072B2", "#E69F00", "#009E73")
+marks = "os^D"
 figure, ax = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
 for (name, points), color, mark in zip(
     table.groupby("model", sort=False), colors, marks, strict=True

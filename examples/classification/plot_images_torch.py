@@ -51,7 +51,8 @@ def draw_faces(n_faces, seed):
     return (faces + rng.normal(scale=0.12, size=faces.shape))[:, np.newaxis], smiles, hat
 
 
-train, test = draw_faces(3000, seed=0), draw_faces(6000, seed=1)
+train = draw_faces(3000, seed=0)
+test = draw_faces(6000, seed=1)
 
 
 # %%

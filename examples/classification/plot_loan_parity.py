@@ -23,7 +23,8 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.metrics import group_report
 from skfair.plotting import GroupRateDisplay
 
-rng, n = np.random.default_rng(0), 20_000
+rng = np.random.default_rng(0)
+n = 20_000
 sex = rng.choice(["female", "male"], size=n, p=[0.4, 0.6])
 male = sex == "male"
 applicants = pd.DataFrame(

@@ -34,7 +34,8 @@ try:
     compas = fetch_compas()
     rows = compas.sensitive_features.isin(["African-American", "Caucasian"])
     X = pd.get_dummies(compas.data[rows], dtype=float).to_numpy()
-    y, groups = compas.target[rows].to_numpy(), compas.sensitive_features[rows].to_numpy()
+    y = compas.target[rows].to_numpy()
+    groups = compas.sensitive_features[rows].to_numpy()
 except OSError as error:
     print(f"COMPAS is not available, so generated data are used instead: {error}")
     X, y = make_classification(5000, n_informative=8, flip_y=0.3, random_state=0)

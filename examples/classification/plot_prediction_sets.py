@@ -23,7 +23,8 @@ rng = np.random.default_rng(0)
 clinic = rng.choice(["A", "B"], size=6000, p=[0.8, 0.2])
 X = rng.normal(size=(6000, 3)) + 1.2 * (clinic == "B")[:, np.newaxis]
 y = 100 + 5 * X.sum(axis=1) + np.where(clinic == "B", 10.0, 5.0) * rng.normal(size=6000)
-train, test = np.arange(6000) < 3000, np.arange(6000) >= 3000
+train = np.arange(6000) < 3000
+test = np.arange(6000) >= 3000
 
 # %%
 # Three rules

@@ -29,10 +29,12 @@ from skfair.metrics import balance_score
 from skfair.plotting import ParetoFrontDisplay
 
 try:
-    bunch, n_clusters = fetch_adult(columns="clustering"), 10
+    bunch = fetch_adult(columns="clustering")
+    n_clusters = 10
 except OSError as error:
     print(f"Adult is not available, so the patients are used instead: {error}")
-    bunch, n_clusters = load_patients(drop_sensitive=True), 5
+    bunch = load_patients(drop_sensitive=True)
+    n_clusters = 5
 
 rows = np.random.RandomState(1).permutation(len(bunch.data))[:5000]
 X = normalize(scale(bunch.data))[rows]
@@ -64,7 +66,8 @@ print(front)
 
 reference = Path(os.environ.get("SKFAIR_DATA", ""), "safairkm", "reference_fronts.npz")
 if n_clusters == 10 and reference.is_file():
-    fronts, columns = np.load(reference), ["cost", "balance"]
+    fronts = np.load(reference)
+    columns = ["cost", "balance"]
     others = {
         "Liu and Vicente, Algorithm 3": pd.DataFrame(
             fronts["Adult_K10/alg3_global"], columns=columns

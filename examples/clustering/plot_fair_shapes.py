@@ -27,7 +27,8 @@ from skfair.metrics import balance_score
 rng = np.random.default_rng(0)
 # Uniform points in the halves of two discs, stretched and moved up or down.
 half, ellipse = np.divmod(np.arange(400) % 4, 2)
-radius, angle = np.sqrt(rng.uniform(size=400)), np.pi * (rng.uniform(-0.5, 0.5, size=400) + half)
+radius = np.sqrt(rng.uniform(size=400))
+angle = np.pi * (rng.uniform(-0.5, 0.5, size=400) + half)
 points = np.column_stack([4 * radius * np.cos(angle), radius * np.sin(angle) + 3 * ellipse])
 moons, moon = make_moons(600, noise=0.08, random_state=0)
 # The middle of the upper moon is at 0, that of the lower one at 1.

@@ -28,10 +28,12 @@ front.to_frame().iloc[selected].round(3)
 # %%
 # Colours are clusters, marks are groups, and a cross is the mean of its cluster.
 
-colors, marks = ("#0072B2", "#E69F00"), ("o", "^")
+colors = ("#0072B2", "#E69F00")
+marks = ("o", "^")
 figure, axes = plt.subplots(1, 3, sharex=True, sharey=True, figsize=(8.6, 4), layout="constrained")
 for ax, i in zip(axes, selected, strict=True):
-    labels, centers = front.labels(i), front.centers(i)
+    labels = front.labels(i)
+    centers = front.centers(i)
     for k, color in enumerate(colors):
         for group, mark in enumerate(marks):
             members = X[(labels == k) & (groups == group)]

@@ -49,7 +49,8 @@ for name, model in models.items():
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
 for (name, model), color in zip(models.items(), ("#999999", "#E69F00", "#0072B2"), strict=True):
-    sizes, centers = np.bincount(model.labels_), model.cluster_centers_
+    sizes = np.bincount(model.labels_)
+    centers = model.cluster_centers_
     left.plot(np.sort(sizes)[::-1], color=color, label=name)
     order = np.argsort((centers**2).sum(axis=1) - 2 * queries @ centers.T, axis=1)
     is_hit = model.labels_[neighbors][:, :, np.newaxis] == order[:, np.newaxis]

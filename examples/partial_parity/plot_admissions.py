@@ -49,7 +49,8 @@ def generate_applicants(n=20_000, seed=0):
 try:
     students = fetch_law_school(drop_sensitive=True)
     X = pd.get_dummies(students.data, dtype=float)
-    passed, race = students.target.to_numpy() == 1, students.sensitive_features.to_numpy()
+    passed = students.target.to_numpy() == 1
+    race = students.sensitive_features.to_numpy()
 except OSError as error:
     print(f"The data are not available, so generated applicants are used instead: {error}")
     X, passed, race = generate_applicants()
@@ -68,7 +69,8 @@ X_train, X_test, y_train, y_test, race_train, race_test = train_test_split(
 # constraint at all cut-offs. The first three models use features alone. The last one has
 # coefficients for each group, and requires the group to predict.
 
-INTERVAL, TOLERANCE = (0.75, 0.9), 0.05
+INTERVAL = (0.75, 0.9)
+TOLERANCE = 0.05
 settings = {
     "plain": {"tolerance": 1.0},
     "full": {"tolerance": TOLERANCE},

@@ -39,9 +39,12 @@ try:
         (StandardScaler(), make_column_selector(dtype_include="number")),
         remainder=OneHotEncoder(handle_unknown="ignore"),
     )
-    X, X_test = encoder.fit_transform(table), encoder.transform(test.data)
-    y, y_test = (train.target[table.index] == ">50K").to_numpy(), (test.target == ">50K").to_numpy()
-    groups, groups_test = train.sensitive_features[table.index], test.sensitive_features
+    X = encoder.fit_transform(table)
+    X_test = encoder.transform(test.data)
+    y = (train.target[table.index] == ">50K").to_numpy()
+    y_test = (test.target == ">50K").to_numpy()
+    groups = train.sensitive_features[table.index]
+    groups_test = test.sensitive_features
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     features, target = make_classification(

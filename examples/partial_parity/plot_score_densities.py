@@ -35,7 +35,8 @@ try:
         remainder=OneHotEncoder(handle_unknown="ignore"),
     )
     X = encoder.fit_transform(adult.data.drop(columns="relationship"))
-    y, groups = (adult.target == ">50K").to_numpy(), adult.sensitive_features
+    y = (adult.target == ">50K").to_numpy()
+    groups = adult.sensitive_features
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(

@@ -41,11 +41,13 @@ from skfair.statistics import gap_interval, required_sample_size
 
 try:
     adult = fetch_adult(drop_sensitive=True)
-    X, y = adult.data, (adult.target == ">50K").to_numpy(dtype=int)
+    X = adult.data
+    y = (adult.target == ">50K").to_numpy(dtype=int)
     sex = adult.sensitive_features.rename("sex")
 except OSError as error:
     print(f"Adult is not available, so similar data are generated: {error}")
-    rng, n = np.random.default_rng(0), 45_000
+    rng = np.random.default_rng(0)
+    n = 45_000
     sex = pd.Series(rng.choice(["Female", "Male"], size=n, p=[0.33, 0.67]), name="sex")
     male = sex == "Male"
     sector = np.where(rng.random(n) < 0.2 + 0.3 * male, "industry", "services")

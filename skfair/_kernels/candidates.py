@@ -28,7 +28,9 @@ def select_smallest(values, clusters, selected):
     """The smallest values of each row in rising order, and their positions."""
     n_candidates = clusters.shape[1]
     for i in range(len(values)):
-        row, places, lowest = values[i], clusters[i], selected[i]
+        row = values[i]
+        places = clusters[i]
+        lowest = selected[i]
         lowest[:] = np.inf
         places[:] = 0
         last = lowest[n_candidates - 1]
@@ -104,7 +106,8 @@ class Evaluations(NamedTuple):
 def allocate_evaluations(n_samples, n_clusters):
     """Arrays for two evaluations."""
     labels, second = (np.empty((2, n_samples), np.int32) for _ in range(2))
-    counts, ties = np.empty((2, n_clusters)), np.empty((2, n_samples), np.int64)
+    counts = np.empty((2, n_clusters))
+    ties = np.empty((2, n_samples), np.int64)
     return Evaluations(labels, second, np.empty((2, n_samples)), counts, ties)
 
 
@@ -189,9 +192,12 @@ def _solve_laplacian(laplacian, damping, target, free, fixed):
         matrix = laplacian[np.ix_(free, free)] + damping * np.eye(free.sum())
         return np.linalg.solve(matrix, target[free])
     # Conjugate gradients, preconditioned by the diagonal.
-    scale, solution, residual = free / (laplacian.diagonal() + damping), np.zeros(len(free)), target
+    scale = free / (laplacian.diagonal() + damping)
+    solution = np.zeros(len(free))
+    residual = target
     direction = scale * residual
-    product, least = residual @ direction, 1e-8 * (target @ target)
+    product = residual @ direction
+    least = 1e-8 * (target @ target)
     for _ in range(MAX_CONJUGATE_STEPS):
         image = laplacian @ direction + damping * direction
         step = product / (direction @ image)
@@ -199,7 +205,8 @@ def _solve_laplacian(laplacian, damping, target, free, fixed):
         residual = residual - step * image * free
         if not residual @ residual > least:  # also where it is nan
             break
-        last, product = product, residual @ (scale * residual)
+        last = product
+        product = residual @ (scale * residual)
         direction = scale * residual + product / last * direction
     return solution[free]
 
@@ -218,7 +225,8 @@ def _build_laplacian(edges, n):
 
 def _take_step(laplacian, multipliers, slope, ridge):
     """Multipliers after a Newton step, none of which changes its sign; the predicted gain."""
-    degrees, step = laplacian.diagonal(), np.zeros(len(slope))
+    degrees = laplacian.diagonal()
+    step = np.zeros(len(slope))
     free = (multipliers != 0.0) | (slope != 0.0)
     damping = ridge * max(degrees[free].mean(), degrees.mean(), 1e-300)
     # Multipliers that would change their sign end at 0, and the others are solved for again.
@@ -243,7 +251,9 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
     the evaluations is the last one, its value, the number of samples that may need more candidates,
     the number of samples by which a size misses its bound, smoothing width and ridge.
     """
-    n_samples, n_clusters, at = len(weights), len(multipliers), 0
+    n_samples = len(weights)
+    n_clusters = len(multipliers)
+    at = 0
     stride = 1 + n_samples // N_GAPS
 
     def evaluate(multipliers, at):
@@ -254,7 +264,9 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
     if value < 0.0:
         trial, *numbers = evaluate(np.zeros(n_clusters), 1 - at)
         if trial > value:
-            at, value, (n_short, n_ties) = 1 - at, trial, numbers
+            at = 1 - at
+            value = trial
+            n_short, n_ties = numbers
             multipliers[:] = 0.0
     for _ in range(MAX_STEPS):
         slope = _find_slope(evaluations.counts[at], multipliers, bounds)
@@ -282,7 +294,9 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
         elif gain < POOR_GAIN * predicted:
             ridge *= RIDGE_RISE
-        at, value, (n_short, n_ties) = 1 - at, trial, numbers
+        at = 1 - at
+        value = trial
+        n_short, n_ties = numbers
         multipliers[:] = stepped
         if gain <= MIN_DUAL_GAIN * abs(value):
             break
@@ -310,7 +324,8 @@ def find_shortest_path(costs, potentials, can_grow, can_shrink, excess, lengths,
         u, shortest = NO_INDEX, np.inf
         for v in range(pool + 1):
             if not is_done[v] and lengths[v] < shortest:
-                u, shortest = np.int64(v), lengths[v]
+                u = np.int64(v)
+                shortest = lengths[v]
         if u < 0 or excess[u] < 0:
             return u
         is_done[u] = True
@@ -348,14 +363,18 @@ def search_candidates(X, clusters, clustering, sizes, bounds):
 @jit
 def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partners):
     smallest, largest = bounds
-    total, n_features = 0.0, centers.shape[1]
+    total = 0.0
+    n_features = centers.shape[1]
     for p in range(len(labels)):
-        a, x = labels[p], row_of(X, p)
+        a = labels[p]
+        x = row_of(X, p)
         if sizes[a] <= 1:
             continue
         here = _distance(x, centers[a], 0.0)
         leaving = sizes[a] / (sizes[a] - 1.0) * here
-        goal, partner, lowest = NO_INDEX, NO_INDEX, -1e-9 * here
+        goal = NO_INDEX
+        partner = NO_INDEX
+        lowest = -1e-9 * here
         for j in range(clusters.shape[1]):
             b = np.int64(clusters[p, j])
             if b == a:
@@ -368,7 +387,8 @@ def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partn
             # An exchange with the sample of b that would gain most, or lose least, by going to a.
             q = np.int64(partners[b, a])
             if q >= 0 and labels[q] == b and there - here + gains[b, a] < lowest:
-                change, y = there - here, row_of(X, q)
+                change = there - here
+                y = row_of(X, q)
                 change += _distance(y, centers[a], 0.0) - _distance(y, centers[b], 0.0)
                 change -= (1.0 / sizes[a] + 1.0 / sizes[b]) * _distance(x, y, 0.0)
                 if change < lowest:

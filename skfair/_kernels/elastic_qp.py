@@ -39,7 +39,8 @@ _SLACK, _VIOLATION, _DUAL, _VIOLATION_DUAL = range(4)
 @deferred_helper
 def _mean_complementarity(positive):
     """Mean of the complementarity products, 0 at the solution."""
-    total, n_bounds = 0.0, positive.shape[1]
+    total = 0.0
+    n_bounds = positive.shape[1]
     for i in range(n_bounds):
         total += positive[_DUAL, i] * positive[_SLACK, i]
         total += positive[_VIOLATION_DUAL, i] * positive[_VIOLATION, i]
@@ -134,7 +135,8 @@ def _set_residuals(h, G, b, z, positive, stationarity, primal, weight):
     for j in range(n):
         stationarity[j] = h[j] * z[j]
     for i in range(n_bounds):
-        value, dual = 0.0, positive[_DUAL, i]
+        value = 0.0
+        dual = positive[_DUAL, i]
         for j in range(n):
             value += G[i, j] * z[j]
             stationarity[j] += G[i, j] * dual
@@ -154,9 +156,14 @@ def _count_steps(h, G, *_):
 @interpret_at_first(_count_steps)
 def _solve_interior_point(h, G, b, penalty, tol, z, positive):
     n_bounds, n = G.shape
-    stationarity, primal, weight = np.empty(n), np.empty(n_bounds), np.empty(n_bounds)
-    factor, dz, change = np.empty((n, n)), np.empty(n), np.empty((4, n_bounds))
-    products, predicted = np.empty((2, n_bounds)), np.empty((4, n_bounds))
+    stationarity = np.empty(n)
+    primal = np.empty(n_bounds)
+    weight = np.empty(n_bounds)
+    factor = np.empty((n, n))
+    dz = np.empty(n)
+    change = np.empty((4, n_bounds))
+    products = np.empty((2, n_bounds))
+    predicted = np.empty((4, n_bounds))
     residual = np.inf
     for _ in range(MAX_ITER):
         # Stop when the stationarity residual no longer decreases: an unknown of little curvature

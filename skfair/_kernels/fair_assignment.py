@@ -160,7 +160,9 @@ def fill_free_offsets(rows, values, ratios, limits, offsets):
         for g in range(n_groups):
             offsets[k, g] = 0.0
     for r in range(rows.n_rows):
-        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        k = rows.cells[r, 0]
+        i = rows.cells[r, 1]
+        j = rows.cells[r, 2]
         if i >= 0:
             offsets[k, i] -= values[r]
             offsets[k, j] += ratios[i, j] * values[r]
@@ -177,11 +179,9 @@ def _apply_negative_hessian(direction, rows, ties, ratios, limits, shift, result
     pairs leave, one density for each other cluster: a graph Laplacian per intersection, between the
     map from multipliers to offsets and its transpose.
     """
-    n_clusters, n_groups, n_intersections = (
-        ties.n_clusters,
-        ratios.shape[0],
-        limits.intersections.shape[0],
-    )
+    n_clusters = ties.n_clusters
+    n_groups = ratios.shape[0]
+    n_intersections = limits.intersections.shape[0]
     offsets = np.empty((n_clusters, n_groups))
     by_intersection = np.empty((n_clusters, n_intersections))
     leaving_by_group = np.empty((n_clusters, n_groups))
@@ -190,11 +190,15 @@ def _apply_negative_hessian(direction, rows, ties, ratios, limits, shift, result
     fill_free_offsets(rows, direction, ratios, limits, offsets)
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)
     for e in range(ties.densities.size):
-        c, k, other = ties.intersections[e], ties.clusters[e], ties.others[e]
+        c = ties.intersections[e]
+        k = ties.clusters[e]
+        other = ties.others[e]
         leaving[k, c] += ties.densities[e] * (by_intersection[k, c] - by_intersection[other, c])
     sum_intersections(leaving, limits.intersections, leaving_by_group)
     for r in range(rows.n_rows):
-        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        k = rows.cells[r, 0]
+        i = rows.cells[r, 1]
+        j = rows.cells[r, 2]
         if i >= 0:
             change = ratios[i, j] * leaving_by_group[k, j] - leaving_by_group[k, i]
         else:
@@ -220,7 +224,9 @@ def _mean_hessian_diagonal(rows, ties, ratios, limits):
     for k in range(n_clusters):
         average += _total(by_intersection[k]) / n_clusters
     for r in range(rows.n_rows):
-        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        k = rows.cells[r, 0]
+        i = rows.cells[r, 1]
+        j = rows.cells[r, 2]
         if i >= 0:
             total += by_group[k, i] + ratios[i, j] * ratios[i, j] * by_group[k, j]
         else:
@@ -239,7 +245,8 @@ def newton_direction(rows, ratios, limits, ties, ridge):
 
     Multipliers that would become negative are fixed at 0, and the others are solved for again.
     """
-    direction, is_free = np.zeros(rows.n_rows), np.ones(rows.n_rows, np.bool_)
+    direction = np.zeros(rows.n_rows)
+    is_free = np.ones(rows.n_rows, np.bool_)
     shift = ridge * _mean_hessian_diagonal(rows, ties, ratios, limits) + 1e-300
     for _ in range(MAX_FIXING_ROUNDS):
         _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction)
@@ -253,7 +260,8 @@ def newton_direction(rows, ratios, limits, ties, ridge):
         if n_stopped == 0:
             break
     # Gain of the quadratic model.
-    image, gain = np.empty(rows.n_rows), 0.0
+    image = np.empty(rows.n_rows)
+    gain = 0.0
     _apply_negative_hessian(direction, rows, ties, ratios, limits, 0.0, image)
     for r in range(rows.n_rows):
         gain += direction[r] * (rows.violations[r] - 0.5 * image[r])
@@ -264,7 +272,9 @@ def newton_direction(rows, ratios, limits, ties, ridge):
 def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
     """Solve the damped system for the rows that are not fixed, in place, by conjugate gradients."""
     n_rows = rows.n_rows
-    residual, search, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    residual = np.empty(n_rows)
+    search = np.empty(n_rows)
+    image = np.empty(n_rows)
     _apply_negative_hessian(direction, rows, ties, ratios, limits, shift, image)
     # Residual of the start.
     norm = goal = 0.0
@@ -281,7 +291,8 @@ def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
         curvature, previous = 0.0, norm
         for r in range(n_rows):
             curvature += search[r] * image[r]
-        step, norm = previous / curvature, 0.0
+        step = previous / curvature
+        norm = 0.0
         for r in range(n_rows):
             if is_free[r]:
                 direction[r] += step * search[r]
@@ -296,7 +307,9 @@ def store_multipliers(rows, values, multipliers):
     """Write the multipliers of the free rows, in place."""
     ratio_multipliers, row_multipliers = multipliers
     for r in range(rows.n_rows):
-        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        k = rows.cells[r, 0]
+        i = rows.cells[r, 1]
+        j = rows.cells[r, 2]
         if i >= 0:
             ratio_multipliers[k, i, j] = values[r]
         else:
@@ -383,7 +396,8 @@ def evaluate_dual(rows, offsets, width):
     """
     distances, codes, weights = rows
     n_clusters, n_intersections = offsets.shape
-    labels, gaps = np.empty(len(codes), np.int32), np.empty(len(codes))
+    labels = np.empty(len(codes), np.int32)
+    gaps = np.empty(len(codes))
     counts = np.zeros((n_clusters, n_intersections))
     ties = np.zeros((n_intersections, n_clusters, n_clusters))
     outputs = labels, gaps, counts, ties
@@ -399,7 +413,9 @@ def _evaluate_dual(distances, codes, weights, offsets, width, outputs):
     """
     labels, gaps, counts, ties = outputs
     n_clusters, n_samples = distances.shape
-    cost, best, next_best = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    cost = np.empty(BLOCK)
+    best = np.empty(BLOCK)
+    next_best = np.empty(BLOCK)
     first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     value, n_near = 0.0, 0
     for start in range(0, n_samples, BLOCK):
@@ -407,7 +423,8 @@ def _evaluate_dual(distances, codes, weights, offsets, width, outputs):
         best[:], next_best[:], first[:], second[:] = np.inf, np.inf, 0, 0
         # The cheapest and the next cheapest cluster of each sample of the block.
         for k in range(n_clusters):
-            row, offset = distances[k], offsets[k]
+            row = distances[k]
+            offset = offsets[k]
             for i in range(block):
                 cost[i] = row[start + i] + offset[codes[start + i]]
             for i in range(BLOCK):
@@ -421,7 +438,10 @@ def _evaluate_dual(distances, codes, weights, offsets, width, outputs):
         # Sums over the block.
         for i in range(block):
             p = start + i
-            k, g, w, gap = first[i], codes[p], weights[p], next_best[i] - best[i]
+            k = first[i]
+            g = codes[p]
+            w = weights[p]
+            gap = next_best[i] - best[i]
             labels[p], gaps[p] = k, gap
             counts[k, g] += w
             value += w * best[i]
@@ -550,7 +570,8 @@ def _may_change(clustering, k, target, code, change, above, limits):
     leaves must raise the ratio of the target. One that joins may keep it, as it breaks a tie of
     smallest groups or adds a missing group. So no move is ever undone, and the path is finite.
     """
-    counts, members = clustering.counts[k], clustering.members[k]
+    counts = clustering.counts[k]
+    members = clustering.members[k]
     leaving, joining = (-1, code) if change > 0.0 else (code, -1)
     if not rows_allow(counts, k, leaving, joining, abs(change), limits):
         return False
@@ -589,8 +610,12 @@ def _queue_cheapest_samples(
     costs[:] = np.inf
     length, destination = 0, -1
     for r in range(rows.size):
-        p, least_cost = rows[r], costs[costs.size - 1]
-        a, code, mass, w = np.int64(labels[p]), codes[p], masses[p], weights[p]
+        p = rows[r]
+        least_cost = costs[costs.size - 1]
+        a = np.int64(labels[p])
+        code = codes[p]
+        mass = masses[p]
+        w = weights[p]
         side, g = (1, largest) if a == target else (0, smallest)
         if not helps[side, code] or sizes[a] <= mass:
             continue
@@ -644,7 +669,8 @@ def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
         for k in range(sizes.size):
             if k == target or k == labels[p] or labels[p] == target:
                 distances[i, k] = squared_distance(x, centers[k])
-    best, least_cost = np.empty(1, np.int64), np.empty(1)
+    best = np.empty(1, np.int64)
+    least_cost = np.empty(1)
     n_candidates, k = _queue_cheapest_samples(
         queue, distances, samples, clustering, target, above, limits, best, least_cost
     )
@@ -686,7 +712,8 @@ def _argmin(values):
 def _record_move(X, masses, clustering, p, k, path, n_moves):
     """Record the move of a sample and its cost, before it is made."""
     labels, centers, sizes, _, _ = clustering
-    a, x = labels[p], row_of(X, p)
+    a = labels[p]
+    x = row_of(X, p)
     path.cost_changes[n_moves] = move_cost(
         squared_distance(x, centers[k]),
         squared_distance(x, centers[a]),
@@ -708,10 +735,12 @@ def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits,
 
 @interpret_at_first(_count_steps)
 def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
-    (labels, _, sizes, counts, members), samples = clustering, (masses, weights, codes)
+    labels, _, sizes, counts, members = clustering
+    samples = (masses, weights, codes)
     n_clusters = sizes.size
     queues = np.empty((n_clusters, QUEUE_SIZE), np.int64)
-    lengths, highest = np.empty(n_clusters, np.int64), np.empty(n_clusters)
+    lengths = np.empty(n_clusters, np.int64)
+    highest = np.empty(n_clusters)
     ratios = np.empty(n_clusters)
     for k in range(n_clusters):
         lengths[k], highest[k], ratios[k] = (

@@ -24,7 +24,7 @@ MANY_ROWS = 100  # of limits, for which patience is half as long
 ROUNDING = 1e-12  # of sums of weights
 
 
-class PairedSamples(NamedTuple):
+class SamplesWithDistances(NamedTuple):
     """Samples of which the squared distances of all pairs are known."""
 
     distances: np.ndarray  # (n_samples, n_samples) squared
@@ -67,12 +67,13 @@ def pair_samples(distances, masses, weights, codes, counts, limits, is_repair=Fa
         is_present = np.arange(len(rows)) >= len(rows) - len(present)
         added[:, is_present] *= (weights.sum() / weights)[:, np.newaxis]
         bounds[:, is_present] = -weights.sum()
-    return PairedSamples(distances, masses, added, bounds + rounding, rounding)
+    return SamplesWithDistances(distances, masses, added, bounds + rounding, rounding)
 
 
 def iterate_search(samples, labels, n_clusters, random_state):
     """Labels of the cheapest clustering found by random moves and searches after them."""
-    labels, n_failures = labels.copy(), 0
+    labels = labels.copy()
+    n_failures = 0
     # Less patience with many groups, whose pairs are rows that every step has to look at.
     patience = max(PATIENCE // (1 + samples.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
     while n_failures < patience:
@@ -107,7 +108,8 @@ def search_from_kicks(samples, labels, n_clusters, kicks, n_failures, patience):
 @jit
 def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures, patience):
     _sum_over_pairs(samples, clustering)
-    lowest, least = _cost(clustering), _sum_excess(clustering)
+    lowest = _cost(clustering)
+    least = _sum_excess(clustering)
     for i in range(kicked.shape[0]):
         if n_failures >= patience:
             break
@@ -120,7 +122,8 @@ def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures,
         _sum_over_pairs(samples, clustering)
         # Moves, then exchanges, until there are none or the search is back at the cost from which
         # it started. They make the limits hold first, and lower the cost then.
-        is_valid, is_exchange = not _has_empty(clustering), False
+        is_valid = not _has_empty(clustering)
+        is_exchange = False
         for _ in range(MAX_PASSES if is_valid else 0):
             is_repair = _sum_excess(clustering) > 0.0
             if _take_steps(samples, clustering, is_exchange, is_repair):
@@ -132,7 +135,8 @@ def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures,
             else:
                 is_exchange = True
         # The least excess comes first, then the cost.
-        cost, excess = _cost(clustering), _sum_excess(clustering)
+        cost = _cost(clustering)
+        excess = _sum_excess(clustering)
         is_better = cost < lowest * (1.0 - MIN_GAIN) and excess <= least
         if is_valid and (is_better or excess < least):
             _copy(clustering.labels, labels)
@@ -187,7 +191,9 @@ def _sum_over_pairs(samples, clustering):
 def _add_to_cluster(samples, clustering, p, k, sign):
     """Add sample p to the sums of cluster k, or remove it where the sign is -1."""
     _, sums, within, sizes, inverses, members, excess = clustering
-    mass, row, distances = sign * samples.masses[p], sums[k], samples.distances[p]
+    mass = sign * samples.masses[p]
+    row = sums[k]
+    distances = samples.distances[p]
     within[k] += mass * row[p]
     sizes[k] += mass
     inverses[k] = 1.0 / sizes[k]
@@ -215,11 +221,15 @@ def _take_steps(samples, clustering, is_exchange, is_repair):
     those that keep the limits and lower the cost.
     """
     sample, cluster, partner, least = NO_INDEX, NO_INDEX, NO_INDEX, np.inf
-    is_changed, min_gain = False, 1e-12 * _cost(clustering)
+    is_changed = False
+    min_gain = 1e-12 * _cost(clustering)
     for p in range(samples.masses.size):
         k, q, cost = _find_step(samples, clustering, p, is_exchange, is_repair)
         if is_repair and cost < least:
-            sample, cluster, partner, least = np.int64(p), k, q, cost
+            sample = np.int64(p)
+            cluster = k
+            partner = q
+            least = cost
         last = is_repair and p == samples.masses.size - 1 and sample >= 0
         if last:
             p, k, q = sample, cluster, partner
@@ -234,7 +244,8 @@ def _make_step(samples, clustering, p, k, partner):
     """Move sample p to cluster k, in exchange for its partner if that is not -1."""
     a = clustering.labels[p]
     for i in range(4 if partner >= 0 else 2):
-        sample, sign = p if i < 2 else partner, 2.0 * (i % 2) - 1.0
+        sample = p if i < 2 else partner
+        sign = 2.0 * (i % 2) - 1.0
         goal = k if (i == 1 or i == 2) else a
         _add_to_cluster(samples, clustering, sample, goal, sign)
         clustering.labels[sample] = goal
@@ -246,8 +257,12 @@ def _find_step(samples, clustering, p, is_exchange, is_repair):
 
     The cost of a repair is per unit of excess; other steps must keep the limits.
     """
-    labels, members, a = clustering.labels, clustering.members, np.int64(clustering.labels[p])
-    cluster, partner, least = NO_INDEX, NO_INDEX, np.inf if is_repair else 0.0
+    labels = clustering.labels
+    members = clustering.members
+    a = np.int64(clustering.labels[p])
+    cluster = NO_INDEX
+    partner = NO_INDEX
+    least = np.inf if is_repair else 0.0
     for i in range(p + 1 if is_exchange else 0, labels.size if is_exchange else members.size):
         k, q = (np.int64(labels[i]), np.int64(i)) if is_exchange else (np.int64(i), NO_INDEX)
         if k == a or (q < 0 and members[a] == 1):
@@ -266,7 +281,8 @@ def _find_step(samples, clustering, p, is_exchange, is_repair):
 def _step_cost(samples, clustering, p, k, q):
     """Change of the cost by sample p going to cluster k, in exchange for q if that is not -1."""
     _, sums, within, sizes, inverses, _, _ = clustering
-    a, mass = clustering.labels[p], samples.masses[p]
+    a = clustering.labels[p]
+    mass = samples.masses[p]
     gain, loss = mass * sums[a, p], mass * sums[k, p]
     if q < 0:
         left = (within[a] - gain) / (sizes[a] - mass)
@@ -274,7 +290,8 @@ def _step_cost(samples, clustering, p, k, q):
         return left - within[a] * inverses[a] + joined - within[k] * inverses[k]
     other = samples.masses[q]
     both = mass * other * samples.distances[p, q]
-    gain, loss = gain - other * sums[a, q] + both, loss - other * sums[k, q] - both
+    gain = gain - other * sums[a, q] + both
+    loss = loss - other * sums[k, q] - both
     if mass == other:  # most exchanges; divisions would take most of the time
         return loss * inverses[k] - gain * inverses[a]
     left = (within[a] - gain) / (sizes[a] - mass + other)

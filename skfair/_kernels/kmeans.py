@@ -58,19 +58,19 @@ def clustering_from_sums(labels, summed):
 
 def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
     """Sums, sizes, counts and members by cluster, which add up over partitions of the samples."""
-    n_codes, n_groups = len(limits.intersections), limits.scales.shape[1]
+    n_codes = len(limits.intersections)
+    n_groups = limits.scales.shape[1]
     # Count intersections first, then groups: a sample is in one intersection but several groups.
     cells = np.asarray(labels, dtype=np.intp) * n_codes + codes
     weights_by_code = np.bincount(cells, weights, n_clusters * n_codes).reshape(-1, n_codes)
     numbers_by_code = np.bincount(cells, minlength=n_clusters * n_codes).reshape(-1, n_codes)
-    counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
+    counts = np.zeros((n_clusters, n_groups))
+    members = np.zeros((n_clusters, n_groups), np.int64)
     for groups in limits.intersections.T:
         np.add.at(counts.T, groups, weights_by_code.T)
         np.add.at(members.T, groups, numbers_by_code.T)
-    sums, sizes = (
-        member_sums(X, masses, labels, n_clusters),
-        np.bincount(labels, masses, n_clusters),
-    )
+    sums = member_sums(X, masses, labels, n_clusters)
+    sizes = np.bincount(labels, masses, n_clusters)
     return sums, sizes, counts, members
 
 
@@ -103,7 +103,9 @@ def squared_distance(x, center):
 def move(X, masses, weights, codes, clustering, p, k, limits):
     """Move sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
-    a, code, mass = labels[p], codes[p], masses[p]
+    a = labels[p]
+    code = codes[p]
+    mass = masses[p]
     # Label, sizes and counts.
     labels[p] = k
     sizes[a] -= mass
@@ -155,7 +157,8 @@ def _fill_block_distances(X, centers, start, block, features, distances):
         row = distances[k]
         row[:] = 0.0
         for f in range(n_features):
-            column, c = features[f], centers[k, f]
+            column = features[f]
+            c = centers[k, f]
             for i in range(BLOCK):
                 d = column[i] - c
                 row[i] += d * d
@@ -215,8 +218,10 @@ def assign_nearest(X, masses, centers):
         sizes = np.bincount(labels, masses, len(centers))
         sums = member_sums(X, masses, labels, len(centers))
         return labels, least, (sums, sizes, float(masses @ least))
-    labels, least = np.empty(len(X), np.int32), np.empty(len(X))
-    sums, sizes = np.zeros(centers.shape), np.zeros(len(centers))
+    labels = np.empty(len(X), np.int32)
+    least = np.empty(len(X))
+    sums = np.zeros(centers.shape)
+    sizes = np.zeros(len(centers))
     outputs = labels, least, sums, sizes
     cost = _assign_nearest(X, masses, centers, outputs, _block_arrays(X, centers))
     return labels, least, (sums, sizes, cost)
@@ -224,10 +229,12 @@ def assign_nearest(X, masses, centers):
 
 @jit
 def _assign_nearest(X, masses, centers, outputs, block_arrays):
-    n_samples, n_clusters = X.shape[0], centers.shape[0]
+    n_samples = X.shape[0]
+    n_clusters = centers.shape[0]
     labels, least, sums, sizes = outputs
     features, distances = block_arrays
-    best, first = np.empty(BLOCK), np.empty(BLOCK, np.int64)
+    best = np.empty(BLOCK)
+    first = np.empty(BLOCK, np.int64)
     cost = 0.0
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
@@ -240,8 +247,11 @@ def _assign_nearest(X, masses, centers, outputs, block_arrays):
                 first[i] = k if wins else first[i]
                 best[i] = row[i] if wins else best[i]
         for i in range(block):
-            p, k = start + i, first[i]
-            x, total, mass = X[p], sums[k], masses[p]
+            p = start + i
+            k = first[i]
+            x = X[p]
+            total = sums[k]
+            mass = masses[p]
             labels[p], least[p] = k, best[i]
             sizes[k] += mass
             cost += mass * best[i]
@@ -329,12 +339,16 @@ def _find_best_destination(distances, masses, weights, codes, clustering, p, lim
     whether the cluster keeps the limits, by joining or leaving, intersection and cluster.
     """
     (labels, _, sizes, _, _), (checked, allowed) = clustering, cache
-    a, g, w, weight = labels[p], codes[p], masses[p], weights[p]
+    a = labels[p]
+    g = codes[p]
+    w = masses[p]
+    weight = weights[p]
     if not _has_cheaper_cluster(distances, sizes, a, w):
         return -1
     # Destinations by cost; whether a cluster keeps the limits is checked for cheaper ones only.
     is_limited = limits.level > 0.0 or limits.bounds.size > 0
-    best, least = NO_INDEX, -1e-12 * w * distances[a]
+    best = NO_INDEX
+    least = -1e-12 * w * distances[a]
     leaves = False
     counts, members = clustering.counts, clustering.members
     for k in range(sizes.size):
@@ -355,7 +369,8 @@ def _find_best_destination(distances, masses, weights, codes, clustering, p, lim
                 checked[0, g, k] = weight
                 allowed[0, g, k] = allows_change(counts[k], members[k], k, g, weight, limits)
             if not is_limited or allowed[0, g, k]:
-                best, least = k, move_cost(distances[k], distances[a], sizes[k], sizes[a], w)
+                best = k
+                least = move_cost(distances[k], distances[a], sizes[k], sizes[a], w)
     return best
 
 
@@ -421,7 +436,8 @@ def _exchange_bound(distances, a, c, tables):
 @interpret_at_first(lambda distances, *_: distances.size)
 def _fill_min_exchange_bounds(distances, labels, codes, tables, lowest):
     for p in range(labels.size):
-        a, code = labels[p], codes[p]
+        a = labels[p]
+        code = codes[p]
         for c in range(distances.shape[1]):
             if c != a:
                 bound = _exchange_bound(distances[p], a, c, tables)
@@ -484,7 +500,8 @@ def find_exchange_candidates(distances, codes, weight, clustering, partners):
     destination and intersection encoded as one integer.
     """
     rows, cells = np.empty(distances.size, np.int64), np.empty(distances.size, np.int64)
-    bounds, tables = np.empty(distances.size), _bound_tables(weight, clustering)
+    bounds = np.empty(distances.size)
+    tables = _bound_tables(weight, clustering)
     candidates = rows, bounds, cells
     labels = clustering.labels
     n_candidates = _fill_candidates(distances, labels, codes, tables, partners, candidates)
@@ -497,7 +514,8 @@ def _fill_candidates(distances, labels, codes, tables, partners, candidates):
     rows, bounds, cells = candidates
     n = 0
     for p in range(labels.size):
-        a, code = labels[p], codes[p]
+        a = labels[p]
+        code = codes[p]
         for c in range(n_clusters):
             if partners[a, code, c] < np.inf:
                 bound = _exchange_bound(distances[p], a, c, tables)
@@ -514,7 +532,8 @@ def _count_steps(X, weights, codes, clustering, candidates, limits):
 
 @interpret_at_first(_count_steps)
 def _exchange_pass(X, weights, codes, clustering, candidates, limits):
-    n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
+    n_clusters = clustering.sizes.size
+    n_intersections = limits.intersections.shape[0]
     lowest = candidates.lowest
     n_exchanges = 0
     for a in range(n_clusters):
@@ -541,7 +560,8 @@ def _may_exchange(clustering, a, c, g, h, w, limits):
 @deferred_helper
 def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
     """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
-    counts, members = clustering.counts[k], clustering.members[k]
+    counts = clustering.counts[k]
+    members = clustering.members[k]
     return allows_exchange(counts, members, k, leaving, joining, w, limits)
 
 
@@ -550,8 +570,10 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
     """Exchange each candidate of a for the one of c that lowers the cost most, if one does."""
     labels, centers, sizes, _, _ = clustering
     samples, bounds, starts, lowest = candidates
-    n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
-    (a, c, g, h), w = cell, weights[0]
+    n_clusters = clustering.sizes.size
+    n_intersections = limits.intersections.shape[0]
+    a, c, g, h = cell
+    w = weights[0]
     giving = (a * n_clusters + c) * n_intersections + g
     returning = (c * n_clusters + a) * n_intersections + h
     n_exchanges = 0
@@ -566,7 +588,8 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
         x = row_of(X, p)
         share = squared_distance(x, centers[c]) - squared_distance(x, centers[a])
         # The best partner: bounds ascend, so the search ends at the first that cannot gain.
-        best, least = NO_INDEX, -1e-10 * squared_distance(centers[a], centers[c])
+        best = NO_INDEX
+        least = -1e-10 * squared_distance(centers[a], centers[c])
         for i in range(starts[returning], starts[returning + 1]):
             if bounds[j] + bounds[i] >= 0.0:
                 break

@@ -52,7 +52,8 @@ class Limits(NamedTuple):
 def balance_limits(n_groups, level=0.0):
     """Limits on the balance of clusters, the smallest over the largest group, and no other rows."""
     intersections = np.arange(n_groups)[:, np.newaxis]
-    scales, rows = np.ones((1, n_groups)), np.empty((0, n_groups))
+    scales = np.ones((1, n_groups))
+    rows = np.empty((0, n_groups))
     ratios = float(level), scales, np.ones(1), intersections, np.zeros(1)
     required = np.ones(n_groups, dtype=bool)
     return Limits(*ratios, rows, np.empty((1, 0)), np.empty(0), required)
@@ -73,7 +74,8 @@ def add_rows(limits, rows, bounds, rounding=0.0):
 
 def size_rows(limits, smallest, largest):
     """Rows and bounds of the size of a cluster; -inf or inf are no limits."""
-    n_attributes, n_groups = limits.intersections.shape[1], limits.scales.shape[1]
+    n_attributes = limits.intersections.shape[1]
+    n_groups = limits.scales.shape[1]
     bounds = np.array([-smallest, largest], dtype=float)
     rows = np.outer([-1.0, 1.0], np.full(n_groups, 1.0 / n_attributes))
     is_finite = np.isfinite(bounds)
@@ -139,12 +141,15 @@ def intersection_coefficients(limits):
 
 def composition_ratios(counts, limits):
     """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
-    ratios, counts = np.full(len(counts), np.inf), np.maximum(counts, 0.0)
+    ratios = np.full(len(counts), np.inf)
+    counts = np.maximum(counts, 0.0)
     for scale, factor, slack in zip(limits.scales, limits.factors, limits.slack, strict=True):
         # A scale of 0 leaves a group out: each attribute compares its groups.
         compared = scale > 0.0
-        scaled, slack = (counts * scale)[:, compared], slack * scale[compared]
-        lowest, highest = (scaled + slack).min(axis=1), (scaled - slack).max(axis=1)
+        scaled = (counts * scale)[:, compared]
+        slack = slack * scale[compared]
+        lowest = (scaled + slack).min(axis=1)
+        highest = (scaled - slack).max(axis=1)
         is_bound = highest > 0.0
         ratio = factor * (lowest / np.where(is_bound, highest, 1.0))
         ratios = np.minimum(ratios, np.where(is_bound, ratio, np.inf))
@@ -178,7 +183,8 @@ def pair_rows(limits):
         )
         np.fill_diagonal(ratios, 0.0)
         smaller, larger = np.nonzero(ratios)
-        number, required = np.arange(len(smaller)), ratios[smaller, larger]
+        number = np.arange(len(smaller))
+        required = ratios[smaller, larger]
         rows.append(np.zeros((len(smaller), len(ratios))))
         rows[-1][number, larger], rows[-1][number, smaller] = required, -1.0
         bounds.append(slack * (1.0 + required))
@@ -233,7 +239,8 @@ def ratio_after(counts, members, code, change, limits):
     least = np.inf
     for a in range(limits.intersections.shape[1]):
         g = limits.intersections[code, a]
-        count, number = counts[g], members[g]
+        count = counts[g]
+        number = members[g]
         # Change the counts, compare, and restore them.
         counts[g], members[g] = count + change, number + (1 if change > 0.0 else -1)
         for s in range(limits.factors.size):  # scales of this attribute

@@ -57,10 +57,13 @@ def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tab
     n_bins = tables.shape[1] - 2
     half = 0.5 * n_bins
     for line in range(len(lines)):
-        start, direction, scale = lines[line, 0], lines[line, 1], scales[line]
+        start = lines[line, 0]
+        direction = lines[line, 1]
+        scale = scales[line]
         # The bin of each flip, without branches; flat lines never flip.
         for i in range(n_samples):
-            score, slope = scores[start, i], slopes[direction, i]
+            score = scores[start, i]
+            slope = slopes[direction, i]
             size = abs(slope)
             signed = score if slope < 0.0 else -score
             position = (signed / (scale * size + abs(score) + 1e-300) + 1.0) * half
@@ -71,7 +74,8 @@ def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tab
         for c in range(len(first_means)):
             tables[line, n_bins, MEANS + c] = first_means[c]
         for i in range(n_samples):
-            b, effect = np.uint64(bins[line, i]), on_error[i]
+            b = np.uint64(bins[line, i])
+            effect = on_error[i]
             is_flat = b > n_bins
             is_positive = scores[start, i] > 0.0 if is_flat else slopes[direction, i] < 0.0
             sign = 1.0 - 2.0 * is_positive
@@ -80,7 +84,8 @@ def _bin_line_flips(scores, slopes, lines, scales, min_slope, effects, bins, tab
             tables[line, b, ERROR] += sign * effect
             tables[line, b, MIN_ERROR] += min(sign * effect, 0.0)
             for k in range(n_terms):
-                step, c = on_means[k, i], np.uint64(MEANS + cells[k, i])
+                step = on_means[k, i]
+                c = np.uint64(MEANS + cells[k, i])
                 tables[line, n_bins, c] += step * is_positive
                 tables[line, b, c] += step * sign
                 tables[line, b, TOTAL_CHANGE] += abs(step)
@@ -107,12 +112,15 @@ def find_line_points(
     wide are. Other arguments are as in `bin_line_flips`, and its results. Returns line, low and
     high end and error of each point, (n_points,), and its means, (n_points, n_cells).
     """
-    is_sorted, n_sorted = np.zeros_like(is_useful), np.zeros(len(lines), dtype=np.intp)
+    is_sorted = np.zeros_like(is_useful)
+    n_sorted = np.zeros(len(lines), dtype=np.intp)
     _mark_bins(tables, is_useful, is_sorted, n_sorted)
-    n_points, largest = n_sorted.sum() + len(lines), n_sorted.max(initial=0)
+    n_points = n_sorted.sum() + len(lines)
+    largest = n_sorted.max(initial=0)
     points = np.empty(n_points, dtype=np.intp), *np.empty((3, n_points))
     means = np.empty((n_points, len(effects[-1])))
-    samples, ends = np.empty((2, largest), dtype=np.intp), np.empty(is_useful.shape[1], np.intp)
+    samples = np.empty((2, largest), dtype=np.intp)
+    ends = np.empty(is_useful.shape[1], np.intp)
     flips = np.empty((2, largest))
     work = samples, flips, ends, np.empty(len(effects[-1]))
     arguments = lines, is_sorted, (max_errors, min_width), effects, bins, tables
@@ -133,7 +141,8 @@ def _mark_bins(tables, is_useful, is_sorted, n_sorted):
                 if is_useful[line, b] and last >= 0:
                     is_sorted[line, last] = True
                 is_sorted[line, b] = is_useful[line, b] or is_next
-                last, is_next = b, is_useful[line, b]
+                last = b
+                is_next = is_useful[line, b]
         for b in range(is_useful.shape[1]):
             if is_sorted[line, b]:
                 n_sorted[line] += int(tables[line, b, COUNT])
@@ -151,17 +160,24 @@ def _find_line_points(
     samples, flips, ends, sums = work
     numbers, low, high, errors = points
     on_error, on_means, cells, _, _ = effects
-    n_bins, n = is_sorted.shape[1], 0
+    n_bins = is_sorted.shape[1]
+    n = 0
     for line in range(len(lines)):
-        score_of, slope_of = scores[lines[line, 0]], slopes[lines[line, 1]]
-        table, max_error = tables[line], max_errors[line]
+        score_of = scores[lines[line, 0]]
+        slope_of = slopes[lines[line, 1]]
+        table = tables[line]
+        max_error = max_errors[line]
         n_flips = _gather_flips(
             score_of, slope_of, bins[line], is_sorted[line], table, samples, flips, ends
         )
         if n_flips == 0:
             continue
         # Walk along the flips; before each of them is a point, unless bins were left out there.
-        begin, previous, is_known, is_first, error = np.int64(0), 0.0, False, True, 0.0
+        begin = np.int64(0)
+        previous = 0.0
+        is_known = False
+        is_first = True
+        error = 0.0
         for b in range(n_bins):
             if not table[b, COUNT] > 0.0:
                 continue
@@ -173,9 +189,12 @@ def _find_line_points(
             for c in range(len(sums)):
                 sums[c] = table[b, MEANS + c]
             for k in range(begin, ends[b]):
-                i, length = samples[0, k], flips[0, k]
+                i = samples[0, k]
+                length = flips[0, k]
                 if is_first:
-                    previous, is_known, is_first = length - _OUTER_LENGTH, True, False
+                    previous = length - _OUTER_LENGTH
+                    is_known = True
+                    is_first = False
                 if is_known and error < max_error and length - previous > min_width:
                     numbers[n], low[n], high[n], errors[n] = line, previous, length, error
                     for c in range(len(sums)):
@@ -221,7 +240,9 @@ def _sort(keys, values, begin, end):
     """
     for start in range(begin, end, _INSERTION_SORT_LENGTH):
         for k in range(start + 1, min(start + _INSERTION_SORT_LENGTH, end)):
-            key, value, place = keys[0, k], values[0, k], k
+            key = keys[0, k]
+            value = values[0, k]
+            place = k
             while place > start and keys[0, place - 1] > key:
                 keys[0, place], values[0, place] = keys[0, place - 1], values[0, place - 1]
                 place -= 1

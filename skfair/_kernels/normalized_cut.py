@@ -76,9 +76,13 @@ def normalized_cut(clustering):
 @inline_helper
 def move_cost(graph, clustering, i, b):
     """Change of the normalised cut if node i moves to cluster b."""
-    a, d, s = clustering.labels[i], graph.degrees[i], graph.loops[i]
-    wa, va = clustering.within[a], clustering.volumes[a]
-    wb, vb = clustering.within[b], clustering.volumes[b]
+    a = clustering.labels[i]
+    d = graph.degrees[i]
+    s = graph.loops[i]
+    wa = clustering.within[a]
+    va = clustering.volumes[a]
+    wb = clustering.within[b]
+    vb = clustering.volumes[b]
     leaving = share(wa, va) - share(wa - 2.0 * clustering.links[i, a] + s, va - d)
     joining = share(wb, vb) - share(wb + 2.0 * clustering.links[i, b] + s, vb + d)
     return leaving + joining
@@ -96,9 +100,12 @@ def _move_links(graph, clustering, i, a, b):
     """Move the affinities to node i from column a to column b of the links."""
     if graph.has_computed_rows:
         _compute_kernel_row(graph, i)
-    links, first, start = clustering.links, graph.column_starts[i], graph.value_starts[i]
+    links = clustering.links
+    first = graph.column_starts[i]
+    start = graph.value_starts[i]
     for e in range(graph.sizes[i]):
-        j, w = graph.columns[first + e], graph.values[start + e]
+        j = graph.columns[first + e]
+        w = graph.values[start + e]
         links[j, a] -= w
         links[j, b] += w
 
@@ -124,7 +131,9 @@ def affinity(graph, i, j):
     """One entry of the affinity; binary search in a stored row."""
     if graph.has_computed_rows:
         return _gaussian_kernel(graph, i, j)
-    first, low, high = graph.column_starts[i], 0, graph.sizes[i]
+    first = graph.column_starts[i]
+    low = 0
+    high = graph.sizes[i]
     while low < high:
         middle = (low + high) // 2
         if graph.columns[first + middle] < j:
@@ -140,7 +149,10 @@ def affinity(graph, i, j):
 def move(graph, clustering, i, b):
     """Move node i to cluster b."""
     labels, links, within, volumes, counts = clustering
-    a, g, d, s = labels[i], graph.groups[i], graph.degrees[i], graph.loops[i]
+    a = labels[i]
+    g = graph.groups[i]
+    d = graph.degrees[i]
+    s = graph.loops[i]
     # Affinity within, volumes and counts of both clusters; then the links of the neighbours.
     within[a] -= 2.0 * links[i, a] - s
     within[b] += 2.0 * links[i, b] + s
@@ -161,7 +173,8 @@ def move_pass(graph, clustering, bounds):
     counts, n_clusters = clustering.counts, clustering.volumes.size
     n_moves = 0
     for i in range(clustering.labels.size):
-        a, g = clustering.labels[i], graph.groups[i]
+        a = clustering.labels[i]
+        g = graph.groups[i]
         if counts[a, g] <= bounds.lower[a, g] or not may_leave(graph, clustering, i):
             continue
         # The cheapest cluster whose bounds allow the node.
@@ -259,7 +272,9 @@ def _count_queue_steps(graph, clustering, members):
 
 def _count_repair_steps(graph, clustering, bounds, members):
     g = graph.groups[members[0]]
-    counts, lower, upper = clustering.counts[:, g], bounds.lower[:, g], bounds.upper[:, g]
+    counts = clustering.counts[:, g]
+    lower = bounds.lower[:, g]
+    upper = bounds.upper[:, g]
     n_paths = max(np.maximum(counts - upper, 0).sum(), np.maximum(lower - counts, 0).sum())
     n_steps = 2 * graph.sizes.mean() + 4 * QUEUE_SIZE * clustering.volumes.size
     return _count_queue_steps(graph, clustering, members) + n_paths * n_steps
@@ -274,7 +289,8 @@ def repair_counts(graph, clustering, bounds, members):
     too few, through others where that is cheaper. Then the costs of the arcs of its clusters are
     updated. Returns the number of paths; the bounds hold then, unless no path was left.
     """
-    n_clusters, g = clustering.volumes.size, graph.groups[members[0]]
+    n_clusters = clustering.volumes.size
+    g = graph.groups[members[0]]
     arcs = _new_arcs(graph, clustering, members)
     for a in range(n_clusters):
         for b in range(n_clusters):
@@ -310,7 +326,8 @@ def _mark_ends(counts, bounds, g, sources, sinks):
         n_over += counts[k, g] > bounds.upper[k, g]
         n_under += counts[k, g] < bounds.lower[k, g]
     for k in range(sources.size):
-        lower, upper = bounds.lower[k, g], bounds.upper[k, g]
+        lower = bounds.lower[k, g]
+        upper = bounds.upper[k, g]
         sources[k] = counts[k, g] > (lower if n_over == 0 and n_under > 0 else upper)
         sinks[k] = counts[k, g] < (upper if n_under == 0 and n_over > 0 else lower)
 
@@ -366,7 +383,8 @@ def _cheapest_path(costs, sources, sinks, path):
     end, least = -1, np.inf
     for k in range(n_clusters):
         if sinks[k] and distances[k] < least:
-            end, least = k, distances[k]
+            end = k
+            least = distances[k]
     length, k = 0, end
     while k >= 0:
         length += 1
@@ -437,7 +455,8 @@ def _exchange_cost(graph, clustering, i, j, limit):
     """
     labels, links, within, volumes, _ = clustering
     a, b = labels[i], labels[j]
-    loops, growth = graph.loops[i] + graph.loops[j], graph.degrees[j] - graph.degrees[i]
+    loops = graph.loops[i] + graph.loops[j]
+    growth = graph.degrees[j] - graph.degrees[i]
     va, vb = volumes[a], volumes[b]
     wa = within[a] + 2.0 * (links[j, a] - links[i, a]) + loops
     wb = within[b] + 2.0 * (links[i, b] - links[j, b]) + loops
@@ -470,7 +489,8 @@ def limited_move_pass(graph, clustering, limits, leaves, joins):
     for k in range(n_clusters):
         _mark_allowed_changes(clustering, limits, k, leaves, joins)
     for i in range(clustering.labels.size):
-        a, g = clustering.labels[i], graph.groups[i]
+        a = clustering.labels[i]
+        g = graph.groups[i]
         if not leaves[a, g] or not may_leave(graph, clustering, i):
             continue
         best, least = NO_INDEX, -EPSILON
@@ -508,9 +528,13 @@ def limited_exchange_pass(graph, clustering, limits, swaps):
     for k in range(clustering.volumes.size):
         _mark_allowed_swaps(clustering, limits, k, swaps)
     for i in range(labels.size):
-        best, least, a, g = NO_INDEX, -EPSILON, labels[i], groups[i]
+        best = NO_INDEX
+        least = -EPSILON
+        a = labels[i]
+        g = groups[i]
         for j in range(i + 1, labels.size):
-            b, h = labels[j], groups[j]
+            b = labels[j]
+            h = groups[j]
             if a != b and swaps[a, g, h] and swaps[b, h, g]:
                 cost = _exchange_cost(graph, clustering, i, j, least)
                 if cost < least and may_leave(graph, clustering, i):

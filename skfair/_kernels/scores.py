@@ -47,7 +47,8 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
             value[i] = abs(target[i] * scores[i])
         _negative_exponentials(value, n, slope, curvature)
         for i in range(n):
-            margin, decay = target[i] * scores[i], curvature[i]
+            margin = target[i] * scores[i]
+            decay = curvature[i]
             p_other = (decay if margin > 0.0 else 1.0) / (1.0 + decay)
             value[i] = _log1p(decay) + max(0.0, -margin)
             slope[i], curvature[i] = -target[i] * p_other, p_other * (1.0 - p_other)
@@ -85,7 +86,8 @@ def _regression_losses(code, width, scores, target, n, value, slope, curvature):
     offset, steepest = (0.0, np.inf) if is_parabola else (width / 2.0, 1.0)
     for i in range(n):
         residual = scores[i] - target[i]
-        is_inside, ratio = abs(residual) < end, residual / width
+        is_inside = abs(residual) < end
+        ratio = residual / width
         value[i] = residual * ratio / 2.0 + offset if is_inside else abs(residual)
         slope[i] = min(max(ratio, -steepest), steepest)
         curvature[i] = (1.0 if is_inside else 0.0) / width
@@ -126,7 +128,8 @@ def _negative_exponentials(sizes, n, powers, result):
 def _log1p(x):
     """log(1 + x) for x in [0, 1]: 2 atanh(s) with s = x / (2 + x)."""
     s = x / (2.0 + x)
-    squared, total = s * s, 0.0
+    squared = s * s
+    total = 0.0
     for coefficient in _ATANH_COEFFICIENTS:
         total = total * squared + coefficient
     return total * s
@@ -159,7 +162,8 @@ def _bin_flips(scores, slopes, min_slope, typical_length, n_bins, bins, decision
 def flip_bin(score, slope, min_slope, typical_length, n_bins):
     """Bin in which a decision flips, and the decision before, -1 or +1, as in `bin_flips`."""
     # Position of the flip -score / slope in (-1, 1), and its bin, without branches.
-    size, falls = abs(slope), slope <= 0.0
+    size = abs(slope)
+    falls = slope <= 0.0
     position = (score if falls else -score) / max(typical_length * size + abs(score), 1e-300)
     index = min(max(int((position + 1.0) * 0.5 * n_bins), 0), n_bins - 1)
     # Flat lines never flip.
@@ -178,7 +182,8 @@ def add_flips(samples, events, effects, decisions, bins, sums):
     """
     n_bins = sums.shape[1] - 1
     for m in range(len(samples)):
-        i, e = samples[m], events[m]
+        i = samples[m]
+        e = events[m]
         if decisions[i] > 0:
             sums[e, 0] += effects[m]
         if bins[i] < n_bins:
@@ -207,7 +212,8 @@ def evaluate_block(columns, parameters, losses, events, weights):
     """
     n_cells, n_parameters = len(weights), len(parameters)
     total, gradient = np.zeros(1), np.zeros(n_parameters)
-    means, jacobian = np.zeros(n_cells), np.zeros((n_cells, len(columns[1]) + 1))
+    means = np.zeros(n_cells)
+    jacobian = np.zeros((n_cells, len(columns[1]) + 1))
     gram = np.zeros((n_parameters, n_parameters))
     sums = total, gradient, means, jacobian, gram
     _evaluate_block(columns, parameters, losses, events, weights, sums)
@@ -223,10 +229,12 @@ def evaluate_bucket_moments(columns, parameters, losses, events, buckets, weight
     (3, n_events, n_buckets), are sums of shares times powers 0, 1 and 2 of the scores. Derivatives
     are those of the sums of powers 0, then 1, cell by cell, (2 * n_cells, n_parameters).
     """
-    n_parameters, (n_events, n_buckets) = len(parameters), weights.shape
+    n_parameters = len(parameters)
+    n_events, n_buckets = weights.shape
     n_cells = (n_events + 1) * n_buckets  # those of no event come last
     total, gradient = np.zeros(1), np.zeros(n_parameters)
-    moments, jacobian = np.zeros((3, n_cells)), np.zeros((2, n_cells, len(columns[1]) + 1))
+    moments = np.zeros((3, n_cells))
+    jacobian = np.zeros((2, n_cells, len(columns[1]) + 1))
     gram = np.zeros((n_parameters, n_parameters))
     weights = np.append(weights.ravel(), np.zeros(n_buckets))
     sums = total, gradient, moments, *jacobian, gram
@@ -256,7 +264,8 @@ def sum_block_metrics(X, coefficients, losses, events):
     as in `evaluate_block`. Moments, (3, n_cells), are means of rates, of their squares, and sums of
     squared shares.
     """
-    totals, moments = np.zeros(3), np.zeros((3, events[2][-1]))
+    totals = np.zeros(3)
+    moments = np.zeros((3, events[2][-1]))
     _sum_block_metrics(X, coefficients, losses, events, totals, moments)
     return totals, moments
 
@@ -269,13 +278,16 @@ def sum_line_bins(X, coefficients, directions, lengths, n_bins, losses, events):
     `bin_flips`, (n_lines,). Rates are those of decisions. Returns errors, (n_lines, n_bins + 1),
     sums, (n_lines, n_cells, n_bins + 1), and the sums of negative decisions, (n_cells,).
     """
-    n_lines, n_cells = len(directions[1]), events[2][-1]
+    n_lines = len(directions[1])
+    n_cells = events[2][-1]
     # Effects of positive decisions in each bin: of those that flip to positive, and to negative.
-    errors, sums = np.zeros((n_lines, 2, n_bins + 1)), np.zeros((n_lines, n_cells, 2, n_bins + 1))
+    errors = np.zeros((n_lines, 2, n_bins + 1))
+    sums = np.zeros((n_lines, n_cells, 2, n_bins + 1))
     constant, negative = np.zeros(1), np.zeros(n_cells)
     target, share, *_ = losses
     codes, shares, cells, _, _, are_errors = events
-    lines, events = (*directions, *lengths), (codes, shares, cells, are_errors)
+    lines = (*directions, *lengths)
+    events = (codes, shares, cells, are_errors)
     effects = errors, sums, constant, negative
     _sum_line_bins(X, coefficients, lines, (target, share), events, effects)
     errors = _first_and_changes(errors)
@@ -297,16 +309,22 @@ def _evaluate_block(columns, parameters, losses, events, weights, sums):
     target, share, loss, loss_width = losses
     codes, shares, cells, rates, widths, are_errors = events
     total, gradient, means, jacobian, gram = sums
-    n_columns, n_parameters = X.shape[1], len(parameters)
-    rows, scores, of_class = np.empty((n_columns + 1, _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
-    buffers, curvatures = np.empty((3, _CHUNK)), np.empty(_CHUNK)
+    n_columns = X.shape[1]
+    n_parameters = len(parameters)
+    rows = np.empty((n_columns + 1, _CHUNK))
+    scores = np.empty(_CHUNK)
+    of_class = np.empty(_CHUNK)
+    buffers = np.empty((3, _CHUNK))
+    curvatures = np.empty(_CHUNK)
     for start in range(0, len(X), _CHUNK):
         n = min(_CHUNK, len(X) - start)
         _standardize_and_score(X, start, n, center, scale, parameters, rows, scores)
         for i in range(n):
             of_class[i] = target[start + i]
         # Loss and its gradient.
-        value, slope, curvature = buffers[0], buffers[1], buffers[2]
+        value = buffers[0]
+        slope = buffers[1]
+        curvature = buffers[2]
         evaluate_pointwise(loss, loss_width, scores, of_class, n, value, slope, curvature)
         for i in range(n):
             weight = share[start + i]
@@ -319,7 +337,8 @@ def _evaluate_block(columns, parameters, losses, events, weights, sums):
         for k in range(len(rates)):
             evaluate_pointwise(rates[k], widths[k], scores, of_class, n, value, slope, curvature)
             for i in range(n):
-                cell, weight = cells[k] + codes[k, start + i], shares[k, start + i]
+                cell = cells[k] + codes[k, start + i]
+                weight = shares[k, start + i]
                 sign = -of_class[i] if are_errors[k] else 1.0
                 means[cell] += weight * (1.0 - value[i] if sign < 0.0 else value[i])
                 weight *= sign
@@ -340,16 +359,23 @@ def _evaluate_bucket_moments(columns, parameters, losses, events, buckets, weigh
     codes, shares = events
     bounds, has_corner = buckets
     total, gradient, moments, masses, firsts, gram = sums
-    n_columns, n_parameters, n_buckets = X.shape[1], len(parameters), len(bounds) + 1
-    rows, scores, of_class = np.empty((n_columns + 1, _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
-    buffers, curvatures = np.empty((3, _CHUNK)), np.empty(_CHUNK)
+    n_columns = X.shape[1]
+    n_parameters = len(parameters)
+    n_buckets = len(bounds) + 1
+    rows = np.empty((n_columns + 1, _CHUNK))
+    scores = np.empty(_CHUNK)
+    of_class = np.empty(_CHUNK)
+    buffers = np.empty((3, _CHUNK))
+    curvatures = np.empty(_CHUNK)
     places = np.empty(_CHUNK, dtype=np.intp)
     for start in range(0, len(X), _CHUNK):
         n = min(_CHUNK, len(X) - start)
         _standardize_and_score(X, start, n, center, scale, parameters, rows, scores)
         for i in range(n):
             of_class[i] = target[start + i]
-        value, slope, curvature = buffers[0], buffers[1], buffers[2]
+        value = buffers[0]
+        slope = buffers[1]
+        curvature = buffers[2]
         evaluate_pointwise(loss, loss_width, scores, of_class, n, value, slope, curvature)
         for i in range(n):
             weight = share[start + i]
@@ -361,7 +387,9 @@ def _evaluate_bucket_moments(columns, parameters, losses, events, buckets, weigh
         # Sums over cells, each an event and a bucket of scores.
         _find_buckets(bounds, scores, n, places)
         for i in range(n):
-            score, term, bucket = scores[i], shares[start + i], places[i]
+            score = scores[i]
+            term = shares[start + i]
+            bucket = places[i]
             cell = codes[start + i] * n_buckets + bucket
             curvatures[i] += term * weights[cell]
             for j in range(n_columns):
@@ -385,8 +413,12 @@ def _sum_block_metrics(X, coefficients, losses, events, totals, moments):
     coef, intercept = coefficients
     target, share, loss, loss_width = losses
     codes, shares, cells, rates, widths, are_errors = events
-    scores, of_class, buffers = np.empty(_CHUNK), np.empty(_CHUNK), np.empty((3, _CHUNK))
-    value, slope, curvature = buffers[0], buffers[1], buffers[2]
+    scores = np.empty(_CHUNK)
+    of_class = np.empty(_CHUNK)
+    buffers = np.empty((3, _CHUNK))
+    value = buffers[0]
+    slope = buffers[1]
+    curvature = buffers[2]
     for start in range(0, len(X), _CHUNK):
         n = min(_CHUNK, len(X) - start)
         for i in range(n):
@@ -399,7 +431,8 @@ def _sum_block_metrics(X, coefficients, losses, events, totals, moments):
         for k in range(len(rates)):
             evaluate_pointwise(rates[k], widths[k], scores, of_class, n, value, slope, curvature)
             for i in range(n):
-                cell, weight = cells[k] + codes[k, start + i], shares[k, start + i]
+                cell = cells[k] + codes[k, start + i]
+                weight = shares[k, start + i]
                 rate = 1.0 - value[i] if are_errors[k] and of_class[i] > 0.0 else value[i]
                 moments[0, cell] += weight * rate
                 moments[1, cell] += weight * rate * rate
@@ -414,7 +447,9 @@ def _sum_line_bins(X, coefficients, lines, samples, events, effects):
     codes, shares, cells, are_errors = events
     errors, sums, constant, negative = effects
     n_bins = errors.shape[2] - 1
-    scores, slopes, bins = np.empty(_CHUNK), np.empty(_CHUNK), np.empty((2, _CHUNK), dtype=np.intp)
+    scores = np.empty(_CHUNK)
+    slopes = np.empty(_CHUNK)
+    bins = np.empty((2, _CHUNK), dtype=np.intp)
     for start in range(0, len(X), _CHUNK):
         n = min(_CHUNK, len(X) - start)
         for i in range(n):
@@ -425,7 +460,9 @@ def _sum_line_bins(X, coefficients, lines, samples, events, effects):
                 for i in range(start, start + n):
                     negative[cells[k] + codes[k, i]] += shares[k, i] * (target[i] > 0.0)
         for line in range(len(lengths)):
-            direction, rise, typical = directions[line], rises[line], lengths[line]
+            direction = directions[line]
+            rise = rises[line]
+            typical = lengths[line]
             for i in range(n):
                 slopes[i] = rise + _score(X, start + i, direction)
             for i in range(n):
@@ -436,7 +473,8 @@ def _sum_line_bins(X, coefficients, lines, samples, events, effects):
                 effect = -target[start + i] * share[start + i]
                 errors[line, bins[1, i], bins[0, i]] += effect
             for k in range(len(are_errors)):
-                first, is_error = cells[k], are_errors[k]
+                first = cells[k]
+                is_error = are_errors[k]
                 for i in range(n):
                     effect = shares[k, start + i] * (-target[start + i] if is_error else 1.0)
                     sums[line, first + codes[k, start + i], bins[1, i], bins[0, i]] += effect
@@ -450,7 +488,9 @@ def _standardize_and_score(X, start, n, center, scale, parameters, rows, scores)
         rows[n_columns, i] = 1.0
         scores[i] = parameters[n_columns] if n_columns < len(parameters) else 0.0
     for j in range(n_columns):
-        middle, factor, parameter = center[j], 1.0 / scale[j], parameters[j]
+        middle = center[j]
+        factor = 1.0 / scale[j]
+        parameter = parameters[j]
         for i in range(n):
             entry = (X[start + i, j] - middle) * factor
             rows[j, i] = entry
@@ -559,10 +599,12 @@ def _add_weighted_gram(data, indices, indptr, weights, gram):
         if weight == 0.0:
             continue
         entries = slice(indptr[i], indptr[i + 1])
-        values, columns = data[entries], indices[entries]
+        values = data[entries]
+        columns = indices[entries]
         for a in range(len(values)):
             # Unsigned indices spare the test for negative ones, which takes longer than the sum.
-            j, scaled = np.uint64(columns[a]), weight * values[a]
+            j = np.uint64(columns[a])
+            scaled = weight * values[a]
             # Columns ascend within a row, so only the lower triangle is written.
             for b in range(a + 1):
                 gram[j, np.uint64(columns[b])] += scaled * values[b]
@@ -586,9 +628,11 @@ def _add_outer_products(left, right, total):
     right_data, right_indices, right_indptr = right
     for i in range(len(left_indptr) - 1):
         entries = slice(right_indptr[i], right_indptr[i + 1])
-        values, columns = right_data[entries], right_indices[entries]
+        values = right_data[entries]
+        columns = right_indices[entries]
         for a in range(left_indptr[i], left_indptr[i + 1]):
-            row, factor = np.uint64(left_indices[a]), left_data[a]
+            row = np.uint64(left_indices[a])
+            factor = left_data[a]
             for b in range(len(values)):
                 total[row, np.uint64(columns[b])] += factor * values[b]
 
@@ -624,7 +668,8 @@ def compressed_rows(X):
     """A dense matrix as CSR: data, indices, indptr, in the integer types of scipy."""
     indptr = np.zeros(len(X) + 1, dtype=np.int64)
     _cumulate_stored(X, indptr)
-    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
+    data = np.empty(indptr[-1])
+    indices = np.empty(indptr[-1], dtype=np.int32)
     _fill_nonzeros(X, indptr, data, indices)
     return data, indices, indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
 
@@ -666,7 +711,9 @@ _LOOKUP_TABLE_SIZE = 1 << 14
 @jit
 def _bin_members(scores, samples, bounds, first_bounds, bins):
     # Lookup table: steps are monotone under rounding, so the bounds of lower steps are lower.
-    n_outer, n_steps = len(bounds) // 64, len(first_bounds) - 1  # the outermost may be far away
+    # the outermost may be far away
+    n_outer = len(bounds) // 64
+    n_steps = len(first_bounds) - 1
     first, last = bounds[n_outer], bounds[len(bounds) - 1 - n_outer]
     scale = n_steps / max(last - first, 1e-300)
     for b in range(len(bounds)):

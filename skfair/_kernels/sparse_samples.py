@@ -83,7 +83,8 @@ def sparse_distances(X, centers):
 
 def sparse_nearest(X, centers):
     """Index of the nearest centre, ties to the lowest, and the squared distance to it."""
-    labels, least = np.empty(X.shape[0], np.int32), np.empty(X.shape[0])
+    labels = np.empty(X.shape[0], np.int32)
+    least = np.empty(X.shape[0])
     for rows in row_blocks(X.shape[0]):
         distances = sparse_distances(X[rows], centers)
         labels[rows], least[rows] = distances.argmin(axis=1), distances.min(axis=1)

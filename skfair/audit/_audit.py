@@ -15,11 +15,11 @@ from skfair.audit._certify import certify_audit, protect_claim
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
-from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
+from skfair.audit._task_metrics import find_positive_label, infer_task
 from skfair.constraints import Constraint
 from skfair.metrics._group_report import Metrics
 from skfair.utils._checks import join_names, refuse_clusters

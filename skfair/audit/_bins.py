@@ -33,7 +33,8 @@ def cut_numbers(values, counts, n_bins):
     if len(distinct) <= n_bins:
         return distinct[:-1], distinct
     # Quantiles of all samples: the inverse of their cumulative distribution.
-    ends, levels = np.cumsum(np.bincount(codes, counts)), np.arange(1, n_bins) / n_bins
+    ends = np.cumsum(np.bincount(codes, counts))
+    levels = np.arange(1, n_bins) / n_bins
     places = np.searchsorted(ends, np.ceil(ends[-1] * levels - 1.0), side="right")
     cuts = distinct[np.unique(places)]
     return cuts[cuts < distinct[-1]], distinct
@@ -75,7 +76,8 @@ def find_bins(name, labels, counts):
 
 def bin_labels(name, labels, bins):
     """Labels of numbers as bins in words; missing ones remain."""
-    binned, is_known = labels.astype(object), labels != MISSING
+    binned = labels.astype(object)
+    is_known = labels != MISSING
     numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
     check_are_numbers([numbers])
     refuse_marks_among_numbers(numbers, "pass it by --unknown (unknown of SensitiveFeatures)")

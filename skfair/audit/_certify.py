@@ -95,7 +95,8 @@ def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, s
 
 def _rank_in_clusters(audit, constraint):
     """The audit with attention for scores, of documents ranked in clusters, which are queries."""
-    scores, query = audit.columns.get("y_score"), audit.cluster_codes
+    scores = audit.columns.get("y_score")
+    query = audit.cluster_codes
     if scores is None or query is None or audit.model is not None or constraint.merit is not None:
         raise argument_error(
             f"constraint {constraint} compares exposure in rankings, without merit, and needs "
@@ -147,8 +148,10 @@ def _arrange_model(audit, constraint):
     """Predictions of a fitted model as `predict_for_metric`, and the constraint with its unit."""
     estimator, X, y, sensitive_features = audit.model
     check_applies(constraint, estimator)
-    kind, columns = metric_kind(constraint), audit.columns
-    y_true, predicted = columns.get("y_true"), audit.find_decisions(columns)
+    kind = metric_kind(constraint)
+    columns = audit.columns
+    y_true = columns.get("y_true")
+    predicted = audit.find_decisions(columns)
     check_outcomes(constraint, columns)
     resolved = resolve_loss_and_unit(
         constraint,
@@ -190,7 +193,10 @@ def _arrange_columns(audit, constraint):
 
 def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     """The claim of predictions, which are as `predict_for_metric` returns them."""
-    known, n_rows, left_out, leaves_out = audit.known, len(per_class[0][0][0]), (), False
+    known = audit.known
+    n_rows = len(per_class[0][0][0])
+    left_out = ()
+    leaves_out = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
     tolerance = _check_tolerance(constraint, tolerance, largest)
     if known.is_modelled:
@@ -309,7 +315,9 @@ def _select_samples(audit, n_rows, needs_outcome):
     samples, columns = audit.samples, audit.columns
     if len(samples.weights) != n_rows:
         samples, columns, _ = audit.rows()
-    groups, weights, left_out = samples.groups, samples.weights, ()
+    groups = samples.groups
+    weights = samples.weights
+    left_out = ()
     if audit.known.treatment == "exclude" and groups.is_disjoint:
         weights = weights * ~mask_unknown(groups)
     if needs_outcome:
@@ -339,7 +347,8 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     The levels are those of the upper and of the lower limit.
     """
     # Upper limit of the largest difference, by intervals for large samples.
-    (estimates, contrasts), (level, excess_level) = bound.estimates(scores), levels
+    estimates, contrasts = bound.estimates(scores)
+    level, excess_level = levels
     smallest = getattr(bound, "smallest_gap_estimates", bound.estimates)(scores)
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(

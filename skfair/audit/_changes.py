@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.audit._estimators import find_positive_label, infer_task, metric_estimators
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
 from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._reading import Reading
@@ -34,6 +33,7 @@ from skfair.audit._tables import (
     groupings,
     missing_attribute_mask,
 )
+from skfair.audit._task_metrics import find_positive_label, infer_task, metric_estimators
 from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._samples import Samples, check_metric_input
 from skfair.metrics import Rate
@@ -115,7 +115,8 @@ class _Periods(NamedTuple):
     def restrict(self, rows):
         """The samples at some positions."""
         samples, columns, period, units, _ = self
-        groups, weights = samples.groups.take(rows), samples.weights[rows]
+        groups = samples.groups.take(rows)
+        weights = samples.weights[rows]
         samples = samples._replace(groups=groups, weights=weights)
         columns = {name: column[rows] for name, column in columns.items()}
         return _Periods(samples, columns, period[rows], None if units is None else units[rows])
@@ -123,7 +124,8 @@ class _Periods(NamedTuple):
 
 def compare_audits(before, after, metrics, confidence_level, ids=None, min_published=None):
     """The changes between two audits, or of an audit and predictions of another model."""
-    level, is_one_audit = check_level(confidence_level), not hasattr(after, "samples")
+    level = check_level(confidence_level)
+    is_one_audit = not hasattr(after, "samples")
     further = find_group_metrics(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
@@ -136,7 +138,8 @@ def compare_audits(before, after, metrics, confidence_level, ids=None, min_publi
     else:
         ids = _check_ids((before, after), ids)
     if is_one_audit:
-        both, tables = [before.samples] * 2, _paired_columns(before, after)
+        both = [before.samples] * 2
+        tables = _paired_columns(before, after)
         units = np.tile(np.arange(len(before.samples.weights)), 2)
     else:
         after = after.rebin(before)
@@ -160,7 +163,8 @@ def _report_changes(audits, periods, metrics, level):
     """The changes between the samples of two periods."""
     samples, columns, period, units, clusters = periods
     estimators, positive = _find_estimators(audits[0], columns, metrics)
-    by, min_size = groupings(samples.groups), audits[0].min_group_size
+    by = groupings(samples.groups)
+    min_size = audits[0].min_group_size
     takes_missing = audits[0].known.treatment == "group"
     settings = units if clusters is None else clusters, level, min_size, takes_missing
     frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
@@ -199,7 +203,8 @@ def _protect_changes(every, audits, periods, metrics, min_published):
         estimators["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
     # Samples in both periods are counted by themselves.
     parts = period if units is None else period + 2 * (np.bincount(units)[units] > 1)
-    by, hides_moves = groupings(samples.groups), bool(parts.max() > 1)
+    by = groupings(samples.groups)
+    hides_moves = bool(parts.max() > 1)
     may_add = units is None
     if hides_moves and every.moves is not None:
         may_add = 0 in every.moves[["n_gained", "n_lost"]].sum().tolist()
@@ -358,9 +363,12 @@ def tabulate_changes(
     `period` is 0 or 1 for each sample. Samples of equal code in `units` are the same in both; None
     if all are different. Samples with a missing attribute are a group if it `takes_missing`.
     """
-    rows, gaps, compared_gaps = [], [], []
+    rows = []
+    gaps = []
+    compared_gaps = []
     for attribute, groups in groupings.items():
-        n_groups, names = len(groups.labels), [group_text(name) for name in groups.names]
+        n_groups = len(groups.labels)
+        names = [group_text(name) for name in groups.names]
         is_known = ~missing_attribute_mask(groups) | takes_missing
         # Each group in each period is a group of its own.
         labels = np.vstack((groups.labels, groups.labels))
@@ -393,7 +401,8 @@ def _significant_changes(compared_gaps, level):
     is_significant = np.zeros(len(compared_gaps), dtype=bool)
     remaining = {n for n, (_, compared) in enumerate(compared_gaps) if compared.shape[1] > 1}
     while remaining:
-        each, excluded = 1.0 - (1.0 - level) / len(remaining), set()
+        each = 1.0 - (1.0 - level) / len(remaining)
+        excluded = set()
         for number in remaining:
             change = _gap_change(*compared_gaps[number], each)
             if change["change_low"] > 0.0 or change["change_high"] < 0.0:
@@ -435,7 +444,8 @@ def count_changed_decisions(groupings, is_positive, period, units):
 
 def _change_columns(estimates, places, level):
     """DataFrame of the values of groups before and after, and of their changes, with limits."""
-    end, columns = (1.0 + level) / 2.0, {}
+    end = (1.0 + level) / 2.0
+    columns = {}
     lows, highs = estimates.limits(end)
     for name, at in zip(("before", "after"), places, strict=True):
         values = np.asarray(getattr(estimates, "counts", estimates.sizes)), estimates.values
@@ -569,7 +579,8 @@ def _gap_change_table(report):
 
 def _change_table(report, name, rows):
     """Table of one metric by one attribute, before and after."""
-    (title, meaning), quantity = describe_metric(name), describe_quantity(name)
+    title, meaning = describe_metric(name)
+    quantity = describe_quantity(name)
     titles = ("Group", "Samples", *report.names, difference_title(quantity, "Change"))
     cells = []
     for _, row in rows.iterrows():

@@ -260,7 +260,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
 
     def _describe_observed(self):
         """Sentence on the estimate, the limit that decides, and how often it was read."""
-        has_floor, quantity = self.form in LOWER_BOUNDS, self._quantity
+        has_floor = self.form in LOWER_BOUNDS
+        quantity = self._quantity
         is_lower = has_floor != self.is_contradicted
         limit = self.low if is_lower else self.high
         # No fewer digits than the bound has, so that a limit that keeps it is seen to keep it.
@@ -491,7 +492,8 @@ Claim._settings = tuple(one.name for one in fields(Claim))
 
 def describe_constraint(constraint):
     """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
-    params, unfiled = {}, []
+    params = {}
+    unfiled = []
     for name, value in constraint.get_params(deep=False).items():
         if isinstance(value, str | int | float):
             params[name] = value

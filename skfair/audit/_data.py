@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from skfair.audit._bins import Bins, bin_groups, find_group_bins, read_bins
-from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import check_fitted_model, predict_columns
@@ -37,6 +36,7 @@ from skfair.audit._reading import (
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import attribute_name
+from skfair.audit._task_metrics import find_positive_label, infer_task
 from skfair.groups import Groups, Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_clusters, check_metric_input, cover_truth, merge_samples
@@ -56,7 +56,7 @@ _FILE_ROLES = (
 """What columns of a file may hold."""
 
 
-class FittedModel(NamedTuple):
+class EstimatorAndData(NamedTuple):
     """A fitted estimator and the samples that it predicts."""
 
     estimator: BaseEstimator
@@ -73,7 +73,7 @@ class AuditData:
     outcomes are unknown, the column "has_outcome" is the mask of the others. Rows of zero weight
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
-    `FittedModel` of the predictions. ``unbinned`` are the groups before numbers are divided into
+    `EstimatorAndData` of the predictions. ``unbinned`` are the groups before numbers are divided into
     ``bins``, and ``reading`` is what was read. ``ids`` name the samples, if there are any, and
     ``clusters`` has the label of what each sample belongs to, None if all are independent.
     """
@@ -89,7 +89,7 @@ class AuditData:
     _describe: Callable[[pd.DataFrame | None], Reading]
     unbinned: Groups
     bins: dict[int, Bins]
-    model: FittedModel | None = None
+    model: EstimatorAndData | None = None
     k: float | None = None
     ids: np.ndarray | None = None
     strata: Any = None
@@ -185,7 +185,8 @@ class AuditData:
 
         `written` are the columns of a file as they are written, or None.
         """
-        counts, is_file = self.samples.groups.row_counts, written is not None
+        counts = self.samples.groups.row_counts
+        is_file = written is not None
         entries = (
             written.iloc[np.flatnonzero(self.is_used)].reset_index(drop=True) if is_file else {}
         )
@@ -354,7 +355,8 @@ class AuditData:
             If weights look like numbers of samples, or a label like the mark of an unknown group.
         """
         columns = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
-        known, weights = as_sensitive_features(sensitive_features), sample_weight
+        known = as_sensitive_features(sensitive_features)
+        weights = sample_weight
         labels = known.labels, known.probabilities
         are_counts = are_counted(*columns.values(), *labels, weights, control_features)
         if are_counts:
@@ -449,7 +451,8 @@ class AuditData:
                 pos_label, _ = find_positive_class(estimator, pos_label)
         else:
             refuse_training_data(X, X_fit)
-            columns, weights = _fill_outcomes({"y_true": y}), sample_weight
+            columns = _fill_outcomes({"y_true": y})
+            weights = sample_weight
             y = columns.get("y_true")
             predicted = predict_columns(estimator, X, y, known.labels, pos_label, groups)
             task, y_pred, pos_label, y_score = predicted
@@ -469,10 +472,11 @@ class AuditData:
         )
         if are_counts:
             return data
-        samples, rows = [X, y, known.labels], np.flatnonzero(data.is_used)
+        samples = [X, y, known.labels]
+        rows = np.flatnonzero(data.is_used)
         if not data.is_used.all():
             samples = [None if one is None else safe_indexing(one, rows) for one in samples]
-        data.model = FittedModel(estimator, *samples)
+        data.model = EstimatorAndData(estimator, *samples)
         return data
 
     @classmethod
@@ -595,7 +599,8 @@ class AuditData:
             If the file cannot be read, lacks a column, or holds missing values of others than
             outcomes.
         """
-        path, roles = Path(path), dict.fromkeys(_FILE_ROLES) | columns
+        path = Path(path)
+        roles = dict.fromkeys(_FILE_ROLES) | columns
         if set(roles) != set(_FILE_ROLES) or "sensitive_features" not in columns:
             raise ValueError(
                 f"columns must map some of {list(_FILE_ROLES)}, the sensitive features among them, "
@@ -645,7 +650,8 @@ class AuditData:
 
     def restrict(self, rows: np.ndarray) -> Self:
         """A copy with some rows of the samples alone, by their positions."""
-        copied, groups = copy(self), self.samples.groups.take(rows)
+        copied = copy(self)
+        groups = self.samples.groups.take(rows)
         vars(copied).pop("_distinct_rows", None)
         copied.samples = self.samples._replace(groups=groups, weights=self.samples.weights[rows])
         copied.columns = {name: column[rows] for name, column in self.columns.items()}
@@ -677,7 +683,8 @@ class AuditData:
     @cached_property
     def _distinct_rows(self):
         """Samples, columns and strata with one row for all that are equal in all of them."""
-        columns, strata = dict(self.columns), self.strata
+        columns = dict(self.columns)
+        strata = self.strata
         if strata is not None:
             columns["stratum"] = strata.codes
         samples, columns = merge_samples(self.samples, columns)
@@ -695,7 +702,8 @@ class AuditData:
 
     def list_samples(self) -> tuple[Samples, dict[str, np.ndarray], np.ndarray]:
         """Samples of known group one by one, their columns, and the row of each in `samples`."""
-        groups, counts = self.samples.groups, self.samples.groups.row_counts.astype(int)
+        groups = self.samples.groups
+        counts = self.samples.groups.row_counts.astype(int)
         if self.known.treatment == "exclude":
             counts *= ~mask_unknown(groups)
         rows = np.repeat(np.arange(len(counts)), counts)
@@ -708,7 +716,8 @@ class AuditData:
 
     def list_attributes(self) -> Any:
         """The columns of the attributes as they were passed; unknown labels are missing values."""
-        known, rows = self.known, np.flatnonzero(self.is_used)
+        known = self.known
+        rows = np.flatnonzero(self.is_used)
         labels = fill_missing(known.labels, known.unknown) if known.unknown else known.labels
         return labels if self.is_used.all() else safe_indexing(labels, rows)
 

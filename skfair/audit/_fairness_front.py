@@ -115,10 +115,12 @@ def fairness_front(
     >>> bool((front["gap_low"] <= front["gap"]).all() and (front["gap"] <= front["gap_high"]).all())
     True
     """
-    constraint, level = resolve_constraint(constraint), check_level(confidence_level)
+    constraint = resolve_constraint(constraint)
+    level = check_level(confidence_level)
     _check_decisions(constraint, estimator)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    (X,), y = indexable(X), column_or_1d(y)
+    (X,) = indexable(X)
+    y = column_or_1d(y)
     folds = _split_folds(cv, X, y)
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     # An estimator without the parameter is fitted once.
@@ -126,7 +128,8 @@ def fairness_front(
     settings: list[float | None] = list(defaults if values is None else values)
     # One fit for each tolerance and fold.
     decide = delayed(_fit_and_predict)
-    data, models = (X, y), [_clone_with(estimator, parameter, value) for value in settings]
+    data = (X, y)
+    models = [_clone_with(estimator, parameter, value) for value in settings]
     trained_under = parameter.removesuffix("tolerance") + "constraint"
     for model, value in zip(models, settings, strict=True):
         check_whose_tolerance(model.get_params().get(trained_under), value)

@@ -75,8 +75,10 @@ class Protection(NamedTuple):
         """
         both = ["attribute", "metric"]
         gaps = gaps.drop(columns=verdicts).merge(every.gaps[[*both, *verdicts]], on=both)
-        gaps, hidden = gaps[[*every.gaps]], self.mask(every.frame) & ~every.frame["is_small"]
-        at, numbers = is_about(gaps, every.frame[hidden]), gaps.select_dtypes("float").columns
+        gaps = gaps[[*every.gaps]]
+        hidden = self.mask(every.frame) & ~every.frame["is_small"]
+        at = is_about(gaps, every.frame[hidden])
+        numbers = gaps.select_dtypes("float").columns
         gaps.loc[at, numbers] = np.nan
         return gaps, at
 
@@ -110,7 +112,8 @@ def protect_groups(estimators, by_name, min_published, may_leave_out):
     rest, and any sum of counts of hidden groups from being small, or 0 unless it is 0 of all.
     Instead of these others, samples of small groups may be left out of all numbers.
     """
-    first, last = next(iter(by_name.values())), [*by_name.values()][-1]
+    first = next(iter(by_name.values()))
+    last = [*by_name.values()][-1]
     overall = _counts_by_group(estimators, first.merge(OVERALL))[:, 0]
     counts = _counts_by_group(estimators, last)
     return _protect_counts(overall, counts, by_name, min_published, may_leave_out)
@@ -124,7 +127,8 @@ def protect_periods(estimators, by_name, min_published, parts, may_add):
     of their counts are counts too.
     """
     groups = [*by_name.values()][-1]
-    n_groups, labels = len(groups.labels), np.tile(groups.labels, (4, 1))
+    n_groups = len(groups.labels)
+    labels = np.tile(groups.labels, (4, 1))
     counts = _counts_by_group(estimators, groups.regroup(groups.codes + n_groups * parts, labels))
     counts = counts.reshape(len(counts), 4, n_groups)
     changes = counts[:, 1] + counts[:, 3] - counts[:, 0] - counts[:, 2]
@@ -137,7 +141,8 @@ def protect_periods(estimators, by_name, min_published, parts, may_add):
 
 def _protect_counts(overall, counts, by_name, min_published, may_leave_out):
     """The protection of counts of all samples, and of groups by all attributes: samples first."""
-    first, last = next(iter(by_name.values())), [*by_name.values()][-1]
+    first = next(iter(by_name.values()))
+    last = [*by_name.values()][-1]
     plans = []
     small = np.flatnonzero(_is_small(counts[0], min_published) & first.is_disjoint)
     for left_out in [small[:0], small] if may_leave_out and len(small) else [small[:0]]:
@@ -229,7 +234,8 @@ def _margin_equations(by_name, parts):
     attribute to the group of this value.
     """
     n_groups = [len(groups.labels) for groups in by_name.values()]
-    n_single, number = len(parts) - n_groups[-1], np.repeat(np.arange(len(n_groups)), n_groups)
+    n_single = len(parts) - n_groups[-1]
+    number = np.repeat(np.arange(len(n_groups)), n_groups)
     totals = [number == i for i in range(max(1, len(n_groups) - 1))]
     values = np.hstack((-np.eye(n_single), parts[:n_single]))
     return np.vstack((*totals, values)).astype(float)
@@ -285,7 +291,8 @@ def select_published(members, outcome, counts, min_published):
     samples into, and of unions of regions. So each region must have no sample of an outcome, or
     `min_published` at least. `counts` are the numbers of samples of each row.
     """
-    region, is_published = np.unique(outcome, return_inverse=True)[1], []
+    region = np.unique(outcome, return_inverse=True)[1]
+    is_published = []
     if _is_small(np.bincount(region, counts), min_published).any():
         raise ValueError(
             f"min_published={min_published} allows no search: all samples together have an outcome "

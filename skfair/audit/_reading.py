@@ -183,7 +183,8 @@ def describe_date(text):
     match = re.fullmatch(r"\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})", str(text).strip())
     if match is None:
         return repr(text)
-    sign, year = match[1], "Yy"[len(match[2]) == 2]
+    sign = match[1]
+    year = "Yy"[len(match[2]) == 2]
     formats = (f"%{first}{sign}%{second}{sign}%{year}" for first, second in ("dm", "md"))
     return f"{text!r}, which may be of --date-format {' or '.join(formats)}"
 
@@ -230,7 +231,9 @@ def check_numbers_of_file(y_true, prediction, score=None):
     outcomes, predicted = columns[:2]
     if any(one is None or not holds_numbers(one) or not len(one) for one in columns[:2]):
         return
-    first, last, predicted = outcomes.min(), outcomes.max(), predicted.astype(float).median()
+    first = outcomes.min()
+    last = outcomes.max()
+    predicted = predicted.astype(float).median()
     may_be_years = 1900 <= first and last <= 2100 and (outcomes % 1 == 0).all()
     if may_be_years and not 1900 <= predicted <= 2100:
         raise ValueError(
@@ -365,7 +368,8 @@ def refuse_headings_and_totals(table, path):
 
 def _describe_entry(column, row):
     """Whether an entry is "empty", "foreign" to the others of its column, or "usual"."""
-    entry, others = column.iloc[row], column.iloc[1:] if row == 0 else column.iloc[:-1]
+    entry = column.iloc[row]
+    others = column.iloc[1:] if row == 0 else column.iloc[:-1]
     if pd.isna(entry):
         return "empty"
     # Most entries occur again soon.
@@ -598,10 +602,14 @@ def read_as(role, read, written=None, positive=None, weights=None):
     first = np.empty(len(entries), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     after = read.iloc[first].astype(object)
-    labels, changed, named = {}, {}, set()
+    labels = {}
+    changed = {}
+    named = set()
     known = after.dropna().infer_objects()
     if holds_numbers(written) and len(entries) > _MAX_READ_LABELS:
-        entries, after, sizes = [None], [None], [int(written.isna().sum())]
+        entries = [None]
+        after = [None]
+        sizes = [int(written.isna().sum())]
     for old, new, n in zip(entries, after, sizes, strict=True):
         if not pd.isna(new):
             text = str(new).removesuffix(" 00:00:00")

@@ -10,7 +10,6 @@ from typing import Literal, Self
 import numpy as np
 import pandas as pd
 
-from skfair.audit._estimators import tabulate_reliability
 from skfair.audit._formats import (
     AUDIT_CALL,
     PageReport,
@@ -42,6 +41,7 @@ from skfair.audit._sections import (
 )
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, adverse_impact, is_missing_group, stratify_groupings
+from skfair.audit._task_metrics import tabulate_reliability
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import Interval
 from skfair.utils._checks import argument_error, check_choice, join_names
@@ -384,7 +384,8 @@ def report_audit(audit, min_published, metrics, reference, *settings, **stated):
         return every
     protection = protect_audit(audit, min_published, metrics, every.subgroups)
     protection.check_reference(reference)
-    counted, report = protection.restrict(audit), every
+    counted = protection.restrict(audit)
+    report = every
     if counted is not audit:
         report = _report_samples(counted, metrics, reference, *settings, **stated)
     # A number of missing values is a sum of counts, all of which must be published.
@@ -411,7 +412,8 @@ def _hide(report, every, protection):
 
     Gaps and ratios that involve a hidden group become nan.
     """
-    is_hidden, verdicts = protection.mask(every.frame), ["is_significant", "four_fifths"]
+    is_hidden = protection.mask(every.frame)
+    verdicts = ["is_significant", "four_fifths"]
     hidden, shown = every.frame[is_hidden], every.frame[~is_hidden]
     both = ["attribute", "metric"]
     gaps, at = protection.hide_gaps(report.gaps, every, verdicts)
@@ -434,7 +436,8 @@ def _hide(report, every, protection):
 
 def _report_samples(audit, metrics, reference, confidence_level, digest, **stated):
     """The report of all samples of an audit."""
-    level, known = check_level(confidence_level), audit.known
+    level = check_level(confidence_level)
+    known = audit.known
     samples, columns, strata = audit.rows(metrics)
     columns, estimators, ties = report_estimators(audit, samples, columns, metrics)
     if known.labels is None:

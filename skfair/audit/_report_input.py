@@ -7,7 +7,6 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from skfair.audit._estimators import hidden_group_estimators, metric_estimators, top_k_estimators
 from skfair.audit._predictions import are_probabilities
 from skfair.audit._protection import check_minimum, protect_groups
 from skfair.audit._tables import (
@@ -19,6 +18,7 @@ from skfair.audit._tables import (
     name_as_text,
     tabulate_report,
 )
+from skfair.audit._task_metrics import hidden_group_estimators, metric_estimators, top_k_estimators
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_numbers
 from skfair.statistics._gaps import balance_limit
@@ -87,7 +87,9 @@ def make_groupings(samples, missing):
 
 def report_estimators(audit, samples, columns, metrics):
     """Columns of a report, estimators of its metrics by name, and how many samples tie, or None."""
-    columns, ties, known = _report_columns(audit, columns), None, audit.known
+    columns = _report_columns(audit, columns)
+    ties = None
+    known = audit.known
     if known.is_modelled:
         check_can_model_groups(audit, metrics)
         estimators = hidden_group_estimators(columns, audit.pos_label, known)
@@ -214,10 +216,14 @@ def estimate_balance(task, columns, samples, level, missing):
     """Limit of the balance of a clustering; None of other predictions and of overlapping groups."""
     if task != "clustering" or not samples.groups.is_disjoint:
         return None
-    codes, labels, weights = samples.groups.codes, columns["y_pred"], samples.weights
+    codes = samples.groups.codes
+    labels = columns["y_pred"]
+    weights = samples.weights
     if missing == "exclude":
         rows = ~missing_attribute_mask(samples.groups)[codes]
-        codes, labels, weights = codes[rows], labels[rows], weights[rows]
+        codes = codes[rows]
+        labels = labels[rows]
+        weights = weights[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
         return balance_limit(

@@ -212,8 +212,10 @@ def _describe_outcomes(report):
 
 def _describe_gap(report, gap):
     """One gap as a sentence."""
-    name, ends = gap["metric"], _find_ends(report, gap)
-    quantity, (title, meaning) = report_quantity(report, name), describe_metric(name)
+    name = gap["metric"]
+    ends = _find_ends(report, gap)
+    quantity = report_quantity(report, name)
+    title, meaning = describe_metric(name)
     if _is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
         text = f"{title} ({meaning}) is equal by {gap['attribute']}: {equal}"
@@ -579,8 +581,10 @@ def _largest_groups(rows):
 
 def _metric_table(attribute, name, rows):
     """Table of one metric by one attribute."""
-    n_groups, rows = len(rows), _largest_groups(rows)
-    (title, meaning), quantity = describe_metric(name), describe_quantity(name)
+    n_groups = len(rows)
+    rows = _largest_groups(rows)
+    title, meaning = describe_metric(name)
+    quantity = describe_quantity(name)
     scale = _axis_limits(rows)
     has_ratio = bool(rows["ratio"].notna().any())
     titles = ["Group", "Samples", title, difference_title(quantity), *["Ratio"] * has_ratio]
@@ -620,7 +624,8 @@ def _metric_cells(row, quantity, scale, reference, has_ratio):
 def _axis_limits(rows):
     """Ends of the axis of all pictures of one table; it includes 0."""
     values = [x for name in ("low", "estimate", "high") for x in rows[name] if isfinite(x)]
-    low, high = min([0.0, *values]), max([0.0, *values])
+    low = min([0.0, *values])
+    high = max([0.0, *values])
     return (low, high) if high > low else (low, low + 1.0)
 
 
@@ -682,7 +687,8 @@ def _describe_bootstrap(frame):
 
 def model_card_sections(report):
     """Yield the sections of a model card that a report can fill: headings and elements."""
-    facts, single = report.provenance, single_attributes(report.attributes)
+    facts = report.provenance
+    single = single_attributes(report.attributes)
     recorded = facts.get("groups", "how they were recorded is not stated")
     listed = []
     for attribute in single:
@@ -829,7 +835,8 @@ def _missing_count_text(report, attribute):
 
 def _summary_table(report, metric, attribute, rows):
     """Table of the rates and impact ratios of the categories of one attribute."""
-    (title, meaning), noun = describe_metric(metric), describe_quantity(metric).noun
+    title, meaning = describe_metric(metric)
+    noun = describe_quantity(metric).noun
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {noun} over that of the category where it "
     missing = _missing_count_text(report, attribute)

@@ -206,7 +206,8 @@ def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
     phrase = getattr(constraint.compared_rate, "phrase", "")
     if "equalized" in (constraint.metric or ""):
         phrase = "of each outcome"
-    unit, counted = _find_unit(constraint, form), _describe_counted(phrase, pos_label)
+    unit = _find_unit(constraint, form)
+    counted = _describe_counted(phrase, pos_label)
     return Quantity(noun, unit, form, counted)
 
 
@@ -301,7 +302,8 @@ def event_text(cell, group, cells):
 
 def name_left_out(small, compared):
     """Names of groups from pairs of a cell and a group, of rates that are small or compared."""
-    cells, groups = {cell for cell, _ in (*small, *compared)}, {group for _, group in compared}
+    cells = {cell for cell, _ in (*small, *compared)}
+    groups = {group for _, group in compared}
     names = (event_text(cell, group, cells if group in groups else ()) for cell, group in small)
     return tuple(dict.fromkeys(names))
 

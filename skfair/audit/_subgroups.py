@@ -12,7 +12,6 @@ import pandas as pd
 from scipy import special
 
 from skfair.audit._bins import cut_numbers, range_text
-from skfair.audit._estimators import REPORTED_RATES, binary_metrics, select_known_outcomes
 from skfair.audit._formats import Report, collect_facts
 from skfair.audit._protection import check_minimum, select_published
 from skfair.audit._reading import UNREAD, Reading
@@ -23,6 +22,7 @@ from skfair.audit._sentences import (
     left_out_clause,
 )
 from skfair.audit._tables import name_as_text
+from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_known_outcomes
 from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
@@ -82,7 +82,8 @@ def _encode_levels(name, column, n_bins, missing, counts):
     conditions = np.pad(conditions, ((0, 0), (0, 1)))
     if missing == "group" and is_missing.any():
         last = np.arange(conditions.shape[1]) == conditions.shape[1] - 1
-        conditions, texts = np.vstack([conditions, last]), [*texts, f"{name} is missing"]
+        conditions = np.vstack([conditions, last])
+        texts = [*texts, f"{name} is missing"]
     return _EncodedColumn(codes, conditions, texts, range(n_ranges, len(texts)))
 
 
@@ -95,7 +96,8 @@ def _encode_labels(name, column):
             f"{len(labels)}. Leave the column out if it is an id; merge labels, or pass numbers as "
             "numbers, which are divided into bins."
         )
-    conditions, texts = np.eye(len(labels), dtype=bool), [f"{name} = {label}" for label in labels]
+    conditions = np.eye(len(labels), dtype=bool)
+    texts = [f"{name} = {label}" for label in labels]
     # A single label is true of all samples, which is no condition.
     return (codes, conditions, texts) if len(labels) > 1 else (codes, conditions[:0], [])
 
@@ -170,7 +172,12 @@ def _count_subgroups(columns, values, counts, max_conditions, min_size):
     """Count all conjunctions of up to so many conditions; keep those that are large enough."""
     depths = range(1, max_conditions + 1)
     subsets = [subset for d in depths for subset in combinations(range(len(columns)), d)]
-    n, subset, place, size, hits, left_out = counts.sum(), [], [], [], [], []
+    n = counts.sum()
+    subset = []
+    place = []
+    size = []
+    hits = []
+    left_out = []
     for number, chosen in enumerate(subsets):
         table = _count_conjunctions([columns[j] for j in chosen], values, counts)
         sizes = table.sum(axis=1)
@@ -208,7 +215,8 @@ def _count_conjunctions(columns, values, counts):
 
 def _subgroup_and_rest_rates(n, hits, total):
     """Rates of subgroups and of the rest, and both pairs of counts: (rate, n, hits) each."""
-    rest, rest_hits = total[0] - n, total[1] - hits
+    rest = total[0] - n
+    rest_hits = total[1] - hits
     return (hits / n, n, hits), (rest_hits / rest, rest, rest_hits)
 
 
@@ -248,7 +256,8 @@ def _flag_subgroups(family, error, sides):
     `error` is that of one limit of a subgroup by its number of conditions, and `sides` the signs of
     departures that count.
     """
-    errors, (total, all_hits) = error[family.n_conditions], family.total
+    errors = error[family.n_conditions]
+    total, all_hits = family.total
     rate = all_hits / total
     variance = rate * (1.0 - rate) * family.n * (total - family.n) / total
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -290,7 +299,8 @@ def _largest_possible_departure(family, error, sides):
     (p, n, hits), (q, rest, _) = _subgroup_and_rest_rates(family.n, family.hits, family.total)
     reach = combine_margins(*(np.sqrt(-np.log(error) / (2.0 * size)) for size in (n, rest)))
     widest = np.max([side * (p - q) for side in sides], axis=0) + reach
-    order, largest = np.argsort(-widest), 0.0
+    order = np.argsort(-widest)
+    largest = 0.0
     for start in range(0, len(order), _CHUNK):
         at = order[start : start + _CHUNK]
         if widest[at[0]] <= largest:
@@ -310,7 +320,8 @@ _MAX_CANDIDATES = 500
 
 def _select_listed_subgroups(family, candidates, limits, errors, max_listed):
     """Numbers of the candidates to list, chosen greedily."""
-    listed, is_free = [], np.ones(len(family.values), dtype=bool)
+    listed = []
+    is_free = np.ones(len(family.values), dtype=bool)
     for number, (subgroup, limit) in enumerate(zip(candidates, limits, strict=True)):
         if len(listed) == max_listed:
             break
@@ -328,7 +339,8 @@ def _select_listed_subgroups(family, candidates, limits, errors, max_listed):
 
 def _departs_outside_listed(family, mask, part, is_free, sign, error):
     """Whether most of a subgroup is outside those listed, and departs there from the rest."""
-    n, total = family.counts[part].sum(), family.counts[is_free].sum()
+    n = family.counts[part].sum()
+    total = family.counts[is_free].sum()
     if n < max(family.counts[mask].sum(), family.min_size) / 2.0 or n == total:
         return False
     hits, all_hits = (family.counts[rows & family.values].sum() for rows in (part, is_free))
@@ -354,7 +366,8 @@ def _search_metric(name, family, level, direction, max_listed, n_metrics):
     at, limits = _flag_subgroups(family, errors, sides)
     # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
     order = np.lexsort((at, family.n_conditions[at], -np.abs(limits)))[:_MAX_CANDIDATES]
-    flagged, limits = at[order], limits[order]
+    flagged = at[order]
+    limits = limits[order]
     table = _tabulate_flagged(name, family, flagged, errors, n_limits)
     table["is_listed"] = np.isin(
         np.arange(len(flagged)),
@@ -377,7 +390,9 @@ def _search_metric(name, family, level, direction, max_listed, n_metrics):
 
 def _tabulate_flagged(name, family, flagged, errors, n_limits):
     """Table of flagged subgroups: one row each."""
-    n, hits, depth = family.n[flagged], family.hits[flagged], family.n_conditions[flagged]
+    n = family.n[flagged]
+    hits = family.hits[flagged]
+    depth = family.n_conditions[flagged]
     departure, low, high = departure_limits(n, hits, family.total, errors[depth])
     (rate, *_), (rest_rate, *_) = _subgroup_and_rest_rates(n, hits, family.total)
     columns = {
@@ -495,7 +510,8 @@ class SubgroupReport(Report):
     def _describe(self, search):
         """Yield the sentences on one metric."""
         quantity = describe_quantity(search["metric"], self.source.get("positive_label"))
-        level, noun = confidence_text(self.confidence_level), quantity.noun
+        level = confidence_text(self.confidence_level)
+        noun = quantity.noun
         title = describe_metric(search["metric"])[0]
         yield (
             f"{search['n_flagged']:,} of {search['n_searched']:,} subgroups searched are shown to "
@@ -504,7 +520,8 @@ class SubgroupReport(Report):
         )
         listed = self.subgroups[self.subgroups["metric"] == search["metric"]]
         for row in listed.itertuples():
-            names, rates = (row.subgroup, "the rest"), (row.estimate, row.rest_estimate)
+            names = (row.subgroup, "the rest")
+            rates = (row.estimate, row.rest_estimate)
             values = quantity.values(rates, names, (row.n, search["n"] - row.n))
             difference = quantity._replace(form="difference")
             size = difference.size(row.difference, row.low, row.high)
@@ -538,14 +555,16 @@ class SubgroupReport(Report):
 def search_audit(audit, metrics, max_conditions, direction, *settings):
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
     confidence_level, n_bins, max_listed, min_published = settings
-    level, missing = check_level(confidence_level), audit.known.treatment
+    level = check_level(confidence_level)
+    missing = audit.known.treatment
     _check_search_sizes(max_conditions, n_bins, max_listed)
     check_choice("direction", direction, _SIDES)
     check_choice("missing", missing, _MISSING_OPTIONS)
     _check_can_search(audit)
     refuse_clusters(audit.clusters, "a search of subgroups")
     names = _check_metrics(metrics, audit.columns)
-    columns, counts = audit.list_attributes(), audit.samples.groups.row_counts
+    columns = audit.list_attributes()
+    counts = audit.samples.groups.row_counts
     outcomes = {"y_pred": audit.find_decisions(audit.columns)}
     outcomes |= {name: one for name, one in audit.outcomes.items() if name == "y_true"}
     _refuse_outcomes(columns, outcomes)
@@ -590,7 +609,8 @@ def search_audit(audit, metrics, max_conditions, direction, *settings):
 
 def _protect_search(report, is_shown, n_samples):
     """The report of some listed subgroups, without numbers that show the others."""
-    listed, searches = report.flagged[report.flagged["is_listed"]], report.searches.copy()
+    listed = report.flagged[report.flagged["is_listed"]]
+    searches = report.searches.copy()
     # A limit of two decimals is that of many counts.
     searches["largest_possible"] = np.ceil(100.0 * searches["largest_possible"]) / 100.0
     source = {name: one for name, one in report.source.items() if name != "sha256"}

@@ -225,7 +225,8 @@ def impact_ratios(estimates, level, is_left_out):
     They are nan where there are no rates, or all are 0, and so are the limits of the group with
     the largest rate. If all groups are left out, the largest rate of all counts.
     """
-    n, names = len(estimates.values), ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
+    n = len(estimates.values)
+    names = ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
     columns = {name: np.full(n, np.nan) for name in names}
     if not estimates.are_rates:
         return columns
@@ -331,7 +332,9 @@ def tabulate_report(estimators, groupings, weights, level, min_group_size, chose
     }
     tables = [one for metrics in estimated.values() for one in metrics.values()]
     n_tables = sum(len(present) > 1 for _, present in tables)
-    rows, gaps, compared = [], [], []
+    rows = []
+    gaps = []
+    compared = []
     for attribute, groups in groupings.items():
         names = np.array([group_text(name) for name in groups.names], dtype=object)
         metrics = estimated[attribute]

@@ -766,7 +766,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         training = check_classification_data(self, X, y, columns, bool(constraints))
-        model, loss = _make_network_model(self, training), check_loss(self, "classes")
+        model = _make_network_model(self, training)
+        loss = check_loss(self, "classes")
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe_layers)
         return fit_network(task, problem, _find_layers(self, model), solve_or_interrupt)

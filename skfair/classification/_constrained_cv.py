@@ -425,7 +425,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         odds, scores = self._columns_and_scores(X, sensitive_features)
         if len(self.classes_) > 2:
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
-        odds, scores = odds[:, 0], scores[:, 0]
+        odds = odds[:, 0]
+        scores = scores[:, 0]
         if self._event_features.compares_scores:  # log-odds, of which constraints are
             success = expit(scores)
         else:  # stretch the probability such that the sample's threshold is at 1/2
@@ -499,7 +500,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         return f"({write_rule((log_odds, z), rule['intercept'], factors, weights)}) > 0"
 
     def __sklearn_tags__(self):
-        tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)
+        tags = super().__sklearn_tags__()
+        base_tags = get_tags(self._base)
         tags.classifier_tags.multi_class = base_tags.classifier_tags.multi_class
         return tags
 
@@ -517,7 +519,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 def _describe_rule(estimator, cross, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
     problem, candidate, per_class = rule.problem, rule.guarantee.candidate, cross.per_class
-    unit, (coef, intercept) = per_class[0].unit, problem.model.coefficients(candidate.parameters)
+    unit = per_class[0].unit
+    coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
     status = status_of(candidate, "auto")
     if len(per_class) > 1:
@@ -529,7 +532,8 @@ def _describe_rule(estimator, cross, rule):
         status = "feasible" if candidate.keeps_bound else status
     else:
         scale = rule.features.scale(coef)
-        coef, intercept = coef * scale, float(intercept * scale)
+        coef = coef * scale
+        intercept = float(intercept * scale)
         scores = unit.from_unit(candidate.scores * scale)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     fitted = {

@@ -382,7 +382,8 @@ class PartialParityPostprocessor(
         return router.add(estimator=self._base, method_mapping=to_fit)
 
     def __sklearn_tags__(self):
-        tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)
+        tags = super().__sklearn_tags__()
+        base_tags = get_tags(self._base)
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = base_tags.input_tags.sparse
         tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
@@ -495,7 +496,8 @@ def _search_rates(estimator, ranked, rule, context):
 def _make_criterion(estimator):
     """The constraint whose gap is bounded."""
     criterion = make_partial_parity(estimator)
-    params, defaults = criterion.get_params(), type(criterion)().get_params()
+    params = criterion.get_params()
+    defaults = type(criterion)().get_params()
     # Parameters that the rank shift does not implement must have their defaults.
     names = {"threshold", "rank_within"} & set(params)
     changed = sorted(name for name in names if (params[name] or defaults[name]) != defaults[name])

@@ -70,7 +70,8 @@ class ClusterRequirements(NamedTuple):
         if len(places) == len(attributes):  # a single group is all of every cluster
             return self._replace(group_share_bounds=(0.0, 1.0))
         shares = weights[places] * len(attributes) / weights.sum()
-        names, bounds = group_names(groups.labels), []
+        names = group_names(groups.labels)
+        bounds = []
         for sign, name, bound in zip(
             (-1, 1), GROUP_SHARE_PARAMETERS, self.group_share_bounds, strict=True
         ):
@@ -134,7 +135,8 @@ class ClusterRequirements(NamedTuple):
         limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
         # The share of a group: the row of its members less the bound times that of the size.
         for sign, shares in zip((-1, 1), self.group_share_bounds, strict=True):
-            rows, shares = np.eye(len(group_weights)), np.broadcast_to(shares, len(group_weights))
+            rows = np.eye(len(group_weights))
+            shares = np.broadcast_to(shares, len(group_weights))
             rows[:, self.group_positions] = sign * (
                 rows - shares[:, np.newaxis] / len(self.attribute_slices)
             )
@@ -160,15 +162,18 @@ def check_requirements(estimator, total, is_count):
 
     ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
     """
-    total, n_clusters = float(total), estimator.n_clusters
+    total = float(total)
+    n_clusters = estimator.n_clusters
     smallest = resolve_size(estimator.min_cluster_size, total, 0.0)
     largest = resolve_size(estimator.max_cluster_size, total, np.inf)
-    attainable, units = (total / n_clusters, total / n_clusters), "units of sample_weight"
+    attainable = (total / n_clusters, total / n_clusters)
+    units = "units of sample_weight"
     if is_count:
         # Counts are integers: bounds are rounded inwards, and so are the attainable sizes.
         smallest = np.ceil(smallest * (1 - ROUNDING))
         largest = np.floor(largest * (1 + ROUNDING))
-        attainable, units = (total // n_clusters, -(-total // n_clusters)), "samples"
+        attainable = (total // n_clusters, -(-total // n_clusters))
+        units = "samples"
     if smallest > attainable[0] * (1 + ROUNDING):
         raise ValueError(
             f"min_cluster_size={estimator.min_cluster_size} requires {smallest:.12g} {units} in "
@@ -267,7 +272,8 @@ def list_shortfalls(attributes, requirements, largest_weight):
     for sign, name, bound in zip(
         (-1, 1), GROUP_SHARE_PARAMETERS, requirements.group_share_bounds, strict=True
     ):
-        weights, slack = attributes["group_weights_"], requirements.share_slack(bound)
+        weights = attributes["group_weights_"]
+        slack = requirements.share_slack(bound)
         excess = sign * (weights - sizes[:, np.newaxis] * bound)
         if (excess > slack * (1 + 1e-9) + 1e-9 * sizes.max()).any():
             excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
@@ -288,8 +294,10 @@ def _balance_details(attributes, tables):
 
 def _describe_size_violations(sizes, requirements, largest_weight):
     # Integer counts make integer sizes; of other weights the last sample may not fit.
-    rounding, total = largest_weight * (1 - SIZE_ROUNDING), float(sizes.sum())
-    too_small, too_large = requirements.smallest - sizes.min(), sizes.max() - requirements.largest
+    rounding = largest_weight * (1 - SIZE_ROUNDING)
+    total = float(sizes.sum())
+    too_small = requirements.smallest - sizes.min()
+    too_large = sizes.max() - requirements.largest
     if too_small > rounding:
         sentence = f"A cluster size of {requirements.smallest:.12g} is not reached by all clusters"
         yield too_small / total, f"{sentence}: the minimum is {sizes.min():.12g}."
@@ -308,7 +316,8 @@ def status_attributes(attributes, search, lacks_groups):
     if violation > 0:
         search = "infeasible"
     elif lacks_groups:
-        search, violation = "unconstrained", float("nan")
+        search = "unconstrained"
+        violation = float("nan")
     return {"status_": search, "constraint_violation_": violation}
 
 

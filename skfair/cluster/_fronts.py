@@ -515,7 +515,8 @@ N_STARTS = 10  # "auto"
 
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs, problem = make_run_settings(estimator, data, N_STARTS), data.problem
+    runs = make_run_settings(estimator, data, N_STARTS)
+    problem = data.problem
     n_distinct = problem.count_distinct_rows(runs.n_clusters)
     if n_distinct < runs.n_clusters:
         warn_of_duplicates(n_distinct, runs.n_clusters)

@@ -11,8 +11,8 @@ from pathlib import Path
 from shlex import join, split
 
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
-from skfair.audit._estimators import REPORTED_RATES
 from skfair.audit._formats import FACT_TITLES
+from skfair.audit._task_metrics import REPORTED_RATES
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
@@ -249,7 +249,8 @@ def _run_verify(options):
     repeated.confidence, repeated.salt = filed.confidence_level, options.salt
     claim = _build_claim(repeated)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
-    sentences, filed_facts = [f"The same claim. {filed}"], filed.source
+    sentences = [f"The same claim. {filed}"]
+    filed_facts = filed.source
     changed = [one for one in UNCOMPARED_FACTS if filed_facts.get(one) != claim.source.get(one)]
     if changed:
         sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."

@@ -128,9 +128,11 @@ def read_log(options, known_bins=None):
     groups = bin_groups(groups, bins)
     groups = pd.DataFrame(groups.labels[groups.codes], table.index, options.sensitive)
     periods = _find_periods(table[options.time], options, "--time")
-    known_in, is_late = periods, y_true is not None and y_true.isna().any()
+    known_in = periods
+    is_late = y_true is not None and y_true.isna().any()
     if options.outcome_date is not None:
-        known_in, is_late = _outcome_periods(table, options, y_true, periods), True
+        known_in = _outcome_periods(table, options, y_true, periods)
+        is_late = True
     ids = None
     if is_late or (options.id is not None and options.repeats == "refuse"):
         ids = _read_ids(table, options)
@@ -168,7 +170,8 @@ def _describe_log(log, bins, options, written, table):
         ("group", log.groups[name].mask(log.groups[name] == MISSING)) for name in log.groups
     ]
     columns += [("weight", log.weights)]
-    written, label = written.loc[log.y_pred.index], find_label(options.positive, log.y_pred)
+    written = written.loc[log.y_pred.index]
+    label = find_label(options.positive, log.y_pred)
     if label is None and set(log.y_pred) <= {-1, 0, 1}:
         label = 1  # booleans too, as monitors do
     positive = {"decision": label, "outcome": label}
@@ -227,7 +230,8 @@ def _read_outcomes(table, options, y_pred):
 
 def _outcome_periods(table, options, y_true, periods):
     """The period in which each outcome was known; the decision's where there is no outcome."""
-    dates, is_known = table[options.outcome_date], y_true.notna()
+    dates = table[options.outcome_date]
+    is_known = y_true.notna()
     if (wrong := is_known & dates.isna()).any():
         raise ValueError(
             f"--outcome-date: row {int(wrong.to_numpy().argmax()) + 1} has an outcome but no date "
@@ -299,7 +303,9 @@ def feed(monitor, log, by, takes_late=False):
     the number of decisions that are left out, because their period was read before.
     """
     _refuse_distant_periods(monitor, log.periods)
-    is_new, known_in, read = pd.Series(True, log.periods.index), log.outcome_periods, []
+    is_new = pd.Series(True, log.periods.index)
+    known_in = log.outcome_periods
+    read = []
     if hasattr(monitor, "verdict_"):
         first, last = monitor.summary()["time"].iloc[[0, -1]]
         read = [last]
@@ -310,7 +316,8 @@ def feed(monitor, log, by, takes_late=False):
         for time in sorted(log.periods[is_late].unique()):
             _feed_decisions(monitor.update_late, log, log.periods == time, time)
         log = DecisionLog(*(None if one is None else one[~is_late] for one in log))
-        is_new, known_in = is_new[~is_late], known_in[~is_late]
+        is_new = is_new[~is_late]
+        known_in = known_in[~is_late]
         # Outcomes of earlier periods come with the first new one.
         later = pd.concat([log.periods, known_in])
         known_in = known_in.where(known_in > last, later[later > last].min())
@@ -399,7 +406,8 @@ def render_monitor(monitor, title, period, facts, reading, min_published):
     `period` is the length of its batches, such as "month", facts and reading are of the data. With
     a number as `min_published` verdicts alone are shown.
     """
-    heading, batches = "The gap over time", _batch_table(monitor, period)
+    heading = "The gap over time"
+    batches = _batch_table(monitor, period)
     over_time = [*_alarm_table(monitor, period)]
     if min_published is None:
         picture = Markup(draw_gaps(monitor, _find_quantity(monitor), period))
@@ -463,7 +471,8 @@ def monitor_findings(monitor, period, min_published):
     With a number as `min_published` they are the verdicts alone: successive pages add up, so that
     differences of any numbers in them would show small counts of a period.
     """
-    summary, rates = monitor.summary(), monitor.to_frame()
+    summary = monitor.summary()
+    rates = monitor.to_frame()
     if min_published is not None:
         yield (
             "Verdicts alone are published, without counts, rates and e-values: as differences of "
@@ -500,16 +509,19 @@ def _describe_absent_periods(monitor, period):
 
 def _describe_windows(monitor, summary, period):
     """Yield the verdict on the shortest window that is not open, or on all, and its numbers."""
-    windows, quantity = monitor.windows_, _find_quantity(monitor)
+    windows = monitor.windows_
+    quantity = _find_quantity(monitor)
     if not len(windows):
         return
-    attributes, bound = monitor.to_frame()["attribute"].unique(), quantity.bound(monitor.tolerance)
+    attributes = monitor.to_frame()["attribute"].unique()
+    bound = quantity.bound(monitor.tolerance)
     judged = windows[windows["verdict"] != "open"]
     if not len(judged):
         when = f" in the last {join_names(map(str, windows['n_batches']))} {period}s"
         yield verdict_text("open", quantity, bound, attributes, when), "."
         return
-    window, last = judged.iloc[0], date_text(summary["time"].iloc[-1])
+    window = judged.iloc[0]
+    last = date_text(summary["time"].iloc[-1])
     verdict = window["verdict"]
     when = (
         f" in the last {_count_periods(window['n_batches'], period)}, from "
@@ -537,8 +549,10 @@ def _count_periods(n, period):
 def _describe_gap_so_far(monitor, summary):
     """Sentences on the gap so far, and whether the tolerance is kept."""
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
-    start, quantity = "last alarm" if has_restarted else "start", _find_quantity(monitor)
-    rates, late = monitor.to_frame(), ""
+    start = "last alarm" if has_restarted else "start"
+    quantity = _find_quantity(monitor)
+    rates = monitor.to_frame()
+    late = ""
     if times := monitor.late_times_:
         n_late = rates[rates["time"].isin(times)].groupby("attribute")["n"].sum().max()
         days = join_names(date_text(one) for one in times)
@@ -555,7 +569,8 @@ def _describe_delay(monitor, period):
     """Sentence on how long it takes until windows show twice the tolerance at this volume."""
     if not monitor.windows or monitor.run_length is None:
         return
-    gap, delay = _find_quantity(monitor).bound(2.0 * monitor.tolerance), monitor.batches_to_alarm_
+    gap = _find_quantity(monitor).bound(2.0 * monitor.tolerance)
+    delay = monitor.batches_to_alarm_
     shown = f"is shown after about {_count_periods(delay or 1, period)}"
     if delay is None:
         shown = f"is not shown by windows of up to {_count_periods(max(monitor.windows), period)}"
@@ -567,7 +582,8 @@ def _describe_delay(monitor, period):
 
 def _describe_verdict(monitor, summary):
     """What is known since the start or the last alarm, and the rest of the sentence: evidence."""
-    alarms, shown = monitor.alarms_, summary[summary["verdict"] == "shown"]
+    alarms = monitor.alarms_
+    shown = summary[summary["verdict"] == "shown"]
     without = ", without the samples that came late" * bool(monitor.late_times_)
     evidence, threshold = map(number_text, (monitor.evidence_for_, monitor.evidence_needed_))
     needed = f"the e-value for the tolerance is {evidence}, of which {threshold} is needed"
@@ -623,11 +639,13 @@ def _find_quantity(monitor):
 
 def _batch_table(monitor, period):
     """Table of the batches."""
-    summary, quantity = monitor.summary(), _find_quantity(monitor)
+    summary = monitor.summary()
+    quantity = _find_quantity(monitor)
     titles = ("Samples", f"Gap, {quantity.unit}", "Interval so far", "For", "Against", "Verdict")
     rows = []
     for row in summary.itertuples():
-        gap, interval = quantity.number(row.gap), quantity.interval(row.low, row.high)
+        gap = quantity.number(row.gap)
+        interval = quantity.interval(row.low, row.high)
         evidence = number_text(row.evidence_for), number_text(row.evidence_against)
         cells = (date_text(row.time), f"{row.n:,}", gap, interval, *evidence, row.verdict)
         rows.append((cells, row.verdict == "contradicted"))
@@ -642,7 +660,8 @@ def _batch_table(monitor, period):
 
 def _alarm_table(monitor, period):
     """Yield the table of the alarms, if there are any."""
-    summary, alarms = monitor.summary(), monitor.alarms_
+    summary = monitor.summary()
+    alarms = monitor.alarms_
     if not len(alarms):
         return
     titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
@@ -655,7 +674,8 @@ def _alarm_table(monitor, period):
 
 def _rate_table(monitor):
     """Table of the rates of all batches together, by group."""
-    rates, quantity = monitor.to_frame(), _find_quantity(monitor)
+    rates = monitor.to_frame()
+    quantity = _find_quantity(monitor)
     rates["sum"] = rates["estimate"] * rates["weight"]
     keys = ["attribute", "event", "group"]
     totals = rates.groupby(keys, sort=False)[["n", "weight", "sum"]].sum()
@@ -836,7 +856,8 @@ def _start(options, log):
 
 def _resume(options, log, content):
     """The monitor of an earlier file; raise if its parameters or the options differ."""
-    monitor, params = content["monitor"], _find_params(options, log)
+    monitor = content["monitor"]
+    params = _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = monitor.max_weight
     requested = {name: getattr(options, name) for name in _STORED_OPTIONS}

@@ -34,7 +34,8 @@ def draw_gaps(monitor, quantity, period):
 
     shapes = []
     for i, row in enumerate(summary.itertuples()):
-        high, height = y(row.high), float(y(row.low)) - float(y(row.high))
+        high = y(row.high)
+        height = float(y(row.low)) - float(y(row.high))
         shapes.append(
             f'<rect x="{float(x(i)) - step / 2:.1f}" y="{high}" width="{step:.1f}" '
             f'height="{height:.1f}" fill="{_COLORS[row.verdict]}" fill-opacity=".25"/>'
@@ -67,7 +68,8 @@ def _axis_labels(monitor, quantity, top, y):
     for gap in (0.0, top):
         text = quantity.number(gap)
         yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{text}</text>'
-    at, text = float(y(monitor.tolerance)) + 4, quantity.number(monitor.tolerance)
+    at = float(y(monitor.tolerance)) + 4
+    text = quantity.number(monitor.tolerance)
     yield f'<text x="{right:g}" y="{at:g}">{text}</text>'
 
 
@@ -75,7 +77,8 @@ def _date_labels(summary, x):
     """Yield some times of batches with their ticks, the first and the last among them."""
     n = len(summary)
     for i in np.unique(np.linspace(0, n - 1, min(n, _MAX_DATE_LABELS)).round().astype(int)):
-        at, bottom = x(i), _HEIGHT - _MARGIN
+        at = x(i)
+        bottom = _HEIGHT - _MARGIN
         time = date_text(summary["time"].iloc[i])
         yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
         yield f'<text x="{at}" y="{bottom + 26:g}" text-anchor="middle">{time}</text>'

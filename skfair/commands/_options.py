@@ -295,7 +295,8 @@ def describe_file(options, **facts):
 
     Small counts could be guessed from the digest of counts, or of what is not published.
     """
-    known, described = vars(options), {"file": options.file.name}
+    known = vars(options)
+    described = {"file": options.file.name}
     if known.get("count") is None and known.get("min_published") is None:
         described["sha256"] = file_digest(options.file)
     return described | facts

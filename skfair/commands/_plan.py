@@ -76,7 +76,8 @@ _TEXTS = {
 def _describe_plan(plan, n, n_samples):
     """Sentences on the number of samples, and on what it assumes, by name."""
     name = next(name for name in _TEXTS if plan[name] is not None)
-    expected, rate = plan["expected"], 0.5 if plan["rate"] is None else plan["rate"]
+    expected = plan["expected"]
+    rate = 0.5 if plan["rate"] is None else plan["rate"]
     if name in ("minimum", "maximum"):
         assumption = f"all groups have the rate {expected:g}"
     elif expected is None:

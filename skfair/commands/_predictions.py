@@ -107,7 +107,8 @@ def _read_columns(options, table):
     if k is not None:
         y_score, y_pred = y_pred, None
     if threshold is not None:
-        y_score, y_pred = y_pred, apply_threshold(y_pred, y_true, threshold, positive)
+        y_score = y_pred
+        y_pred = apply_threshold(y_pred, y_true, threshold, positive)
     if y_pred is not None:
         check_same_notation(y_true, y_pred)
     columns = {"y_true": place_outcomes(y_true, table), "y_pred": y_pred, "y_score": y_score}

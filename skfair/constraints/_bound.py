@@ -362,7 +362,8 @@ class Sums:
             uncompared = bound.uncompared.cells
             both = (rates, errors), _rates_and_errors(bound.uncompared, others)
             rates, errors = map(np.concatenate, zip(*both, strict=True))
-            labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
+            labels = labels + uncompared.labels
+            counts = np.append(counts, uncompared.counts)
             order = np.append(order, n_compared + uncompared.report_order)
         # Groups are reported in the order of their labels.
         cells, groups = zip(*(labels[event] for event in order), strict=True)
@@ -386,14 +387,16 @@ class Sums:
 
     def estimates(self, gap, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
-        counted, value_range = _sample_values(self, scores, self.cells.clusters), self.value_range
+        counted = _sample_values(self, scores, self.cells.clusters)
+        value_range = self.value_range
         if counted.clusters is not None and counted.known is not None:
             value_range = min(counted.known), max(counted.known)
         if value_range is None:
             means = make_estimates(*counted)
         else:
             means = BoundedMeans(counted.events, counted.values, value_range, counted.clusters)
-        estimates, forms = gap.estimates(means), gap.linear_forms(self.events.n_events)
+        estimates = gap.estimates(means)
+        forms = gap.linear_forms(self.events.n_events)
         value = gap(means.values)
         by_forms = estimates.gap((forms @ estimates.values).max(initial=0.0))
         # Ratios replace a rate of 0 by half a success.
@@ -469,7 +472,8 @@ def _sample_values(of, scores, clusters=None):
     known = _known_values(of)
     if not of.is_quotient:
         return _SampleValues(of.events, terms[0], clusters, known)
-    (counts, sizes), sums = terms, of.exact_means(scores)
+    counts, sizes = terms
+    sums = of.exact_means(scores)
     unknown = np.flatnonzero(np.isnan(of.rates(sums)))
     if len(unknown):
         groups = ", ".join(repr(of.cells.labels[event][1]) for event in unknown)
@@ -490,7 +494,8 @@ def _sample_values(of, scores, clusters=None):
             f"{of.name} compares quotients of groups that overlap, and no limits of these "
             "are implemented; pass one group per sample, or confidence_level=None."
         )
-    rates, denominators = of.rates(sums), sums[of.events.n_events :]
+    rates = of.rates(sums)
+    denominators = sums[of.events.n_events :]
     of_event = np.zeros(len(counts), dtype=np.intp)
     of_event[samples] = event
     values = rates[of_event] + (counts - rates[of_event] * sizes) / denominators[of_event]
@@ -561,13 +566,15 @@ class RateRows:
         rates = self.sums.rates(sums)
         if self.rates_to_rows is None:
             value, slope = self.gap.value_and_subgradient(rates)
-            values, combine = np.array([value]), slope[np.newaxis, :]
+            values = np.array([value])
+            combine = slope[np.newaxis, :]
         else:
             aux = self.aux_at(sums) if aux is None else aux
             values = self.rates_to_rows @ rates + self.aux_jacobian @ aux
             combine = self.rates_to_rows
         if self.sums.is_quotient:  # (N / D)' = (N' - D' N / D) / D, and 0 where a rate is unknown
-            inverse, rates = _invert_sizes(sums[self.n_events :]), np.nan_to_num(rates)
+            inverse = _invert_sizes(sums[self.n_events :])
+            rates = np.nan_to_num(rates)
             combine = np.hstack((combine * inverse, combine * (-rates * inverse)))
         return values, combine
 
@@ -607,14 +614,16 @@ class RateRows:
         """Second derivative of ``v @ rows`` by two sums, (n_sums, n_sums); 0 but of quotients."""
         if not self.sums.is_quotient:
             return np.zeros((len(sums), len(sums)))
-        rates, inverse = self.sums.rates(sums), _invert_sizes(sums[self.n_events :])
+        rates = self.sums.rates(sums)
+        inverse = _invert_sizes(sums[self.n_events :])
         if self.rates_to_rows is None:
             weights = self.gap.subgradient(rates) * v
         else:
             weights = self.rates_to_rows.T @ v
         # Of r = N / D: -1 / D^2 by N and D, and 2 r / D^2 by D twice.
         rates = np.nan_to_num(rates)
-        mixed, both = np.diag(-weights * inverse**2), np.diag(2 * weights * rates * inverse**2)
+        mixed = np.diag(-weights * inverse**2)
+        both = np.diag(2 * weights * rates * inverse**2)
         return np.block([[np.zeros_like(mixed), mixed], [mixed, both]])
 
 

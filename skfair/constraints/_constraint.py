@@ -534,7 +534,9 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
     `per_class` are the same samples with the target of each decision: one, or one per class. Real
     targets are in a unit.
     """
-    bound, sizes, is_one_left = [[] for _ in per_class], {}, False
+    bound = [[] for _ in per_class]
+    sizes = {}
+    is_one_left = False
     for constraint in constraints:
         constraint._check_parameters()
         # Groups are the same in each class; only targets differ.

@@ -62,7 +62,7 @@ class ConvexMeans(ABC):
         """By how many widths equal scores exceed the threshold that given shares are above."""
 
     @abstractmethod
-    def score_derivative(self, weights):
+    def score_derivative_coefficients(self, weights):
         """Rows of a derivative by the scores as combinations of the basis, event by event.
 
         `weights`, (n_rows, n_breakpoints), say what the rows of each event take of the means.
@@ -86,7 +86,9 @@ class ConvexMeans(ABC):
 
     def evaluate_tangents(self, scores, breakpoints):
         """Values of the tangents after a move of scores and breakpoints."""
-        raised = self.score_derivative(np.eye(len(breakpoints))) @ (self.basis @ scores)
+        raised = self.score_derivative_coefficients(np.eye(len(breakpoints))) @ (
+            self.basis @ scores
+        )
         return self.values + raised.reshape(self.values.shape) - self.above * breakpoints
 
 
@@ -121,7 +123,8 @@ class MeanExcess(ConvexMeans):
         )
         self.integrate_moments(moments)
         # Members bucket by bucket: their samples, shares and scores, and the sizes of the buckets.
-        samples, shares = samples[order], shares[order]
+        samples = samples[order]
+        shares = shares[order]
         self._members = samples, shares, scores[samples], np.diff(indptr)
         self._n_samples = events.n_samples
 
@@ -162,7 +165,9 @@ class MeanExcess(ConvexMeans):
         rank = np.empty_like(ascending)
         rank[ascending] = np.arange(len(ends))
         past = (np.arange(len(ends) + 1) > rank[:, np.newaxis]).reshape(4, len(breakpoints), -1)
-        self.bounds, self.breakpoints, self.begins = ends[ascending], breakpoints, begins
+        self.bounds = ends[ascending]
+        self.breakpoints = breakpoints
+        self.begins = begins
         self.inside = past[2].astype(float), _per_length(past[1] & ~past[2], corner)
         self.has_corner = self.inside[1].any(axis=0)
         # Slope of a bucket's polynomial in the score: constant plus corners times score.
@@ -185,7 +190,7 @@ class MeanExcess(ConvexMeans):
     def inverse_surrogate(shares):
         return shares - 0.5
 
-    def score_derivative(self, weights):
+    def score_derivative_coefficients(self, weights):
         n_events, n_buckets = self.mass.shape
         derivative = np.zeros((n_events, len(weights), 2, n_events, n_buckets))
         # Rows of an event are combinations of its own sums: of shares, and of shares times scores.
@@ -254,7 +259,7 @@ class MeanSigmoid(ConvexMeans):
     def inverse_surrogate(shares):
         return logit(np.clip(shares, _MIN_SHARE, 1 - _MIN_SHARE)) / 4
 
-    def score_derivative(self, weights):
+    def score_derivative_coefficients(self, weights):
         combine = np.kron(np.eye(len(self.values)), weights)
         return np.hstack((combine, np.zeros_like(combine)))
 
@@ -277,7 +282,8 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
     + b``. Returns where each cell starts (n_cells + 1,), the members cell by cell, and sums over
     each cell of the shares times powers 0, 1 and 2 of the scores, (3, n_events, n_buckets).
     """
-    n_buckets, scores = len(bounds) + 1, scores[samples]
+    n_buckets = len(bounds) + 1
+    scores = scores[samples]
     n_cells = n_events * n_buckets
     cells = events * n_buckets + np.searchsorted(bounds, scores)
     indptr = np.append(0, np.cumsum(np.bincount(cells, minlength=n_cells)))
@@ -468,7 +474,9 @@ class ShareRows:
         values = ConstraintValues(
             (convex.values @ difference.T).ravel() + self.constant_term(aux),
             ScoreJacobian(
-                convex.score_derivative(difference), lambda: convex.basis, convex.basis_adjoint
+                convex.score_derivative_coefficients(difference),
+                lambda: convex.basis,
+                convex.basis_adjoint,
             ),
             moved.reshape(self.aux_jacobian.shape) + self.aux_jacobian,
             *_curvatures(self, convex, difference, minimum=0.0),
@@ -567,7 +575,8 @@ class ShareMajorant(Majorant):
         convex = original.convex_at(scores, aux)
         begin, end = original.ramp_factors
         # Factors of functions and of tangents in the rows of the upper, then of the lower bounds.
-        of_convex, of_tangent = np.vstack((begin, -end)), np.vstack((-end, begin))
+        of_convex = np.vstack((begin, -end))
+        of_tangent = np.vstack((-end, begin))
         moves = original.breakpoints(aux) - original.breakpoints(self.aux)
         # Tangents of the concave parts, in scores and breakpoints.
         lines = tangent.evaluate_tangents(scores - self.scores, moves)
@@ -575,7 +584,10 @@ class ShareMajorant(Majorant):
         above = convex.above @ of_convex.T + tangent.above @ of_tangent.T
         moved = -above[:, :, np.newaxis] * np.vstack((original.threshold_jacobian,) * 2)
         combine = np.hstack(
-            (convex.score_derivative(of_convex), tangent.score_derivative(of_tangent))
+            (
+                convex.score_derivative_coefficients(of_convex),
+                tangent.score_derivative_coefficients(of_tangent),
+            )
         )
         curvature, convex_aux_curvature = _curvatures(original, convex, of_convex, minimum=0.0)
 
@@ -614,7 +626,8 @@ class RankedMembers:
 
     def __init__(self, samples, scores, weights):
         has_weight = weights > _NEGLIGIBLE_SHARE
-        self.samples, self.scores = samples[has_weight], scores[has_weight]
+        self.samples = samples[has_weight]
+        self.scores = scores[has_weight]
         self.weights = weights[has_weight]
 
 
@@ -675,7 +688,9 @@ class PairExcess:
 
     def curvatures(self):
         """Curvatures by the scores of `samples`, which lie above those by differences."""
-        one, other, reach = self.one, self.other, _DENSITY_BANDWIDTH * self.width
+        one = self.one
+        other = self.other
+        reach = _DENSITY_BANDWIDTH * self.width
         of_one = one.weights * _density(one.scores + self.shift, other, reach)
         of_other = other.weights * _density(other.scores - self.shift, one, reach)
         return 2.0 * np.concatenate((of_one, of_other)) / self.width
@@ -694,7 +709,8 @@ def split_ramp(one, other, width):
         # The interval is what ranks before its end but not before its beginning; or the other way
         # round what ranks after. A ramp rises where it begins and ceases to where it ends.
         is_added = (end == 1) == ((after_end == 0) == (corner == 0))
-        firsts, lasts = one.members_before(end), other.members_after(after_end)
+        firsts = one.members_before(end)
+        lasts = other.members_after(after_end)
         if len(firsts.samples) and len(lasts.samples):
             shift = (0.5 - corner) * width
             (added if is_added else subtracted).append(PairExcess(firsts, lasts, shift, width))
@@ -775,7 +791,8 @@ class PairRows:
         Of the curvature only that of the ramp's convex corner is taken. It is one of differences of
         two scores; by :math:`(a - b)^2 \le 2 a^2 + 2 b^2` a curvature of single ones lies above it.
         """
-        rankings, half = self._rankings(scores), self.width / 2
+        rankings = self._rankings(scores)
+        half = self.width / 2
         selected = [ranking.members_inside() for ranking in rankings]
         corners = [
             [PairExcess(selected[k], selected[j], shift, self.width) for shift in (half, -half)]
@@ -820,7 +837,8 @@ class PairMajorant(Majorant):
 
     def __call__(self, scores, aux):
         """Rows and their derivatives, as `ConstraintValues`."""
-        parts, moved = self.original.convex_parts(scores), scores - self.scores
+        parts = self.original.convex_parts(scores)
+        moved = scores - self.scores
         lines = [
             tuple([one.tangent_after_move(moved) for one in functions] for functions in row)
             for row in self._parts_at_point

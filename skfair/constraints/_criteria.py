@@ -190,7 +190,8 @@ class DemographicParity(DecisionRateParity):
                 "Columns are named, but X is not a DataFrame; name their positions. In a pipeline "
                 'the steps before pass a DataFrame on after set_output(transform="pandas").'
             )
-        names, positions = list(getattr(X, "columns", ())), range(X.shape[1])
+        names = list(getattr(X, "columns", ()))
+        positions = range(X.shape[1])
         absent = [
             one for one in columns if one not in (names if isinstance(one, str) else positions)
         ]
@@ -567,7 +568,8 @@ def _merge_queries(groups):
     labels = np.empty((len(number), 3), dtype=object)
     for row, (a, b) in zip(labels, number, strict=True):
         row[:] = ["all", a, b]
-    ones, ends = np.ones(len(merged), dtype=bool), np.arange(len(merged) + 1)
+    ones = np.ones(len(merged), dtype=bool)
+    ends = np.arange(len(merged) + 1)
     unions = sparse.csr_array((ones, merged, ends), shape=(len(merged), len(number)))
     unions = sparse.csr_array(groups.matrix @ unions)
     return Groups(labels, matrix=unions, ranks=np.array([ranks[pair] for pair in number]))
@@ -634,11 +636,14 @@ def check_constraint(
     check_cells(constraint.cells(samples), samples, constraint)
     # The pointwise rate: slope and curvature against central differences.
     scores = rng.normal(size=n_samples)
-    surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6
+    surrogate = Sigmoid()
+    loss = LogisticLoss()
+    step = 1e-6
     constraint._check_parameters()
     for term in constraint.terms(surrogate, loss):
         _, slope, curvature = term(scores, target)
-        above, below = term(scores + step, target), term(scores - step, target)
+        above = term(scores + step, target)
+        below = term(scores - step, target)
         _check_derivative(constraint, "slope", slope, (above.value - below.value) / (2 * step))
         _check_derivative(
             constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step)
@@ -677,7 +682,8 @@ def check_constraint(
 
 def _check_row_derivatives(constraint, rows, scores, rng):
     """Compare the change of all rows along a random move of the scores with their derivative."""
-    move, step = rng.normal(size=len(scores)), 1e-6
+    move = rng.normal(size=len(scores))
+    step = 1e-6
     aux = rows.initial_aux(scores)
     jacobian = rows(scores, aux).jacobian
     expected = rows(scores + step * move, aux).values - rows(scores - step * move, aux).values
@@ -693,8 +699,10 @@ def _check_row_derivatives(constraint, rows, scores, rng):
 
 def _check_second_derivatives(constraint, bound, scores, rng):
     """Compare the change of the rows' gradient along a random move with second derivatives."""
-    move, step = rng.normal(size=len(scores)), 1e-6
-    aux, v = bound.rows.initial_aux(scores), rng.normal(size=len(bound.rows.lower))
+    move = rng.normal(size=len(scores))
+    step = 1e-6
+    aux = bound.rows.initial_aux(scores)
+    v = rng.normal(size=len(bound.rows.lower))
     rows = bound.rows(scores, aux)
     above, below = (
         bound.rows(scores + sign * step * move, aux).jacobian.adjoint(v) for sign in (1.0, -1.0)
@@ -788,7 +796,8 @@ class ExposureParity(Constraint):
     ExposureParity(ratio=0.9)
     """
 
-    applies_to, unit = ("rankings",), "attention"
+    applies_to = ("rankings",)
+    unit = "attention"
     cells = staticmethod(all_samples)
     reference, aggregate, attributes = "groups", "max", "intersections"
 

@@ -354,14 +354,16 @@ class RangeGap(Gap):
         return _range_slope([self.blocks[ranges.argmax()]], means, self.scale)
 
     def value_and_subgradient(self, means: np.ndarray) -> tuple[Any, np.ndarray]:
-        numbers, slope = means.tolist(), np.zeros(len(means))
+        numbers = means.tolist()
+        slope = np.zeros(len(means))
         if math.isnan(sum(numbers)):  # a rate is unknown
             return super().value_and_subgradient(means)
         # A few numbers of Python are faster than arrays of them.
         gap, pair = self._smallest, None
         for block in self.blocks:
             rates = [numbers[event] for event in block]
-            largest, smallest = max(rates), min(rates)
+            largest = max(rates)
+            smallest = min(rates)
             if self.scale * largest - smallest > gap:
                 gap = self.scale * largest - smallest
                 pair = block[rates.index(largest)], block[rates.index(smallest)]
@@ -492,7 +494,8 @@ class RatioGap(RangeGap):
     def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         shrunk = np.array(means)
         for block in map(list, self.blocks):
-            largest, smallest = means[block].max(), means[block].min()
+            largest = means[block].max()
+            smallest = means[block].min()
             shrunk[block] = largest + factor * (means[block] - largest)
             # Rates that become more equal keep their middle, on which their precision depends.
             if factor < 1.0 and largest > _NEGLIGIBLE_RATE:
@@ -559,7 +562,8 @@ class TotalRangeGap(RangeGap):
             return
         # Each block lies between a free lower end and a free width; the widths add up.
         for b, block in enumerate(self.blocks):
-            low, width = 2 * b, 2 * b + 1
+            low = 2 * b
+            width = 2 * b + 1
             for event in block:
                 yield 0.0, {event: 1.0}, {low: -1.0}, np.inf
                 yield -np.inf, {event: 1.0}, {low: -1.0, width: -1.0}, 0.0

@@ -88,7 +88,8 @@ def bind_decisions(constraint, samples, scores):
 
     Groups are compared by rates whose denominator counts enough samples.
     """
-    loss, counted = LogisticLoss(), np.ones(len(scores), dtype=bool)
+    loss = LogisticLoss()
+    counted = np.ones(len(scores), dtype=bool)
     for denominator in constraint.terms(step_function, loss)[1:]:
         counted &= denominator(scores, samples.target).value > 0
     size = getattr(constraint, "min_group_size", None) or 1

@@ -85,7 +85,8 @@ class ExcessOverOverall(Gap):
 
     def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         # Groups move toward the overall mean.
-        shrunk, (group, overall) = np.array(means), self._group_and_overall_events
+        shrunk = np.array(means)
+        group, overall = self._group_and_overall_events
         shrunk[group] = means[overall] + factor * self._excesses(means)
         return shrunk
 

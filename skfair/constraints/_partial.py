@@ -91,7 +91,8 @@ class PartialParity(Constraint):
         def sums_of(groups):
             members = samples._replace(groups=groups)
             events = cell_events(self.cells(members), members, groups)
-            intervals, name = intervals_by_group(interval, groups.names), type(self).__name__
+            intervals = intervals_by_group(interval, groups.names)
+            name = type(self).__name__
             return RankSums(name, members, events, self.cells, intervals, self.ranks_in_groups)
 
         # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the

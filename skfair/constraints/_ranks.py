@@ -240,7 +240,8 @@ class RankSums:
 
     def take(self, rows):
         """The same on a subset, ranked among its samples; a ValueError if it is too small."""
-        samples, groups = self.samples, self.samples.groups.take(rows)
+        samples = self.samples
+        groups = self.samples.groups.take(rows)
         if len(groups.names) < len(samples.groups.names):
             raise ValueError("Every group needs a sample in the subset; draw more.")
         scores = None if self.scores is None else self.scores[rows]
@@ -403,7 +404,9 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
     (n_thresholds,), are those of the percentiles p in the intervals.
     """
     # Percentiles of the bounds, and between them those where the thresholds start.
-    events, tolerances, n = ranked.events, tolerances[:, np.newaxis], len(positions)
+    events = ranked.events
+    tolerances = tolerances[:, np.newaxis]
+    n = len(positions)
     lower = _percentiles_at(ranked, positions + 0.0 * tolerances, "left")
     upper = _percentiles_at(ranked, positions + tolerances, "right")
     middle = _percentiles_at(ranked, positions + tolerances / 2, "left")
@@ -455,12 +458,13 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
         return (convex.values @ [1.0, -1.0] / width - begin) / widths
 
     # Choose a case for each block.
-    positions, with_level = share_positions(scores), []
+    positions = share_positions(scores)
+    with_level = []
     shares = _Shares(positions, tolerances, begin, widths, floor, ceiling, selected)
     codes = cell_codes(ranked)
     for block in np.unique(codes):
         in_block = codes == block
-        lower[in_block], upper[in_block], has_level = shares.restrict(in_block).nearest_case()
+        lower[in_block], upper[in_block], has_level = shares.restrict(in_block).cheapest_case()
         if has_level:
             with_level.append(in_block)
     # One free level per block of that case, in units of the widths of its intervals.
@@ -503,7 +507,7 @@ class _Shares(NamedTuple):
         """The shares of the events of a block."""
         return _Shares(*(column[in_block] for column in self))
 
-    def nearest_case(self):
+    def cheapest_case(self):
         """Bounds of the case of fewest samples that change sides; whether it has a free level."""
         positions, tolerances, begin, widths, floor, ceiling, selected = self
         # The best level has a share at it, or a tolerance above it.
@@ -642,15 +646,18 @@ def make_share_report(constraint, moments):
     n_thresholds), and the sums of the squared weights of samples, (n_events,).
     """
     gap, thresholds, sums = moments
-    shares, ranked = list(zip(*sums, strict=True)), constraint.sums
-    n_compared, bounds = len(ranked.cells.labels), (gap, constraint.tolerance)
+    shares = list(zip(*sums, strict=True))
+    ranked = constraint.sums
+    n_compared = len(ranked.cells.labels)
+    bounds = (gap, constraint.tolerance)
     name = constraint.name
     events = [
         _share_columns(name, ranked, event, thresholds, shares[event], bounds)
         for event in ranked.cells.report_order
     ]
     if others := shares[n_compared:]:
-        ranked, bounds = constraint.uncompared, (np.nan, np.nan)
+        ranked = constraint.uncompared
+        bounds = (np.nan, np.nan)
         events += [
             _share_columns(name, ranked, event, thresholds, others[event], bounds)
             for event in ranked.cells.report_order

@@ -54,7 +54,8 @@ class ScoreJacobian:
 def differentiate_means(events, slopes):
     """Derivative of the means of terms by each score, a csr_array of (n_sums, n_samples)."""
     # Chain rule: the weight of each sample in its event's mean times the slope of its term.
-    averaging, of_terms = events.averaging_matrix, []
+    averaging = events.averaging_matrix
+    of_terms = []
     for slope in slopes:
         derivatives = copy(averaging)  # without the checks of a new one
         derivatives.data = averaging.data * slope[averaging.indices]
@@ -203,7 +204,8 @@ def _aux_curvature(values, v):
     """Second derivatives that involve auxiliary unknowns; 0 of rows that are linear in them."""
     if values.aux_curvature is not None:
         return values.aux_curvature(v)
-    n_aux, n_means = values.aux_jacobian.shape[1], values.jacobian.means_to_rows.shape[1]
+    n_aux = values.aux_jacobian.shape[1]
+    n_means = values.jacobian.means_to_rows.shape[1]
     return np.zeros((n_aux, n_means)), np.zeros((n_aux, n_aux))
 
 
@@ -220,7 +222,8 @@ def block_diagonal(matrices):
     for one in matrices:
         n_rows, n_columns = one.shape
         stacked[row : row + n_rows, column : column + n_columns] = one
-        row, column = row + n_rows, column + n_columns
+        row = row + n_rows
+        column = column + n_columns
     return stacked
 
 

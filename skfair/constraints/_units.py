@@ -90,7 +90,8 @@ def make_terms(constraint, surrogate, loss, samples, unit):
     smooth, exact = constraint.terms(surrogate, loss), constraint.terms(step_function, loss)
     smooth = tuple(rescale_loss(term, unit.spread) for term in smooth)
     # Means and errors are linear or homogeneous, and need not be computed in another unit.
-    is_mean, gap = exact == (pointwise_score,), constraint.gap
+    is_mean = exact == (pointwise_score,)
+    gap = constraint.gap
     if not exact or (is_mean and not gap.is_ratio and gap.compares != "bound"):
         return smooth, exact, unit
     degrees = [getattr(term, "degree", None) for term in exact]
@@ -115,7 +116,8 @@ def loss_in_unit(loss, unit):
     if isinstance(loss, ConvertedTerm) or unit == USER_UNIT or degree:
         return loss, getattr(loss, "size", unit.spread ** (degree or 0))
     # Its size is that at the mean of the target, of targets one spread away.
-    center, away = np.full(2, unit.center), unit.from_unit(np.array([-1.0, 1.0]))
+    center = np.full(2, unit.center)
+    away = unit.from_unit(np.array([-1.0, 1.0]))
     size = float(np.abs(as_pointwise(loss(center, away), 2, "The loss").value).mean()) or 1.0
     return ConvertedTerm(loss, unit, size), size
 

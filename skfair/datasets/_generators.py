@@ -283,7 +283,8 @@ def draw_edges(sizes, links, rng):
         hits = _draw_success_positions(ends[-1], p, rng)
         # Block pair of each link, and its row and column within the blocks.
         index = np.searchsorted(ends, hits, side="right")
-        a, b = first[pair[index]], second[pair[index]]
+        a = first[pair[index]]
+        b = second[pair[index]]
         row, col = np.divmod(hits - (ends - areas[pair])[index], sizes[b])
         edges.append((starts[a] + row, starts[b] + col))
     rows, cols = np.concatenate(edges, axis=1)
@@ -296,7 +297,8 @@ def _draw_success_positions(n_trials, p, rng):
     """Ascending positions of the successes among independent trials: their gaps are geometric."""
     if p == 0:
         return np.empty(0, dtype=int)
-    batches, last = [], -1
+    batches = []
+    last = -1
     while last < n_trials - 1:
         # A batch of gaps that almost always covers the remaining trials.
         expected = (n_trials - 1 - last) * p
@@ -359,7 +361,8 @@ def make_ranking(
     """
     rng = check_random_state(random_state)
     n = n_queries * n_documents
-    X, weights = rng.normal(size=(n, n_features)), np.sqrt(0.5 ** np.arange(1.0, n_features + 1))
+    X = rng.normal(size=(n, n_features))
+    weights = np.sqrt(0.5 ** np.arange(1.0, n_features + 1))
     # Relevance is the quintile of the utility, which group and bias do not change.
     utility = X @ (weights / np.linalg.norm(weights)) + rng.normal(size=n)
     y = np.empty(n, dtype=int)

@@ -201,7 +201,8 @@ class Bracket:
             return
         self.low, self.low_gap = tolerance, gap
         if self.is_guessed and not self.is_measured and gap > self.aim / 8:  # nearly proportional
-            self.high, self.high_gap = 2.0 * tolerance * self.aim / gap, 2.0 * self.aim
+            self.high = 2.0 * tolerance * self.aim / gap
+            self.high_gap = 2.0 * self.aim
         elif not self.is_measured and tolerance > self.high / 2:
             self.high *= 2.0
 
@@ -220,10 +221,12 @@ class SecantSearch:
 
     def __init__(self, constraint, start, gap):
         self.constraint, self.requested = constraint, constraint.tolerance
-        self.is_narrowed, self.gaps_at_zero = False, []
+        self.is_narrowed = False
+        self.gaps_at_zero = []
         self._open_bracket(gap)
         if start is not None:  # nearly right, so the bracket is narrow
-            self.constraint, self.tolerance = replace(constraint, gap=start.gap), start.tolerance
+            self.constraint = replace(constraint, gap=start.gap)
+            self.tolerance = start.tolerance
             aim = self.bracket.aim
             self.bracket = Bracket(aim, 2.0 * self.tolerance, 2.0 * aim, is_guessed=True)
 
@@ -267,7 +270,8 @@ class SecantSearch:
         if self.is_narrowed and self.requested > 0.0:  # at 0 more rows only increase the violation
             criterion = criterion._refine()
         narrowed = replace(self.constraint.gap, criterion=criterion._narrow(0.25))
-        self.constraint, self.is_narrowed = replace(self.constraint, gap=narrowed), True
+        self.constraint = replace(self.constraint, gap=narrowed)
+        self.is_narrowed = True
         self._open_bracket(gap)
 
 

@@ -48,7 +48,9 @@ def tabulate_flips(problem):
     The terms of all constraints follow each other, each as often as samples may be in one of its
     events. The cells of a term are its events, and one more for samples in none of them.
     """
-    on_means, cells, negative = [], [], [np.empty(0)]
+    on_means = []
+    cells = []
+    negative = [np.empty(0)]
     for sums in (one.sums for one in problem.constraint):
         for low, change in decision_outcomes(sums):
             first = sum(map(len, negative))
@@ -71,11 +73,14 @@ def disjoint_layers(events):
     if events.codes_and_mean_weights is not None:
         return [events.codes_and_mean_weights]
     averaging = sparse.csc_array(events.averaging_matrix)
-    starts, sizes, layers = averaging.indptr[:-1], np.diff(averaging.indptr), []
+    starts = averaging.indptr[:-1]
+    sizes = np.diff(averaging.indptr)
+    layers = []
     for number in range(sizes.max(initial=0)):
         inside = np.flatnonzero(sizes > number)
         entries = starts[inside] + number
-        codes, weights = np.full(events.n_samples, events.n_events), np.zeros(events.n_samples)
+        codes = np.full(events.n_samples, events.n_events)
+        weights = np.zeros(events.n_samples)
         codes[inside], weights[inside] = averaging.indices[entries], averaging.data[entries]
         layers.append((codes, weights))
     return layers
@@ -160,9 +165,11 @@ def _excess_of_means(problem, means):
 
 def _split_cells(problem, values):
     """Values of the sums of each constraint, (n_sums, ...), from those of all cells."""
-    by_constraint, first = [], 0
+    by_constraint = []
+    first = 0
     for sums in (one.sums for one in problem.constraint):
-        n_events, of_terms = sums.events.n_events, []
+        n_events = sums.events.n_events
+        of_terms = []
         for _ in sums.exact:
             of_terms.append(values[first : first + n_events])
             first += n_events + 1
@@ -196,7 +203,8 @@ def count_along_lines(block, start, directions, typical):
     sums = compiled and compiled.sum_along_lines(start, directions, SIGN_TOLERANCE, typical, N_BINS)
     if sums is not None:
         return sums
-    scores, effects = block.model.evaluate(start).scores, tabulate_flips(block)
+    scores = block.model.evaluate(start).scores
+    effects = tabulate_flips(block)
     lines = zip(directions, typical, strict=True)
     counts = [_count_bins(block, effects, scores, *line) for line in lines]
     errors, sums = zip(*counts, strict=True)
@@ -212,7 +220,8 @@ def _count_bins(block, effects, scores, direction, typical):
     )
     on_error, on_means, cells, first_error, negative = effects
     samples = np.arange(len(scores))
-    errors, sums = np.zeros((1, N_BINS + 1)), np.zeros((len(negative), N_BINS + 1))
+    errors = np.zeros((1, N_BINS + 1))
+    sums = np.zeros((len(negative), N_BINS + 1))
     add_flips(samples, np.zeros_like(samples), on_error, decisions, bins, errors)
     for of_cells, added in zip(cells, on_means, strict=True):
         add_flips(samples, of_cells, added, decisions, bins, sums)
@@ -477,7 +486,8 @@ class PartitionedCounter(DecisionCounter):
         nothing = np.empty((3, 0))
         if not is_counted.any():
             return [nothing] * len(typical)
-        directions, typical = np.array(directions)[is_counted], np.array(typical)[is_counted]
+        directions = np.array(directions)[is_counted]
+        typical = np.array(typical)[is_counted]
         arguments = start.parameters, directions, typical
         errors, sums, negative = self.problem.partitions.reduce(count_along_lines, *arguments)
         # Increments become values: sums of negative decisions and what flips add.

@@ -183,7 +183,8 @@ def fit_from_starts(fitter, first, n_starts):
     is_exact = not n_starts or "values" not in fitter.constraint.metric_inputs
     if is_exact or not is_linear or _is_global(first.result):
         return first
-    rng, fits = np.random.default_rng(0), [first]
+    rng = np.random.default_rng(0)
+    fits = [first]
     for _ in range(n_starts):
         x = fitter.problem.initial_point(rng.normal(size=len(first.parameters)))
         fits.append(fitter.fit(fitter.problem, x))
@@ -236,7 +237,8 @@ def tighten_tolerances(fitter, candidate):
 
     Gaps of decisions jump: a smooth rate that is right at the bound leaves them on either side.
     """
-    best, excess = candidate, np.zeros(len(fitter.constraint))
+    best = candidate
+    excess = np.zeros(len(fitter.constraint))
     for _ in range(8):
         if best.keeps_bound:
             break
@@ -265,7 +267,8 @@ def enforce_in_population(fitter, enforcement, confidence, train_without=None, c
     `clusters` belong together. Raises a ValueError if a confidence is requested but not that
     decisions keep the bound.
     """
-    constraint, enforce = fitter.constraint, choose_loop(fitter)
+    constraint = fitter.constraint
+    enforce = choose_loop(fitter)
     if confidence is None:
         candidate = fit_smooth_rates(fitter) if enforcement is None else enforce(fitter, FULL)
         return Guarantee(candidate, constraint.tolerances)
@@ -334,7 +337,8 @@ def _warm_start_fitter(fitter, start):
     fitter = fitter.warm_start_from(start)
     if "values" not in fitter.constraint.metric_inputs:
         return fitter
-    callback, violations = fitter.options.get("callback"), []
+    callback = fitter.options.get("callback")
+    violations = []
 
     def stop(progress):
         if progress.n_iter == 0:

@@ -202,7 +202,8 @@ class Fitter:
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
-        factor, parameters = width / deviation, candidate.parameters.copy()
+        factor = width / deviation
+        parameters = candidate.parameters.copy()
         n_last = self.problem.model.last_layer(parameters).n_parameters
         parameters[-n_last:] *= factor
         return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
@@ -246,7 +247,8 @@ class Fitter:
 
     def warm_start_from(self, candidate):
         """The same fitter, started at a candidate of a similar fitter."""
-        constraint, compares_ranks = self.constraint, "ranks" in self.constraint.metric_inputs
+        constraint = self.constraint
+        compares_ranks = "ranks" in self.constraint.metric_inputs
         if not compares_ranks:
             constraint = constraint.correct(candidate.scores)
         is_active = candidate.result.multipliers.any()
@@ -331,7 +333,8 @@ def _search_planes(lines, best):
 
     Where no line through a point is better, a step along one and another intercept may be.
     """
-    intercept, n_before = lines.model.intercept_direction(), len(lines.before)
+    intercept = lines.model.intercept_direction()
+    n_before = len(lines.before)
     across = [] if intercept is None else lines.scale([intercept])
     for _ in range(2 if across else 0):
         # Not along single coefficients, which would tell repeated columns apart.
@@ -370,7 +373,8 @@ class _LineSearch:
 
         Directions that move no score are left out.
         """
-        model, lines = self.model, []
+        model = self.model
+        lines = []
         if hasattr(model, "lines"):
             directions = itertools.chain.from_iterable(map(model.lines, directions))
         for direction in directions:
@@ -392,7 +396,8 @@ class _LineSearch:
         if candidate.keeps_bound:
             return lines
         # Change that leads each row, counted by decisions, to its bounds; 0 within them.
-        constraint, scores = self.scored.constraint, self._scores(candidate)
+        constraint = self.scored.constraint
+        scores = self._scores(candidate)
         values = [one.rows.rows_at(one.sums.exact_means(scores))[0] for one in constraint]
         values = np.nan_to_num(np.concatenate(values))  # unknown rates lead nowhere
         steps = np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
@@ -405,7 +410,8 @@ class _LineSearch:
     def directions(self):
         """Lines, Newton's direction of each row, and what each row gains by each direction."""
         problem = self.problem.subsample
-        x, multipliers = problem.initial_point(self.parameters), np.zeros(len(problem.lower))
+        x = problem.initial_point(self.parameters)
+        multipliers = np.zeros(len(problem.lower))
         evaluation = problem.evaluate(x, multipliers)
         # Without multipliers the Hessian is that of loss and penalty. A subsample has nearly the
         # same, in a small share of the time, unless one pass has all.
@@ -500,7 +506,8 @@ def _sort_points(violations, errors, numbers, lengths, steps):
 
     ``steps`` are start and direction of each line, and a point is these and its line and length.
     """
-    keys, n_of_line = (np.abs(lengths), numbers, errors, violations), [0] * len(steps)
+    keys = (np.abs(lengths), numbers, errors, violations)
+    n_of_line = [0] * len(steps)
     # One of the first is taken mostly: the others are sorted only if they are asked for.
     is_first = violations == violations.min(initial=np.inf)
     if np.count_nonzero(is_first) > 64:

@@ -169,7 +169,8 @@ def fit_with_guarantee(
     else:
         best = max(reversed(rounds), key=attrgetter("probability"))
     training = constraint.gaps(best.candidate.scores)
-    probability, limits = best.probability_of_fit(training), best.limits(training, 1.0 - risk)
+    probability = best.probability_of_fit(training)
+    limits = best.limits(training, 1.0 - risk)
     size_factor = 1.0
     if probability < confidence:
         probability = min(probability, best.probability_of_fit(training, _REFUSED_ERROR_FACTOR))
@@ -332,7 +333,8 @@ class _Evidence:
         Smaller training gaps guarantee nothing. An excess over violated tolerances counts.
         """
         excess = np.maximum(0.0, training - np.maximum(self.tolerances, self.training))
-        expected, ones = np.maximum(self.gaps + excess, training), np.ones(len(self.gaps))
+        expected = np.maximum(self.gaps + excess, training)
+        ones = np.ones(len(self.gaps))
         is_known = (self.pooled > 0) & np.isfinite(self.pooled)
         return np.divide(expected, self.pooled, out=ones, where=is_known)
 
@@ -352,7 +354,8 @@ class _Evidence:
 
         too_small, enough = 1.0, 2.0
         while not are_certain(enough):
-            too_small, enough = enough, 2.0 * enough
+            too_small = enough
+            enough = 2.0 * enough
             if enough > _MAX_MULTIPLE:
                 return np.inf
         while enough > _SIZE_PRECISION * too_small:
@@ -493,7 +496,8 @@ class _Refits:
             return None
         if not self._has_decisions:  # smaller predictions are others
             return None
-        limits, scores = self._certain_gaps(evidence, excess), evidence.scores
+        limits = self._certain_gaps(evidence, excess)
+        scores = evidence.scores
         if (excess == -np.inf).all() or (self.constraint.gaps(0.0 * scores) > limits).any():
             return None
         small, large = 0.0, 1.0
@@ -538,7 +542,8 @@ class _Refits:
         order = np.argsort(np.concatenate([plane.errors for plane in planes]), kind="stable")
         slack = self.constraint.tolerances - np.hstack([plane.gaps for plane in planes]).T
         multiples = (slack / margins).min(axis=1)[order]
-        moves, ends = {}, [0.0, multiples.max()]
+        moves = {}
+        ends = [0.0, multiples.max()]
         for _ in range(_N_BISECTIONS):
             middle = sum(ends) / 2.0
             k = int(order[(multiples >= middle).argmax()])
@@ -553,8 +558,10 @@ class _Refits:
         """The plain fit, as `PlainFit`; None if an event needs a whole fold."""
         if self.leave_one_out is not None:
             return self.leave_one_out.plain
-        candidate, models = self.fitter.fit_unconstrained(), []
-        scores, folds = np.array(candidate.scores), []
+        candidate = self.fitter.fit_unconstrained()
+        models = []
+        scores = np.array(candidate.scores)
+        folds = []
         for number, (_, fit, _) in enumerate(self.fits):
             model, parameters = fit.fit_plain()
             rows = np.flatnonzero(self.fold == number)
@@ -601,10 +608,13 @@ class _Refits:
         if not self.fits:
             return scores, scores, constraint.gaps(scores)
         # Pool the scores of fits without each fold, which start at the candidate of all samples.
-        outside, inside, gaps = np.array(scores), np.array(scores), []
+        outside = np.array(scores)
+        inside = np.array(scores)
+        gaps = []
         for number, (rows, fit, of_fold) in enumerate(self.fits):
             scores = fit(tolerances, candidate).scores
-            is_outside, is_next = self.fold == number, self.fold == (number + 1) % N_FOLDS
+            is_outside = self.fold == number
+            is_next = self.fold == (number + 1) % N_FOLDS
             outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
             gaps.append(of_fold.gaps(scores[rows]))
         return outside, inside, np.mean(gaps, axis=0)

@@ -176,9 +176,11 @@ def check_missing_group_settings(estimator, constraints, without_groups):
 
 def _check_group_arguments(estimator, columns):
     """Raise for arguments about groups that contradict each other or the estimator."""
-    groups, probabilities = columns["sensitive_features"], columns.get("group_probabilities")
+    groups = columns["sensitive_features"]
+    probabilities = columns.get("group_probabilities")
     missing = getattr(estimator, "missing", "error")
-    assumes, setting = missing in ASSUMPTIONS, f"missing={missing!r}"
+    assumes = missing in ASSUMPTIONS
+    setting = f"missing={missing!r}"
     if assumes and probabilities is None:
         raise ValueError(
             f"{setting} is about probabilities of groups; pass fit(X, y, group_probabilities=...), "
@@ -212,7 +214,8 @@ def estimate_missing_groups(training, missing):
     these follow from probabilities, where no group is recorded.
     """
     samples = training.samples
-    groups, columns = samples.groups, [training.X, samples.target[:, np.newaxis]]
+    groups = samples.groups
+    columns = [training.X, samples.target[:, np.newaxis]]
     if not groups.is_partly_recorded or missing == "sufficient":
         return training
     if missing == "independent":
@@ -362,7 +365,8 @@ def _check_input(estimator, X, y, columns, compares_groups):
         checked = sparse.csr_array(checked)
     features = X if hasattr(X, "columns") else checked  # constraints can name columns
     if len(rows) < len(target):
-        checked, target = checked[rows], target[rows]
+        checked = checked[rows]
+        target = target[rows]
         features = safe_indexing(features, rows)
     is_known = columns["sensitive_features"] is not None or not samples.groups.is_disjoint
     lacks_groups = compares_groups and not is_known

@@ -88,17 +88,20 @@ class LeaveOneOut:
             multipliers = _estimate_multipliers(problem, x)
         elif len(multipliers) != len(problem.lower):  # the plain fit
             multipliers = np.zeros(len(problem.lower))
-        evaluation, p = problem.evaluate(x, multipliers), problem.n_parameters
+        evaluation = problem.evaluate(x, multipliers)
+        p = problem.n_parameters
         active, effects = _active_rows(constraint, candidate.scores, multipliers)
         jacobian = evaluation.jacobian_of(active)
         combinations = _combine_without_aux(jacobian[:, p:])
         basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)
         size = np.abs(np.diag(triangle))
         rank = int((size > _RANK_TOL * size.max(initial=0.0)).sum())
-        order, triangle = order[:rank], triangle[:rank, :rank]
+        order = order[:rank]
+        triangle = triangle[:rank, :rank]
         # Directions in which the active rows stay, scaled to a Hessian of 1, and in which they
         # move by one each. NumPy's solve takes a rank of 0, where no row is active.
-        hessian, free = evaluation.hessian(multipliers)[:p, :p], basis[:, rank:]
+        hessian = evaluation.hessian(multipliers)[:p, :p]
+        free = basis[:, rank:]
         free = free @ _inverse_root(free.T @ hessian @ free)
         moving = np.linalg.solve(triangle, basis[:, :rank].T).T
         moving = moving - free @ (free.T @ (hessian @ moving))
@@ -127,7 +130,8 @@ class LeaveOneOut:
 
 def _estimate_multipliers(problem, x):
     """Multipliers at which unknowns come nearest to a minimum of the Lagrangian, (n_rows,)."""
-    none, p = np.zeros(len(problem.lower)), problem.n_parameters
+    none = np.zeros(len(problem.lower))
+    p = problem.n_parameters
     evaluation = problem.evaluate(x, none)
     jacobian = evaluation.jacobian_of(np.arange(len(none)))
     combinations = _combine_without_aux(jacobian[:, p:])
@@ -156,7 +160,8 @@ def _active_rows(constraint, scores, multipliers):
 
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.
     """
-    active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
+    active = [np.empty(0, dtype=np.intp)]
+    effects = [np.zeros((len(scores), 0))]
     by_constraint = constraint.stacked_rows.split_by_constraint(multipliers)
     start = 0
     for one, of_rows in zip(constraint, by_constraint, strict=True):

@@ -209,7 +209,8 @@ def _describe_coefficients(estimator, model, parameters, training):
     coef, intercept = model.coefficients(parameters)
     if estimator.group_interactions:
         coef, intercept = _expand_groups(estimator, (coef, intercept), training)
-    coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
+    coef = unit.spread * coef
+    intercept = unit.center + unit.spread * intercept
     fitted = {"groups_": training.samples.groups.summary}
     if estimator.missing != "error":
         fitted |= assumption_attributes(training, estimator.missing)
@@ -217,7 +218,8 @@ def _describe_coefficients(estimator, model, parameters, training):
     if training.classes is not None:
         fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
         if estimator.group_interactions in (False, "intercept"):
-            coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
+            coef = coef[np.newaxis]
+            intercept = np.atleast_1d(intercept)
     if not estimator.group_interactions:
         return {"coef_": coef, "intercept_": intercept} | fitted
     fitted |= {"_group_shares": training.samples.group_shares}
@@ -228,7 +230,8 @@ def _expand_groups(estimator, coefficients, training):
     """Coefficients and intercepts of all groups; small groups share theirs."""
     if not estimator.group_interactions:
         return coefficients
-    (coef, intercept), (_, positions) = coefficients, training.samples.merge_small_groups()
+    coef, intercept = coefficients
+    _, positions = training.samples.merge_small_groups()
     return coef if estimator._shares_coefficients else coef[positions], intercept[positions]
 
 
@@ -242,7 +245,8 @@ def _describe_thresholds(constraints, problem, candidate, unit):
 
 def _make_start(estimator, model, training):
     """Model parameters to start from: those of the previous fit with ``warm_start``, or zeros."""
-    zero, unit = np.zeros(model.n_parameters), training.unit
+    zero = np.zeros(model.n_parameters)
+    unit = training.unit
     names = estimator._coefficient_names if estimator.warm_start else ()
     if not (names and all(hasattr(estimator, name) for name in names)):
         return zero
@@ -261,7 +265,8 @@ def _make_start(estimator, model, training):
     if estimator.group_interactions:  # merged groups share their parameters
         _, positions = training.samples.merge_small_groups()
         first = np.unique(positions, return_index=True)[1]
-        coef, intercept = coef if estimator._shares_coefficients else coef[first], intercept[first]
+        coef = coef if estimator._shares_coefficients else coef[first]
+        intercept = intercept[first]
     return model.parameters(coef / unit.spread, unit.to_unit(intercept))
 
 
@@ -309,7 +314,10 @@ def encode_samples(block, name, is_real):
     weights = np.ones(len(y)) if weights is None else weights
     present = weights > 0
     if not present.all():
-        X, y, weights, groups = X[present], y[present], weights[present], groups.take(present)
+        X = X[present]
+        y = y[present]
+        weights = weights[present]
+        groups = groups.take(present)
     # Cells of the block: pairs of a group's labels and a class, 0 of real targets.
     classes, class_codes = unique_inverse(np.zeros(len(y)) if is_real else y)
     cells, codes = unique_inverse(groups.codes * len(classes) + class_codes)

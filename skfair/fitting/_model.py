@@ -77,7 +77,8 @@ def make_problem(estimator, model, training, constraints, loss=None):
     if is_pairwise(loss):
         _refuse_threshold_criteria(loss, bound)
     # Class weights count in the loss; rates of groups keep the sample weights.
-    weights, system = loss_weights(estimator.class_weight, training), ConstraintSystem(tuple(bound))
+    weights = loss_weights(estimator.class_weight, training)
+    system = ConstraintSystem(tuple(bound))
     loss, _ = loss_in_unit(loss, training.score_unit(loss))
     return ConstrainedProblem(
         model, loss, training.samples.target, weights, estimator.alpha, system

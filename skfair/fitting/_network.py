@@ -81,7 +81,8 @@ def _train(task, problem, strata, start, solve):
     are those to start from.
     """
     estimator = task.estimator
-    solver, random_state = make_solver(estimator), check_random_state(estimator.random_state)
+    solver = make_solver(estimator)
+    random_state = check_random_state(estimator.random_state)
     if start is None:
         start = problem.model.initial(random_state)
     if solver is None:
@@ -97,7 +98,8 @@ def _train(task, problem, strata, start, solve):
     if estimator.early_stopping:
         rows, held_out = _split_held_out(strata, estimator.validation_fraction, random_state)
         plain = replace(problem, constraint=ConstraintSystem(()))
-        problem, epochs.held_out = problem.take(rows), plain.take(held_out)
+        problem = problem.take(rows)
+        epochs.held_out = plain.take(held_out)
     result = solve(solver, problem, start, random_state, epochs)
     trained = epochs.best if estimator.early_stopping else result.x[:n_parameters]
     return trained, result, epochs.curves
@@ -214,7 +216,8 @@ def _check_enforced(scores, enforced):
 
 def _stratify_samples(training):
     """Class, and group if groups are disjoint, of each sample."""
-    positive, groups = training.samples.target > 0, training.samples.groups
+    positive = training.samples.target > 0
+    groups = training.samples.groups
     return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
 
 

@@ -236,7 +236,8 @@ def describe_open_verdict(estimator, guarantee, constraints):
     report = estimator.constraint_report_.dropna(subset="tolerance")
     row = int(report["n"].argmin())
     cell, group, n = (report[column].tolist()[row] for column in ("event", "group", "n"))
-    where, times = "" if cell == "all" else f"{cell} of ", guarantee.size_factor
+    where = "" if cell == "all" else f"{cell} of "
+    times = guarantee.size_factor
     enough = (
         "no number of samples would be enough"
         if np.isinf(times)
@@ -269,7 +270,8 @@ def describe_violation(constraint, candidate):
     tolerances = constraint.tolerances * constraint.units
     excess = candidate.gaps - tolerances
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
-    one, gap = constraint[worst], candidate.gaps[worst]
+    one = constraint[worst]
+    gap = candidate.gaps[worst]
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
         remedy = f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}"
@@ -470,12 +472,14 @@ class FitTask(NamedTuple):
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
         thresholds = np.asarray(report["threshold"], dtype=np.float64)
         report["threshold"] = training.unit.from_unit(thresholds)
-        status, is_free = status_of(candidate, estimator.enforcement), training.lacks_groups
+        status = status_of(candidate, estimator.enforcement)
+        is_free = training.lacks_groups
         outcome = solution_attributes(estimator, guarantee, status, n_rows, report, is_free)
         outcome |= {"objective_": loss_unit * objective, "n_iter_": self.watch.n_iter}
         # Until here an earlier fit is intact.
         store_fit(estimator, outcome | feature_attributes(self.X) | fitted)
-        is_real, is_guaranteed = training.classes is None, self.confidence is not None
+        is_real = training.classes is None
+        is_guaranteed = self.confidence is not None
         warn_of_outcome(estimator, fitter.problem, guarantee, is_real)
         if fitter.start is not None and not (is_free or self.watch.is_stopped):
             warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)
@@ -494,7 +498,8 @@ _LARGE_MOVE = 0.1
 """Change of the share of positive decisions of which a guarantee warns."""
 
 _UNCONSTRAINED_SOLVER = SQP(max_iter=10, tol=1e-3)
-_MAX_SAMPLES, _MAX_ROUGH_SAMPLES = 1 << 13, 1 << 11
+_MAX_SAMPLES = 1 << 13
+_MAX_ROUGH_SAMPLES = 1 << 11
 """The fit without constraint is a few Newton steps on a subsample of the first size, which
 determines its accuracy to two digits in a small share of the time of a fit. Before it comes one
 step on a subsample of the second size."""
@@ -655,7 +660,8 @@ def _describe_cost_of_ranks(problem, scores, free):
         name = "rank correlation with the target"
     else:  # of two classes the correlation is 2 AUC - 1
         name = "area under the ROC curve"
-        taken, unconstrained = (1.0 + taken) / 2.0, (1.0 + unconstrained) / 2.0
+        taken = (1.0 + taken) / 2.0
+        unconstrained = (1.0 + unconstrained) / 2.0
     return (
         f"random ranks: its {name} is {taken:.3g} on the training data, that without constraint "
         f"{unconstrained:.3g}"
@@ -708,9 +714,11 @@ def _describe_largest_violation(constraint, scores):
     cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
     tolerance = part.tolerance * constraint.units[worst]
-    bound, advice = f"tolerance of {bound_text(tolerance)}", "Raise the tolerance"
+    bound = f"tolerance of {bound_text(tolerance)}"
+    advice = "Raise the tolerance"
     if part.gap.is_ratio:
-        bound, advice = f"ratio of {bound_text(1.0 - part.tolerance)}", "Lower the ratio"
+        bound = f"ratio of {bound_text(1.0 - part.tolerance)}"
+        advice = "Lower the ratio"
     return (
         f"Without constraint, {part.name} is farthest from its {bound}, "
         f"with {where}group {group!r} (n={n[row]}) at {number_text(rates[row])} where the mean "

@@ -70,7 +70,8 @@ class Plane:
 
     def point(self, k):
         """Parameters and scores of samples left out at a point of the grid."""
-        a, b = _ALONG_GRID[k // len(_BY_GRID)], _BY_GRID[k % len(_BY_GRID)]
+        a = _ALONG_GRID[k // len(_BY_GRID)]
+        b = _BY_GRID[k % len(_BY_GRID)]
         parameters = self.parameters + a * self.direction + b * self.reach * self.up
         return parameters, self.scores + a * self.slopes + b * self.reach
 
@@ -145,9 +146,12 @@ def find_planes(problem, plain):
     deviation = scores.std()
     if up is None or deviation == 0.0:
         return
-    weights, values = problem.mean_weights, effects(problem, scores)
-    moments, latest = _fold_moments(model, parameters, plain.folds, weights, values), model
-    total, slopes = moments.sum(axis=0), np.empty((len(scores), len(_SHRINKAGES)))
+    weights = problem.mean_weights
+    values = effects(problem, scores)
+    moments = _fold_moments(model, parameters, plain.folds, weights, values)
+    latest = model
+    total = moments.sum(axis=0)
+    slopes = np.empty((len(scores), len(_SHRINKAGES)))
     for number, (rows, of_fold) in enumerate(zip(plain.folds, plain.models, strict=True)):
         if of_fold is not latest:
             moments = _fold_moments(of_fold, parameters, plain.folds, weights, values)
@@ -197,7 +201,9 @@ def _directions(moments, n_samples, up):
 
     All coefficients but the intercept's are shrunk by multiples of their standard errors.
     """
-    gram, products, square = moments[:-1, :-1], moments[:-1, -1], moments[-1, -1]
+    gram = moments[:-1, :-1]
+    products = moments[:-1, -1]
+    square = moments[-1, -1]
     inverse = np.linalg.inv(gram + _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram)))
     coefficients = inverse @ products
     residual = max(0.0, square - coefficients @ products)

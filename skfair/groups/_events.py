@@ -187,7 +187,8 @@ class Events:
             columns = np.arange(n_samples)[rows][averaging.indices]
             entries = averaging.data, columns, averaging.indptr
             return _from_matrix(sparse.csr_array(entries, shape=(self.n_events, n_samples)))
-        codes, mean_weights = np.full(n_samples, self.n_events), np.zeros(n_samples)
+        codes = np.full(n_samples, self.n_events)
+        mean_weights = np.zeros(n_samples)
         codes[rows], mean_weights[rows] = self.codes_and_mean_weights
         return Events(self.n_events, n_samples, (codes, mean_weights))
 
@@ -246,7 +247,8 @@ class Events:
         member_scores = scores[samples]
         if np.ptp(mean_weights) > 0:
             descending = np.argsort(-member_scores, kind="stable")
-            member_scores, mean_weights = member_scores[descending], mean_weights[descending]
+            member_scores = member_scores[descending]
+            mean_weights = mean_weights[descending]
         else:  # equal weights need no permutation: sorting values is much faster than argsort
             member_scores = -np.sort(-member_scores)
         return np.interp(levels, np.cumsum(mean_weights) - mean_weights / 2, member_scores)
@@ -370,7 +372,8 @@ def cell_events(cells, samples, groups, with_overall=False):
     a cell counts too few is no event.
     """
     # Memberships in groups, and at last in the set of all samples.
-    n_samples, names = len(samples.weights), groups.names
+    n_samples = len(samples.weights)
+    names = groups.names
     n_groups = len(names)
     rows, sets = (slice(None), groups.codes) if groups.is_disjoint else groups.memberships
     n_sets = n_groups + with_overall
@@ -380,15 +383,22 @@ def cell_events(cells, samples, groups, with_overall=False):
         rows = np.concatenate((all_rows[rows], all_rows))
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
         shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
-    memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], {}
+    memberships = []
+    counts = []
+    labels = []
+    blocks = []
+    overall = []
+    empty = {}
     order = []
     for cell_names, numbers in _encode_disjoint_cells(cells, n_samples):
         # Count the members of each group in each cell.
-        shape, pairs = (len(cell_names) + 1, n_sets), (numbers[rows], sets)
+        shape = (len(cell_names) + 1, n_sets)
+        pairs = (numbers[rows], sets)
         n_rows = _count_pairs(pairs, shape)
         weights = shares if groups.multiplicity is None else groups.multiplicity[rows]
         n_members = n_rows if weights is None else _count_pairs(pairs, shape, weights)
-        is_present, n_counted = n_rows > 0, n_members
+        is_present = n_rows > 0
+        n_counted = n_members
         if samples.where is not None:
             n_counted = _count_pairs(((numbers * samples.where)[rows], sets), shape, weights)
             is_present[:, :n_groups] &= samples.are_enough(n_counted[:, :n_groups])
@@ -414,7 +424,8 @@ def cell_events(cells, samples, groups, with_overall=False):
         memberships.append(_table_entries(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights, shares)
     events = events.copy_with_multiplicity(groups.multiplicity)
-    counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
+    counts = np.array(counts, dtype=int)
+    order = np.array(order, dtype=np.intp)
     return CellEvents(events, counts, labels, order, blocks, overall, empty, samples.clusters)
 
 
@@ -610,7 +621,8 @@ class DocumentPairs:
 
     def __init__(self, relevance, query):
         self._order = np.lexsort((relevance, query))
-        query, relevance = query[self._order], relevance[self._order]
+        query = query[self._order]
+        relevance = relevance[self._order]
         places = np.arange(len(query))
         is_new_query = np.append(True, query[1:] != query[:-1])
         is_new_level = is_new_query | np.append(True, relevance[1:] != relevance[:-1])

@@ -106,7 +106,8 @@ def unique_labels_and_codes(column, attribute):
     if holds_string_objects(column):
         codes, distinct = pd.factorize(column)
         if (distinct[codes] != column).any():  # old versions of pandas end strings at "\0"
-            codes, distinct = np.arange(len(column)), column
+            codes = np.arange(len(column))
+            distinct = column
         values, positions = _unique_objects_and_codes(distinct.tolist(), attribute)
         codes = positions[codes]
     elif column.dtype.kind == "O":
@@ -153,7 +154,9 @@ def unique_values(column):
 
 def _scan_values(column):
     """First position and mask of each of a few values, and the mask of all other entries."""
-    firsts, masks, rest = [], [], np.ones(len(column), dtype=bool)
+    firsts = []
+    masks = []
+    rest = np.ones(len(column), dtype=bool)
     while rest.any() and len(firsts) < _MAX_SCANNED_VALUES:
         firsts.append(rest.argmax())
         masks.append(column == column[firsts[-1]])
@@ -173,7 +176,8 @@ def _has_narrow_range(column):
     """Whether these are integers of a range not wider than their number."""
     if column.dtype.kind not in "iu":
         return False
-    lowest, highest = int(column.min()), int(column.max())
+    lowest = int(column.min())
+    highest = int(column.max())
     # Within 62 bits the differences of two values fit into a signed integer.
     return highest - lowest < len(column) and -(2**62) < lowest and highest < 2**62
 
@@ -339,10 +343,13 @@ class Groups:
         multiplicity: np.ndarray | None = None,
     ):
         names = [] if codes is None else list(range(labels.shape[1]))
-        self.labels, self.attributes, self.multiplicity = labels, attributes or names, multiplicity
+        self.labels = labels
+        self.attributes = attributes or names
+        self.multiplicity = multiplicity
         # Position of each group when they are sorted by label.
         self.ranks = np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
-        self._codes, self.is_disjoint = codes, codes is not None
+        self._codes = codes
+        self.is_disjoint = codes is not None
         if matrix is not None:
             self.matrix = matrix
 
@@ -464,7 +471,8 @@ class Groups:
         """Group of each sample, (n_samples,); -1 where it is missing, of partly recorded groups."""
         if self.is_disjoint:
             return self.codes
-        codes, is_recorded = np.full(self.matrix.shape[0], -1), self.shares == 1.0
+        codes = np.full(self.matrix.shape[0], -1)
+        is_recorded = self.shares == 1.0
         samples, groups = self.memberships
         codes[samples[is_recorded]] = groups[is_recorded]
         return codes
@@ -532,7 +540,8 @@ class Groups:
             return self
         if not self.is_disjoint:
             return self.select(order)
-        codes, labels = np.argsort(order)[self.codes], self.labels[order]
+        codes = np.argsort(order)[self.codes]
+        labels = self.labels[order]
         groups = self._replace(labels=labels, codes=codes, ranks=self.ranks[order])
         vars(groups)["counts"] = self.counts[order]  # which need not be counted again
         return groups
@@ -609,7 +618,8 @@ class Groups:
         positions : ndarray of int
             Positions of the groups.
         """
-        labels, ranks = self.labels[positions], self.ranks[positions]
+        labels = self.labels[positions]
+        ranks = self.ranks[positions]
         return self._replace(
             labels=labels, codes=None, matrix=self.matrix[:, positions], ranks=ranks
         )

@@ -96,7 +96,8 @@ def _refuse_unknown_argument(unknown):
 def _mask_unknown_labels(by_name, unknown):
     """Columns by name with missing values in place of the unknown labels."""
     wanted = {normalize_label(label): label for label in unknown}
-    occurring, known = set(), {}
+    occurring = set()
+    known = {}
     for name, column in by_name.items():
         labels = [label for label in column.unique() if normalize_label(label) in wanted]
         occurring.update(map(normalize_label, labels))
@@ -265,7 +266,8 @@ def _encode_recorded(sensitive_features, n_samples):
     names = attribute_names(sensitive_features) or range(len(columns))
     recorded = {name: column[is_recorded] for name, column in zip(names, columns, strict=True)}
     if not is_recorded.any():
-        labels, codes = np.empty((0, len(columns)), dtype=object), np.empty(0, dtype=np.intp)
+        labels = np.empty((0, len(columns)), dtype=object)
+        codes = np.empty(0, dtype=np.intp)
         return is_recorded, Groups(labels, codes=codes, attributes=list(names))
     return is_recorded, check_groups(pd.DataFrame(recorded), int(is_recorded.sum()))
 
@@ -305,7 +307,8 @@ def order_attributes(groups, attributes, source):
     attribute is ignored, since it has no other meaning. `source` says in the error which call had
     the attributes.
     """
-    names, numbers = groups.attributes, list(range(len(attributes)))
+    names = groups.attributes
+    numbers = list(range(len(attributes)))
     is_permuted = set(names) == set(attributes)
     is_by_position = len(numbers) == 1 or numbers in (names, attributes)
     if len(names) != len(numbers) or not (is_permuted or is_by_position):

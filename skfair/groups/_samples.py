@@ -211,14 +211,16 @@ class Samples(NamedTuple):
         positions : ndarray of intp, shape (n_groups,)
             Merged group of each group, sorted by label.
         """
-        groups, is_large = self.groups, self.is_large(self.groups)
+        groups = self.groups
+        is_large = self.is_large(self.groups)
         by_label = np.argsort(groups.ranks)
         if is_large.all() or not is_large.any():
             return groups, by_label
         # Number the large groups; the small ones get the code of the largest.
         positions = np.cumsum(is_large) - 1
         positions[~is_large] = positions[np.argmax(groups.counts)]
-        codes, labels = positions[groups.codes], groups.labels[is_large]
+        codes = positions[groups.codes]
+        labels = groups.labels[is_large]
         return groups._replace(labels=labels, codes=codes, ranks=None), positions[by_label]
 
     def take(self, rows: np.ndarray) -> Samples:
@@ -276,7 +278,8 @@ def check_samples(
             warn(f"{missing} {_ROUTING_ADVICE}", MissingSensitiveFeaturesWarning)
         one_group = Groups.single(len(rows))
         return Samples(None, one_group, weights[rows], clusters=clusters), rows
-    extra, n_samples = {"clusters": clusters}, len(weights)
+    extra = {"clusters": clusters}
+    n_samples = len(weights)
     if sensitive_features is None:
         all_groups = make_probable_groups(group_probabilities)
     elif missing_groups in ("exclude", "at_random"):
@@ -290,7 +293,8 @@ def check_samples(
     # Leave out samples of zero weight.
     counted = all_groups
     if len(rows) < n_samples:
-        counted, weights = _take_present(all_groups, rows), weights[rows]
+        counted = _take_present(all_groups, rows)
+        weights = weights[rows]
     warn_of_unclear_labels(counted)
     return Samples(None, counted, weights, **extra), rows
 
@@ -363,7 +367,8 @@ def cover_truth(columns, metrics=()):
         return columns
     check_alignment(y_true=y_true, y_pred=sets)
     check_lengths(y_true=y_true, y_pred=sets)
-    truth, table = check_labels("y_true", y_true), np.asarray(sets)
+    truth = check_labels("y_true", y_true)
+    table = np.asarray(sets)
     classes = _name_sets(sets, np.unique(truth))
     if table.shape[1] != (len(classes) if table.dtype == bool else 2):
         raise argument_error(
@@ -372,7 +377,8 @@ def cover_truth(columns, metrics=()):
         )
     if table.dtype == bool:
         # A class that the model does not know is in no set.
-        covered, sizes = (table & (truth[:, np.newaxis] == classes)).any(axis=1), table.sum(axis=1)
+        covered = (table & (truth[:, np.newaxis] == classes)).any(axis=1)
+        sizes = table.sum(axis=1)
     else:
         ends = to_floats("y_pred", table)
         low, high = ends.T
@@ -385,7 +391,8 @@ def cover_truth(columns, metrics=()):
                 "y_pred, and the second column as a score."
             )
         values = to_floats("y_true", truth)
-        covered, sizes = (low <= values) & (values <= high), high - low
+        covered = (low <= values) & (values <= high)
+        sizes = high - low
     indices = [one.index for one in (y_true, sets) if isinstance(one, pd.Series | pd.DataFrame)]
     if indices:
         covered = pd.Series(covered, index=indices[0], name="covered")
@@ -463,7 +470,8 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
         groups = Groups(occurring.astype(object)[:, np.newaxis], matrix=groups.matrix)
     rows = np.flatnonzero(weights > 0)
     if len(rows) < len(weights):
-        groups, weights = groups.take(rows), weights[rows]
+        groups = groups.take(rows)
+        weights = weights[rows]
     warn_of_unclear_labels(groups)
     if len(groups.labels) == 0:
         raise argument_error(
@@ -610,7 +618,8 @@ def encode_block(block, name):
     except (TypeError, ValueError) as error:
         return partition_error(error, block.partition_index)
     cells = [*map(tuple, groups.labels.tolist())]
-    place, attributes = (block.partition_index, block.start), groups.attributes if len(X) else ()
+    place = (block.partition_index, block.start)
+    attributes = groups.attributes if len(X) else ()
     return EncodedBlock(X, cells, groups.codes, weights, place, attributes=attributes)
 
 
@@ -679,7 +688,8 @@ class SampleSummary:
 
     def intersection_groups(self):
         """Groups of one sample of each cell."""
-        labels, codes = np.array(self.cells, dtype=object), np.arange(len(self.cells))
+        labels = np.array(self.cells, dtype=object)
+        codes = np.arange(len(self.cells))
         return Groups(labels, codes=codes, attributes=list(self.attributes))
 
     def check_unchanged(self, blocks):
@@ -713,7 +723,8 @@ def _summarize_block(block):
     """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
     if isinstance(block, Exception):
         return block
-    X, n_cells = block.X, len(block.cells)
+    X = block.X
+    n_cells = len(block.cells)
     weights = np.ones(len(X)) if block.weights is None else block.weights
     present = weights > 0
     counts = np.bincount(block.codes[present], minlength=n_cells)
@@ -755,7 +766,8 @@ def _sum_moments(X, weights):
 
 def _pool_moments(weights, sums, squares):
     """Mean and variance of all blocks, from their weights, sums, and squares about their means."""
-    total, present = weights.sum(), weights > 0
+    total = weights.sum()
+    present = weights > 0
     mean = sums.sum(axis=0) / total
     deviations = sums[present] / weights[present, np.newaxis] - mean
     return mean, (squares.sum(axis=0) + weights[present] @ deviations**2) / total

@@ -217,7 +217,9 @@ def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
     """
     bins = np.searchsorted(edges[1:-1], probabilities)
     rows, codes = groups.memberships
-    n_samples, n_groups, n_bins = len(weights), len(groups.labels), len(edges) - 1
+    n_samples = len(weights)
+    n_groups = len(groups.labels)
+    n_bins = len(edges) - 1
     rows = np.concatenate((rows, np.arange(n_samples)))
     codes = np.concatenate((codes, np.full(n_samples, n_groups)))
     cells, places = np.unique(codes * n_bins + bins[rows], return_inverse=True)

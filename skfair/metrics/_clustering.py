@@ -244,7 +244,8 @@ def additive_violation(
     """
     _, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
     # Departures of the counts from those of independent clusters and groups.
-    counts, sizes = np.hstack(tables), tables[0].sum(axis=1, keepdims=True)
+    counts = np.hstack(tables)
+    sizes = tables[0].sum(axis=1, keepdims=True)
     departures = np.abs(counts - sizes * counts.sum(axis=0) / sizes.sum())
     return float((departures / sizes if normalize else departures).max())
 

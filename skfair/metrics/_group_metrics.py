@@ -519,7 +519,8 @@ class GroupComparison:
         samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
         columns = dict(zip(columns, arrays, strict=True))
         columns = encode_columns(columns, self._positive_class(columns, pos_label))
-        groups, by_name = samples.groups, {self.__name__: self.metric}
+        groups = samples.groups
+        by_name = {self.__name__: self.metric}
         if self.k is not None:
             columns, by_name, _ = decide_top_k(columns, by_name, samples, self.k)
         (metric,) = by_name.values()

@@ -265,8 +265,10 @@ def _positive_class(by_name, columns, pos_label):
 
 def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_level):
     """Table of metrics, from columns of `encode_columns` and sums of merged rows, if there are."""
-    groups, weights = samples.groups, samples.weights / samples.weights.max()
-    n_samples, described = np.append(groups.counts, len(weights)).astype(np.float64), {}
+    groups = samples.groups
+    weights = samples.weights / samples.weights.max()
+    n_samples = np.append(groups.counts, len(weights)).astype(np.float64)
+    described = {}
     shares = {name: one for name, one in by_name.items() if _is_count_based(one)}
     if shares:
         tables = _count_outcomes(samples, columns)
@@ -425,7 +427,8 @@ def class_report(
     if all(map(_is_count_based, by_name.values())):
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     # One report per class, of masks of this class instead of labels.
-    labels, reports = (columns.pop("y_true"), columns.pop("y_pred")), {}
+    labels = (columns.pop("y_true"), columns.pop("y_pred"))
+    reports = {}
     for label, (truth, predicted) in _iter_class_masks(*labels):
         masks = {"y_true": truth, "y_pred": predicted} | columns
         samples, arrays = check_metric_input(groups, weights, **masks)

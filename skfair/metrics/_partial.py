@@ -36,7 +36,9 @@ class ScoredMembers(NamedTuple):
 
     def take(self, rows):
         """Subset of the members, with all groups."""
-        y_score, codes, weights = self.y_score[rows], self.codes[rows], self.weights[rows]
+        y_score = self.y_score[rows]
+        codes = self.codes[rows]
+        weights = self.weights[rows]
         return self._replace(y_score=y_score, codes=codes, weights=weights)
 
     def table(self):
@@ -103,7 +105,8 @@ def _tabulate_ranks(scores, weights):
     # Equal weights need no argsort, which is slower than a sort.
     if np.ptp(weights) > 0:
         descending = np.argsort(-scores)
-        scores, weights = scores[descending], weights[descending]
+        scores = scores[descending]
+        weights = weights[descending]
     else:
         scores = -np.sort(-scores)
     # Tied scores are one value with one rank: the share of the group strictly above it.
@@ -257,7 +260,8 @@ def partial_statistical_parity_gap(scored, scale):
         )
         return float("nan")
     # The largest difference of a group to any other is that to the extremes.
-    lowest, highest = rates.min(axis=0), rates.max(axis=0)
+    lowest = rates.min(axis=0)
+    highest = rates.max(axis=0)
     return float(np.maximum(highest - rates, rates - lowest).max(where=inside, initial=0.0))
 
 
@@ -415,7 +419,8 @@ def _largest_auc_gap(weight_at, names, tie):
     known = warn_of_empty_groups(totals > 0, names, "a rank in the interval")
     if known.sum() < 2:
         return 0.0 if len(names) == 1 else float("nan")
-    weight_at, totals = weight_at[known], totals[known]
+    weight_at = weight_at[known]
+    totals = totals[known]
     # Share of pairs that each group wins, from its own weight at a score and the others' below it.
     below = totals[:, np.newaxis] - np.cumsum(weight_at, axis=1)
     wins = weight_at @ below.T + tie * weight_at @ weight_at.T

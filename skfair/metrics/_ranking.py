@@ -115,7 +115,8 @@ def ranking_parity_difference(
 
 def _sum_pairs(pairs, query, samples, scores):
     """Pairs, their weight, and that of the concordant ones, (3, n_queries, n_groups, n_groups)."""
-    groups, n_groups = samples.groups.codes, len(samples.groups.names)
+    groups = samples.groups.codes
+    n_groups = len(samples.groups.names)
     shape = (query.max() + 1, n_groups, n_groups)
     sums = np.zeros((3, np.prod(shape)))
     # There may be far more pairs than documents, so they are enumerated in chunks by number.

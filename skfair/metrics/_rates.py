@@ -367,7 +367,9 @@ def to_confusion_matrix(table):
     return np.array([[true_negative, false_positive], [false_negative, true_positive]])
 
 
-_ALL, _POSITIVES, _NEGATIVES = (1.0, 1.0, 1.0, 1.0), (1.0, 0.0, 1.0, 0.0), (0.0, 1.0, 0.0, 1.0)
+_ALL = (1.0, 1.0, 1.0, 1.0)
+_POSITIVES = (1.0, 0.0, 1.0, 0.0)
+_NEGATIVES = (0.0, 1.0, 0.0, 1.0)
 _REJECTED = (0.0, 0.0, 1.0, 1.0)
 
 _PHRASES = {

@@ -228,7 +228,8 @@ def mean_losses(samples, losses, inside):
     """Mean loss within a cell: of each group (nan without samples there) and of all samples."""
     # Sums of weights and of weighted losses by group.
     rows, codes = samples.groups.memberships
-    weights, n_groups = samples.weights * inside, len(samples.groups.labels)
+    weights = samples.weights * inside
+    n_groups = len(samples.groups.labels)
     totals = np.bincount(codes, weights[rows], n_groups)
     sums = np.bincount(codes, (weights * losses)[rows], n_groups)
     means = np.divide(sums, totals, out=np.full(n_groups, np.nan), where=totals > 0)

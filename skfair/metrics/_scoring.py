@@ -195,7 +195,8 @@ METRIC_KINDS_BY_TASK = {
 
 def _check_task(estimator, metric):
     """Raise for a metric of predictions that the estimator does not make."""
-    task, name = _task_of(estimator), type(estimator).__name__
+    task = _task_of(estimator)
+    name = type(estimator).__name__
     metric_name = getattr(metric.function, "__name__", "This metric")
     # The metric must be of the estimator's task.
     if metric.kind not in METRIC_KINDS_BY_TASK[task]:
@@ -265,7 +266,8 @@ def _call_with_groups(estimator, method, X, sensitive_features):
     # Without metadata routing, pipelines pass groups to all methods of their last step but this.
     is_routed = get_config()["enable_metadata_routing"] or method != "decision_function"
     if names and isinstance(estimator, Pipeline) and not is_routed:
-        X, last = transform_before_last_step(estimator, X), estimator.steps[-1][1]
+        X = transform_before_last_step(estimator, X)
+        last = estimator.steps[-1][1]
         return _call_with_groups(last, method, X, sensitive_features)
     return getattr(estimator, method)(X, **dict.fromkeys(names, sensitive_features))
 

@@ -100,7 +100,8 @@ class TopRate:
         """Estimates of the groups, as `Rate.estimate`; decisions are numbers in [0, 1]."""
         selected = columns["decisions"]
         truth = columns["y_true"] if self.needs_target else np.zeros(len(selected), dtype=bool)
-        truth, counted = truth.astype(np.intp), self._counted_classes()
+        truth = truth.astype(np.intp)
+        counted = self._counted_classes()
         if counted is not None and groups.is_disjoint:
             is_set, counts_selected = counted
             hits = selected if counts_selected else 1.0 - selected
@@ -138,7 +139,8 @@ class TopRate:
 
 def _estimate_shares(rate, truth, selected, groups, weights):
     """Estimates of a share, where parts of samples are selected."""
-    n_groups, n = len(groups.labels), groups.row_counts
+    n_groups = len(groups.labels)
+    n = groups.row_counts
     tables = np.zeros((n_groups, 2, 2, 3))
     for decision, part in ((0, 1.0 - selected), (1, selected)):
         for power, summand in enumerate((n, weights, weights**2 / n)):
@@ -152,7 +154,9 @@ def _estimate_shares(rate, truth, selected, groups, weights):
 
 def _estimate_fixed_total(hits, mask, groups, weights):
     """Estimates of shares of hits among the samples of a mask, given the hits of all samples."""
-    n_groups, n_samples, n = len(groups.labels), groups.n_samples, groups.row_counts
+    n_groups = len(groups.labels)
+    n_samples = groups.n_samples
+    n = groups.row_counts
     unit = n_samples / weights.sum()
     columns = (mask * hits * weights * unit, mask * weights * unit, mask * n)
     totals, sizes, counts = (np.bincount(groups.codes, one, n_groups) for one in columns)

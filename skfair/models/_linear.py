@@ -167,7 +167,8 @@ class LinearModel:
         model : LinearModel
             `replace_features` gives it samples.
         """
-        no_samples, second_moment = np.empty((0, len(mean))), variance + mean**2
+        no_samples = np.empty((0, len(mean)))
+        second_moment = variance + mean**2
         if not fit_intercept:
             return cls(
                 no_samples, np.zeros_like(mean), replace_zeros(np.sqrt(second_moment)), False
@@ -240,7 +241,8 @@ class LinearModel:
         model : LinearModel
             Its parameters mean the same: columns are scaled as before.
         """
-        X, original = self.X[rows], self.original
+        X = self.X[rows]
+        original = self.original
         original = None if original is None else original[rows]
         if not isinstance(rows, slice) and X.dtype == np.float32:
             X = X.astype(np.float64)  # a copy in any case
@@ -452,10 +454,12 @@ class LinearModel:
         X, center = self.X, self.center
         # X is not centred in memory: (X - c)' W (X - c) is expanded.
         raw = weighted_outer_sum(X, weights)
-        sums, total = self._X_transposed.dot(weights), weights.sum()
+        sums = self._X_transposed.dot(weights)
+        total = weights.sum()
         shift = np.outer(center, sums)
         centered = raw - shift - shift.T + total * np.outer(center, center)
-        p, gram = len(center), np.empty((self.n_parameters, self.n_parameters))
+        p = len(center)
+        gram = np.empty((self.n_parameters, self.n_parameters))
         gram[:p, :p] = centered / np.outer(self.scale, self.scale)
         # The row and the column of an intercept.
         border = (sums - total * center) / self.scale
@@ -767,7 +771,8 @@ class ArgmaxModel(LinearBlocks):
             values.reshape(len(self.models), -1).copy() for values in (scores, slopes)
         )
         # The class whose scores change, and its best rival for each sample, which does not move.
-        moving, indices = np.abs(slopes).max(axis=1).argmax(), np.arange(scores.shape[1])
+        moving = np.abs(slopes).max(axis=1).argmax()
+        indices = np.arange(scores.shape[1])
         others = scores.copy()
         others[moving] = -np.inf
         rival = others.argmax(axis=0)

@@ -219,7 +219,8 @@ def check_model(model: Model, *, random_state: RandomState = 0) -> None:
     scores = np.asarray(point.scores)
     _check_close(model, "number of axes of the scores", (scores.ndim,), (1,))
     # Gradient of a weighted sum of scores, against central differences along a random direction.
-    direction, slopes = rng.normal(size=parameters.shape), rng.normal(size=scores.shape)
+    direction = rng.normal(size=parameters.shape)
+    slopes = rng.normal(size=scores.shape)
     above, below = (
         model.evaluate(parameters + sign * _STEP * direction).scores for sign in (1.0, -1.0)
     )
@@ -360,7 +361,8 @@ def to_dense_or_csr(X):
 
 def _is_filled(X):
     """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
-    needed, filled = _SPARSE_BELOW * X.size, 0
+    needed = _SPARSE_BELOW * X.size
+    filled = 0
     for rows in blocks(len(X), _CHUNK_SIZE):
         filled += np.count_nonzero(X[rows] != 0.0)
         if filled >= needed:
@@ -412,7 +414,8 @@ def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
         parts = make_partitions([(X[rows], weights[rows]) for rows in blocks(len(weights))], n_jobs)
         mean = parts.reduce(_sums)
         residual, squares = parts.reduce(_sum_deviations, mean)
-    mean, variance = mean + residual, np.maximum(0.0, squares - residual**2)
+    mean = mean + residual
+    variance = np.maximum(0.0, squares - residual**2)
     _check_spread(mean, variance, min_spread)
     check_ranges(_small_ranges(X, variance))
     return mean, variance
@@ -441,7 +444,8 @@ def check_ranges(ranges):
 
 def _small_ranges(X, variance):
     """Maximum less minimum of columns of tiny variance, which may be 0 by rounding; else 0."""
-    ranges, columns = np.zeros_like(variance), np.flatnonzero(variance < _MIN_RANGE**2)
+    ranges = np.zeros_like(variance)
+    columns = np.flatnonzero(variance < _MIN_RANGE**2)
     if len(columns):
         tiny = X[:, columns].max(axis=0) - X[:, columns].min(axis=0)
         ranges[columns] = tiny.toarray().ravel() if sparse.issparse(tiny) else tiny

@@ -224,7 +224,8 @@ class OutstandingSamples:
         """Ids of the samples whose delay is over; at its last moment only of complete cohorts."""
         ids = []
         for time, items in groupby(self.records.items(), key=lambda item: item[1][_TIME_POSITION]):
-            cohort, end = dict(items), end_of_delay(time, delay)
+            cohort = dict(items)
+            end = end_of_delay(time, delay)
             is_complete = all(one[_TARGET_POSITION] is not None for one in cohort.values())
             if end > restore_time(now) or (end == restore_time(now) and not is_complete):
                 break
@@ -330,7 +331,8 @@ def read_batch(settings, row, attributes, audit, ids, X):
     samples, columns, rows = audit.list_samples()
     ids = _select_ids(audit, ids, rows)
     # Scores and target of the present samples, in groups by the attributes of the first batch.
-    constraint, y_true = settings.constraint, columns.get("y_true")
+    constraint = settings.constraint
+    y_true = columns.get("y_true")
     if y_true is not None:
         refuse_sets_metric(constraint.compared_rate)
     y_pred = None if constraint.counts_decisions else columns.get("y_score")
@@ -341,7 +343,8 @@ def read_batch(settings, row, attributes, audit, ids, X):
         (((_, y_pred), _),) = predict_for_metric(estimator, constraint, *of_model, audit.pos_label)
         y_pred = y_pred[audit.is_used][rows]
     scores = to_scores(constraint, y_pred, y_true, settings.pos_label)
-    is_known, target = y_true is not None, np.ones(len(scores))
+    is_known = y_true is not None
+    target = np.ones(len(scores))
     if is_known:
         target = to_target(constraint, y_true, settings.pos_label)
     groups = samples.groups
@@ -513,7 +516,8 @@ def draw_blocks(codes, values, weights, n_groups, n_known, rng):
     rows = np.arange(len(codes))
     if not (weights == 1.0).all():
         rows = rows[rng.random(len(rows)) < weights]
-    edges, size = [], max(n_known, MIN_BLOCK)
+    edges = []
+    size = max(n_known, MIN_BLOCK)
     if size < len(rows):
         rows = rng.permutation(rows)
     while size < len(rows):

@@ -129,7 +129,8 @@ def _encode_state(value):
         return {"type": "array", **layout, "value": _encode_state(value.ravel().tolist())}
     if hasattr(value, "isoformat"):
         return {"type": "time", "value": value.isoformat()}
-    name, content = type(value).__name__, None
+    name = type(value).__name__
+    content = None
     if name in _STORABLE_CLASSES:
         content = {one: getattr(value, one) for one in _field_names(type(value))}
     elif type(value) is constraints.find_constraint_class(name):
@@ -548,7 +549,9 @@ class GapMonitor(BaseEstimator):
             `update`. The state is then unchanged.
         """
         self._check_updated()
-        settings, state, time = _check_settings(self), self._state, normalize_time(time)
+        settings = _check_settings(self)
+        state = self._state
+        time = normalize_time(time)
         can_wait = ids is not None or settings.delay is not None
         if can_wait or restore_time(state.time) < restore_time(time):
             raise ValueError(
@@ -557,7 +560,8 @@ class GapMonitor(BaseEstimator):
                 f"batch has {state.time!r}. Pass others to update."
             )
         columns = map(load_rows, (y_true, y_pred, sensitive_features, sample_weight))
-        row, audit = replace(state.rows[-1], time=time), make_audit(settings, *columns)
+        row = replace(state.rows[-1], time=time)
+        audit = make_audit(settings, *columns)
         batch = read_batch(settings, row, state.attributes, audit, None, None)
         state = state.with_groups(settings, batch.cohort.samples.groups)
         return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
@@ -585,7 +589,8 @@ class GapMonitor(BaseEstimator):
             state is then unchanged.
         """
         self._check_updated()
-        settings, state = _check_settings(self), self._state
+        settings = _check_settings(self)
+        state = self._state
         time = check_time(state.time if time is None else time, state, settings.delay)
         ids = check_identifiers(load_rows(ids), "ids")
         check_exact_labels(ids, "ids")
@@ -630,7 +635,8 @@ class GapMonitor(BaseEstimator):
     @property
     def left_out_(self) -> list[str]:
         """Names of the groups of which a rate counts too few samples so far to be compared."""
-        frame, names = self.to_frame(), []
+        frame = self.to_frame()
+        names = []
         counts = frame.groupby(["attribute", "event", "group"], sort=False)["n"].sum()
         for attribute, one in self._state.comparisons.items():
             sizes = {
@@ -742,7 +748,8 @@ class GapMonitor(BaseEstimator):
         >>> monitor.plot().ax_.get_ylabel()
         'gap between groups'
         """
-        settings, has_floor = self._settings, is_floor(self._settings)
+        settings = self._settings
+        has_floor = is_floor(self._settings)
         bound = settings.tolerance
         # The tolerance of a floor is the largest value less the floor.
         bound = settings.constraint.largest_gap - bound if has_floor else bound

@@ -85,11 +85,13 @@ def find_alarm_error(run_length, windows):
     of this probability. The error is that of the union bound over windows and batches at least, and
     where alarms are too rare for simulations.
     """
-    rate, length = _ALARM_SHARE / run_length, int(np.ceil(min(run_length, _LONGEST_STREAM)))
+    rate = _ALARM_SHARE / run_length
+    length = int(np.ceil(min(run_length, _LONGEST_STREAM)))
     if run_length > _LONGEST_RUN:
         return rate / len(windows)
     steps = np.random.default_rng(0).standard_normal((_N_BATCHES // length, length))
-    sums, largest = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0))), np.full(len(steps), -np.inf)
+    sums = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
+    largest = np.full(len(steps), -np.inf)
     for n in windows:
         excess = (sums[:, n:] - sums[:, :-n]) / np.sqrt(n)
         largest = np.maximum(largest, excess.max(axis=1, initial=-np.inf))
@@ -136,9 +138,10 @@ def find_delay(settings, comparisons, rows, gap):
     pooled = pool_tables([table for row in rows for table in row.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
-    compared, gap = find_compared(settings, pooled), gap / np.ptp(settings.range)
+    compared = find_compared(settings, pooled)
+    gap = gap / np.ptp(settings.range)
     error = find_alarm_error(settings.run_length, settings.windows)
-    error /= max(_count_on_edge(settings, compared), 1)
+    error /= max(_count_contrasts_at_tolerance(settings, compared), 1)
     cells = [(n / len(rows), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
     for delay in range(1, max(settings.windows) + 1 if cells else 1):
         for length in settings.windows:
@@ -159,13 +162,15 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     pooled = pool_tables([table for row in rows for table in row.tables])
     if not all(np.allclose(counts, weights) for counts, weights, _ in pooled.values()):
         return None
-    hypothesis, compared = settings.hypothesis, find_compared(settings, pooled)
+    hypothesis = settings.hypothesis
+    compared = find_compared(settings, pooled)
     if not compared:
         return None
     # Lower limits share the error among contrasts, upper ones do not.
-    errors = error_above / _count_on_edge(settings, compared), error_within
+    errors = error_above / _count_contrasts_at_tolerance(settings, compared), error_within
     low, high = _limit_gap(hypothesis, [one[1:] for one in compared.values()], *errors)
-    is_shown, is_contradicted = high <= settings.scaled_tolerance, low > settings.scaled_tolerance
+    is_shown = high <= settings.scaled_tolerance
+    is_contradicted = low > settings.scaled_tolerance
     # Groups whose numbers change differently must show the same if compared batch by batch.
     if hypothesis.compares_group_pairs and (is_shown or is_contradicted):
         by_batch = [_equalise_batches(rows, key, codes) for key, (codes, *_) in compared.items()]
@@ -186,7 +191,7 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     )
 
 
-def _count_on_edge(settings, compared):
+def _count_contrasts_at_tolerance(settings, compared):
     """Number of contrasts that can err together while the tolerance is kept."""
     count, tolerance = settings.hypothesis.count_on_edge, settings.tolerance
     return sum(count(len(codes), tolerance) for codes, *_ in compared.values())

@@ -119,8 +119,11 @@ class DifferenceHypotheses:
         active = high > low
         if not active.any():
             return projected
-        q, n, level = q[active], n[active], level[active]
-        low, high = low[active, np.newaxis], high[active, np.newaxis]
+        q = q[active]
+        n = n[active]
+        level = level[active]
+        low = low[active, np.newaxis]
+        high = high[active, np.newaxis]
         c = (low + high) / 2.0
         for _ in range(_MAX_STEPS):
             # Newton step on the derivative, to the middle if it leaves the bracket.
@@ -131,7 +134,8 @@ class DifferenceHypotheses:
             curvature = np.where(p == q, 0.0, curvature).sum(axis=-1, keepdims=True)
             step = slope / np.where(curvature > 0, curvature, 1.0)
             low, high = np.where(slope > 0, low, c), np.where(slope > 0, c, high)
-            last, c = c, c - step
+            last = c
+            c = c - step
             c = np.where((c >= low) & (c <= high), c, (low + high) / 2.0)
             if np.abs(c - last).max() < _SMALL_STEP:
                 break
@@ -143,12 +147,15 @@ class DifferenceHypotheses:
 
         Only contrasts and levels of the mask `is_open`, of this shape, bet.
         """
-        first, second = (..., slice(None), np.newaxis, np.newaxis), (..., np.newaxis, slice(None))
+        first = (..., slice(None), np.newaxis, np.newaxis)
+        second = (..., np.newaxis, slice(None))
         second = (*second, np.newaxis)
         # No bet where the prediction is within the hypothesis, or the batch has no such sample.
         is_bet = is_open & (q[first] - q[second] < levels) & (n[first] + n[second] > 0)
         *streams, i, j, level = np.nonzero(is_bet)
-        first, second, eps = (*streams, i), (*streams, j), levels[level]
+        first = (*streams, i)
+        second = (*streams, j)
+        eps = levels[level]
         columns = np.broadcast_arrays(x, n, q)
         (x1, n1, q1), (x2, n2, q2) = ([one[group] for one in columns] for group in (first, second))
         p2 = constrained_rate(q1 * n1, n1, q2 * n2, n2, eps)
@@ -278,7 +285,8 @@ class CellEvidence:
         self.log_max = np.maximum(self.log_max, self.log_e)
         # Alarms: one bet of all groups against a gap of at most the level, by all past samples
         # for each level, and by recent ones for the tolerance.
-        row, n_levels = (..., np.newaxis, slice(None)), len(self.levels)
+        row = (..., np.newaxis, slice(None))
+        n_levels = len(self.levels)
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
         q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
@@ -471,8 +479,11 @@ class Comparison:
     def __init__(self, name, hypothesis, levels, tolerance, min_group_size):
         self.name, self.hypothesis, self.levels = name, hypothesis, levels
         self.tolerance, self.min_group_size = tolerance, min_group_size
-        self.groups, self.times, self.cells = [], [], {}
-        self.gap, self.last_batch = GapEvidence(len(levels), tolerance), 0
+        self.groups = []
+        self.times = []
+        self.cells = {}
+        self.gap = GapEvidence(len(levels), tolerance)
+        self.last_batch = 0
 
     def copy(self):
         """A comparison of equal state, which may change while this one stays as it is."""
@@ -522,8 +533,10 @@ class Comparison:
                 evidence.block = evidence.block + block
                 if evidence.block[0].sum() >= MIN_BLOCK:
                     increments = evidence.update(*evidence.block * is_large)
-                    log_e, log_e_windows = log_e + increments[0], log_e_windows + increments[1]
-                    evidence.block, has_bet = np.zeros_like(evidence.block), True
+                    log_e = log_e + increments[0]
+                    log_e_windows = log_e_windows + increments[1]
+                    evidence.block = np.zeros_like(evidence.block)
+                    has_bet = True
         if has_bet:
             self.gap.update(log_e, log_e_windows, is_start=batch > self.last_batch)
             self.times.append(time)
@@ -544,7 +557,8 @@ class Comparison:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
         gaps = [0.0]
         for cell in self.cells.values():
-            (_, weight, weighted_sum), compared = cell.total, self.is_compared(cell)
+            _, weight, weighted_sum = cell.total
+            compared = self.is_compared(cell)
             gaps.append(self.hypothesis.tested_value(weighted_sum[compared] / weight[compared]))
         return max(gaps)
 
@@ -639,7 +653,8 @@ class Row:
             for code in np.flatnonzero(weights > 0):
                 rate = unscale_mean(settings, sums[code] / weights[code])
                 group = comparisons[attribute].groups[code]
-                n, weight = int(counts[code]), float(weights[code] * settings.max_weight)
+                n = int(counts[code])
+                weight = float(weights[code] * settings.max_weight)
                 yield self.number, time, attribute, cell, group, n, weight, rate
 
 
@@ -715,7 +730,8 @@ class State:
 
     def with_groups(self, settings, groups):
         """The state that knows the groups of a batch; raise if their labels have other types."""
-        comparisons, joined = dict(self.comparisons), {}
+        comparisons = dict(self.comparisons)
+        joined = {}
         for name, _, names in attribute_codes(groups, settings.constraint.attributes):
             comparison = comparisons.get(name) or Comparison(
                 name,
@@ -781,14 +797,17 @@ def add_late_cohort(settings, state, cohort):
     They count in the batch of their time, or in the first one after it.
     """
     cells, values = evaluate_cohort(settings, cohort)
-    weights, groups, late = cohort.samples.weights, cohort.samples.groups, restore_time(cohort.time)
+    weights = cohort.samples.weights
+    groups = cohort.samples.groups
+    late = restore_time(cohort.time)
     rows = [*state.rows]
     position = next(i for i, row in enumerate(rows) if not restore_time(row.time) < late)
     tables = {tuple(key): table for *key, table in rows[position].tables}
     for name, *columns in attribute_codes(groups, settings.constraint.attributes):
         comparison = state.comparisons[name]
         for cell, one in _sort_cells(comparison.groups, *columns, cells, values, weights).items():
-            table, key = count_by_group(*one, len(comparison.groups)), (cohort.time, name, cell)
+            table = count_by_group(*one, len(comparison.groups))
+            key = (cohort.time, name, cell)
             tables[key] = add_tables(table, tables[key]) if key in tables else table
     rows[position] = replace(
         rows[position],
@@ -796,7 +815,8 @@ def add_late_cohort(settings, state, cohort):
         gap=_gap_of_tables(settings, state.comparisons, tables),
     )
     # The last statement has the windows of now; a certificate may lapse, and no alarm is raised.
-    windows, last = judge_windows(settings, state.comparisons, rows), rows[-1].statement
+    windows = judge_windows(settings, state.comparisons, rows)
+    last = rows[-1].statement
     has_lapsed = last.verdict == "shown" and differ_from_mean(windows, last.estimate)
     verdict = "open" if has_lapsed else last.verdict
     rows[-1] = replace(rows[-1], statement=replace(last, windows=windows, verdict=verdict))
@@ -859,7 +879,8 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
         high = 1.0
     # A wider interval holds too: limits that exclude the gap so far are about other rates.
     estimate = max((one.estimate() for one in comparisons), default=0.0)
-    low, high = min(low, estimate), max(high, estimate)
+    low = min(low, estimate)
+    high = max(high, estimate)
     # A certificate is about the mean since the start, and lapses where recent batches differ.
     gap = settings.unscale(estimate)
     has_changed = differ_from_mean(windows, gap)

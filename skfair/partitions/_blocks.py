@@ -33,7 +33,8 @@ class Blocks:
 
     def __init__(self, read, lengths, columns, is_series=False):
         self._read, self._lengths = read, list(lengths)
-        self.columns, self._is_series = list(columns), is_series
+        self.columns = list(columns)
+        self._is_series = is_series
 
     def __repr__(self):
         return f"<{self.n_blocks} blocks of shape {self.shape}>"
@@ -54,7 +55,8 @@ class Blocks:
     def __getitem__(self, columns):
         """A column (of one label), or a table of some columns (of a list of labels)."""
         is_series = not isinstance(columns, list)
-        wanted, known = [columns] if is_series else columns, set(self.columns)
+        wanted = [columns] if is_series else columns
+        known = set(self.columns)
         unknown = [name for name in wanted if name not in known]
         if unknown:
             raise KeyError(
@@ -351,7 +353,8 @@ def _unquote(text):
 
 def _check_same_columns(files):
     """Raise for files that differ in the names of their columns, or in what these hold."""
-    first, types = files[0], dict(files[0].types)
+    first = files[0]
+    types = dict(files[0].types)
     for file in files[1:]:
         if file.types.keys() != types.keys():
             raise ValueError(

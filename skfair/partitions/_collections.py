@@ -347,7 +347,8 @@ class _RecomputedPartitions:
     """Delayed partitions, which this process computes again in every pass, and compares."""
 
     def __init__(self, partitions):
-        self._partitions, self._checksums = partitions, {}
+        self._partitions = partitions
+        self._checksums = {}
 
     def __call__(self, number):
         blocks = self._partitions[number].compute(scheduler="synchronous")

@@ -173,7 +173,8 @@ class DaskWorkers:
         if _is_persisted(self.client, self.partitions[0]) or len(addresses) < 2:
             return self.client.compute(calls)
         # Neighbours are on the same worker, which adds their results.
-        futures, n_workers = [], len(addresses)
+        futures = []
+        n_workers = len(addresses)
         for i, address in enumerate(addresses):
             share = slice(len(calls) * i // n_workers, len(calls) * (i + 1) // n_workers)
             futures += self.client.compute(
@@ -243,7 +244,8 @@ def _explain_errors(client):
 
 def _translate_error(client, error):
     """The error to raise in place of one of Dask; None for other errors."""
-    name, reason = type(error).__name__, getattr(error, "reason", None)
+    name = type(error).__name__
+    reason = getattr(error, "reason", None)
     is_cancelled = name == "FutureCancelledError"
     if name == "KilledWorker":
         return MemoryError(
@@ -312,14 +314,17 @@ _CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
 
 def _await_results(client, futures):
     """Results of tasks, unless one fails, or workers cannot run them for too long."""
-    clock, timeout, before = _CLOCKS.setdefault(client, _StallClock()), _timeout(), monotonic()
+    clock = _CLOCKS.setdefault(client, _StallClock())
+    timeout = _timeout()
+    before = monotonic()
     # Poll: Dask itself would wait forever for a cluster that has lost all its workers.
     gathering = client.sync(_begin_gathering, client, futures)
     while not gathering.done():
         if any(future.status == "error" for future in futures):
             _cancel(gathering)
             return None
-        stall, now = client.sync(_relieve_and_explain_stall, client), monotonic()
+        stall = client.sync(_relieve_and_explain_stall, client)
+        now = monotonic()
         clock.add(now - before, stall)
         before = now
         if stall is not None and clock.seconds >= WARN_AFTER and not clock.has_warned:
@@ -412,7 +417,8 @@ async def _relieve_and_explain_stall(client):
 
 
 def _describe_memory(worker):
-    used, limit = worker.get("metrics", {}).get("memory", 0), worker.get("memory_limit") or 0
+    used = worker.get("metrics", {}).get("memory", 0)
+    limit = worker.get("memory_limit") or 0
     return f"{used / 1e9:.2f} of {limit / 1e9:.2f} GB"
 
 

@@ -166,7 +166,8 @@ SMALL_PARTITION_THRESHOLDS = 64, 1 << 12
 def warn_of_small_partitions(partitions, lengths):
     """Warn of many small partitions, with the number of partitions that would serve."""
     in_memory = partitions.engine.is_stored and not partitions.engine.is_cluster
-    number, n_rows = len(lengths), sum(lengths)
+    number = len(lengths)
+    n_rows = sum(lengths)
     max_number, min_rows = SMALL_PARTITION_THRESHOLDS
     if in_memory or number <= max_number or n_rows >= min_rows * number:
         return
@@ -338,7 +339,10 @@ def _shared_map(n_threads, function, values):
     The calling thread works, too. Others are waited for once: to submit values and receive results
     one by one costs time in which all other threads are idle.
     """
-    results, numbers, stop, futures = [None] * len(values), count(), Event(), []
+    results = [None] * len(values)
+    numbers = count()
+    stop = Event()
+    futures = []
 
     def work():
         try:

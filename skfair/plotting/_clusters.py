@@ -96,7 +96,8 @@ class ClusterCompositionDisplay(Display):
             If an attribute must be chosen, or there is none of that name.
         """
         check_is_fitted(estimator, "group_weights_")
-        names, counts = group_names(estimator.groups_.labels), estimator.group_weights_
+        names = group_names(estimator.groups_.labels)
+        counts = estimator.group_weights_
         # Groups of single attributes: draw those of one attribute.
         if getattr(estimator, "attributes", None) == "each":
             known = list(dict.fromkeys(column for column, _ in names))
@@ -107,7 +108,8 @@ class ClusterCompositionDisplay(Display):
                 )
             attribute = known[0] if attribute is None else attribute
             drawn = [g for g, (column, _) in enumerate(names) if column == attribute]
-            names, counts = [names[g][1] for g in drawn], counts[:, drawn]
+            names = [names[g][1] for g in drawn]
+            counts = counts[:, drawn]
         return cls(pd.DataFrame(counts, columns=to_text(names))).plot(ax=ax)
 
     @classmethod

@@ -45,7 +45,8 @@ class GapMonitorDisplay(Display):
         has_time = summary["time"].notna().all()
         x = summary["time" if has_time else "batch"].to_numpy()
         # The band is the statement after each batch: interval and verdict.
-        low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
+        low = summary["low"].to_numpy()
+        high = summary["high"].to_numpy()
         edges = _edges(x).repeat(2)[1:-1]
         for verdict, color in _VERDICT_COLORS.items():
             for number, (start, stop) in enumerate(

@@ -267,7 +267,8 @@ class GroupRateDisplay(Display):
 
 def _find_scores(estimator, X, y, sensitive_features, metrics, pos_label):
     """Probabilities and scores of an estimator by their arguments, those that metrics take."""
-    responses, scores = {one.response for one in find_group_metrics(metrics).values()}, {}
+    responses = {one.response for one in find_group_metrics(metrics).values()}
+    scores = {}
     for response, kind in (("probabilities", "labelled_probability"), ("scores", "labelled_score")):
         if response in responses:
             respond = ARGUMENTS_BY_METRIC_KIND[kind]
@@ -301,7 +302,8 @@ class SubgroupDisplay(Display):
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the departures; a new figure has a height that follows the number of subgroups."""
-        table, n_rows = self.table, len(self.table)
+        table = self.table
+        n_rows = len(self.table)
         ax = self._use_axes(ax, size=(8.0, 1.5 + 0.36 * max(n_rows, 1)))
         rows = np.arange(n_rows)
         if n_rows:

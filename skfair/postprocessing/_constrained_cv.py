@@ -179,7 +179,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         return router.add(splitter=splitter, method_mapping=to_split)
 
     def __sklearn_tags__(self):
-        tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)
+        tags = super().__sklearn_tags__()
+        base_tags = get_tags(self._base)
         tags.input_tags.sparse = base_tags.input_tags.sparse
         tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
         return tags
@@ -267,7 +268,8 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     fit_params, split_params = route_metadata(estimator, base, columns, params)
     _warn_of_unrouted_weights(estimator, base, columns, fit_params)
     # Folds of the training samples, in the strata of their classes and groups.
-    is_real, y = training.classes is None, column_or_1d(y)
+    is_real = training.classes is None
+    y = column_or_1d(y)
     fit_params = check_method_params(y, fit_params, indices=rows)
     strata = stratify_by_class_and_group(training, rows, len(y))
     cv = _choose_cv(estimator.cv, X, is_real)
@@ -314,11 +316,13 @@ def fit_rule(estimator, cross, loss):
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, events = begin_rule(cross)
         features = fitted["_event_features"]
-        describe, loss_unit = partial(_describe_iterate, fitted), per_class[0].loss_unit(loss)
+        describe = partial(_describe_iterate, fitted)
+        loss_unit = per_class[0].loss_unit(loss)
         progress = FitProgressCallback(
             estimator, step.context, describe, loss_unit, f"{step.name}, "
         )
-        objective, bounds = (loss, cross.loss_weights), (cross.constraints, estimator.tolerance)
+        objective = (loss, cross.loss_weights)
+        bounds = (cross.constraints, estimator.tolerance)
         request = RuleRequest(per_class, objective, *bounds, progress)
         # Where decisions by the scores alone keep the bounds, no event is needed.
         of_scores = request.replace_features(features.features(columns, None))
@@ -384,7 +388,8 @@ def features_of(estimator, cross, columns, events):
 
 def store_rule(estimator, y, cross, rule, outcome, report, status):
     """Store what predictions need, and what describes the fit, as `store_outcome`."""
-    problem, first = rule.problem, cross.per_class[0]
+    problem = rule.problem
+    first = cross.per_class[0]
     is_unconstrained = compares_nothing(first, problem.constraint)
     if is_unconstrained:
         warn_of_one_group(first, problem.constraint)
@@ -400,7 +405,8 @@ def store_outcome(estimator, y, cross, outcome):
     Those whose name begins with "oof_" are of the samples of positive weight, others get nan.
     """
     for name in [name for name in outcome if name.startswith("oof_")]:
-        scores, shape = outcome[name], outcome[name].shape[1:]
+        scores = outcome[name]
+        shape = outcome[name].shape[1:]
         outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
         outcome[name][cross.rows] = scores
     store_fit(estimator, outcome | fitted_feature_attributes(cross.final[0]))

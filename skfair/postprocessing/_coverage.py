@@ -86,7 +86,8 @@ class IntervalSets(NamedTuple):
 
     def contents(self, thresholds):
         """Ends of the intervals, (n_samples, 2); an empty one is a point."""
-        half, middle = self.sizes(thresholds) / 2.0, (self.low + self.high) / 2.0
+        half = self.sizes(thresholds) / 2.0
+        middle = (self.low + self.high) / 2.0
         return np.column_stack((middle - half, middle + half))
 
     def sizes(self, thresholds):
@@ -125,7 +126,8 @@ class Calibration:
         """Effective number of samples of each group, and of all (Kish), (n_groups + 1,)."""
         by_unit = np.array([np.bincount(self.units, column) for column in self.members.T])
         by_unit /= by_unit.max() or 1.0  # squares of any weights are finite
-        totals, squares = by_unit.sum(axis=1), (by_unit**2).sum(axis=1)
+        totals = by_unit.sum(axis=1)
+        squares = (by_unit**2).sum(axis=1)
         return np.divide(totals**2, squares, out=np.zeros(len(totals)), where=squares > 0)
 
     @cached_property
@@ -176,7 +178,9 @@ class Calibration:
 
     def _solve_equations(self, coef, quantiles, probabilities):
         """Coefficients of thresholds that do not know the group, and residuals of coverage."""
-        sizes, levels, members = self.sizes[:-1], self.levels[:-1], self.members[:, :-1]
+        sizes = self.sizes[:-1]
+        levels = self.levels[:-1]
+        members = self.members[:, :-1]
         errors = np.sqrt(self.coverage * (1.0 - self.coverage) / sizes)
         solved = np.maximum(_SOLVED, 1.0 / (sizes * errors))
         # Groups that X hardly tells apart would need sets without end: their size is bounded.
@@ -260,7 +264,8 @@ def fit_thresholds(estimator, cross):
         is_large = np.all([one.levels[:-1] <= 1.0 for one in calibrations], axis=0)
         large = np.flatnonzero(is_large)
         compared = [replace(one, members=one.members[:, [*large, -1]]) for one in calibrations]
-        probabilities, method = np.zeros((len(members), len(large))), "pooled"
+        probabilities = np.zeros((len(members), len(large)))
+        method = "pooled"
         solved = [one.solve(probabilities, method) for one in compared]
         is_noise = [one.keeps_level(coef) for one, (coef, _) in zip(compared, solved, strict=True)]
         if (
@@ -276,7 +281,8 @@ def fit_thresholds(estimator, cross):
             # that of the fold of the first sample, which names of classes do not change.
             first = np.argmin([test.min() for _, test in cross.folds]) % len(features.models)
             fitted["_event_features"] = features._replace(models=[features.models[first]])
-            probabilities, method = values[0, :, 1 : 1 + len(large)], estimator.group_estimator
+            probabilities = values[0, :, 1 : 1 + len(large)]
+            method = estimator.group_estimator
             solved = [one.solve(probabilities, method) for one in compared]
         _warn_of_groups(samples.groups, is_large, solved)
         # The report judges each fold by thresholds of the others.
@@ -311,12 +317,11 @@ def _find_group_events(groups, large):
 
 def _report_coverage(training, calibrations, thresholds):
     """Columns of the report: coverage and mean size of every group, by class where rules are."""
-    groups, tables, pairs = (
-        training.samples.groups,
-        [],
-        list(zip(calibrations, thresholds.T, strict=True)),
-    )
-    order, names = np.argsort(groups.ranks), np.empty(len(groups.names), dtype=object)
+    groups = training.samples.groups
+    tables = []
+    pairs = list(zip(calibrations, thresholds.T, strict=True))
+    order = np.argsort(groups.ranks)
+    names = np.empty(len(groups.names), dtype=object)
     names[:] = groups.names
     sizes = np.sum([one.sets.sizes(of_one[:, np.newaxis]) for one, of_one in pairs], axis=0)
     for number, (one, of_one) in enumerate(pairs):

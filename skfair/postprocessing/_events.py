@@ -101,7 +101,9 @@ def find_events(per_class, constraints):
     # sample whose group is missing.
     numbers, first = np.unique(codes, return_index=True)
     first = first[numbers >= 0]
-    subsets, sources, columns = [], [], []
+    subsets = []
+    sources = []
+    columns = []
     for number, training in enumerate(per_class):
         columns.append([])
         for constraint in constraints:
@@ -284,7 +286,8 @@ class EventModel(NamedTuple):
         # Groups are learned from what the classifier's last step gets: preprocessing is not
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
-        weights, codes = training.samples.weights[rows], events.codes[rows]
+        weights = training.samples.weights[rows]
+        codes = events.codes[rows]
         # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator
@@ -344,7 +347,8 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     codes, names, groups = training.labels, training.classes, training.samples.groups
     is_real = names is None
     if is_real:
-        errors, names = np.abs(codes - scores.mean(axis=1)), range(len(_ERROR_QUANTILES) + 1)
+        errors = np.abs(codes - scores.mean(axis=1))
+        names = range(len(_ERROR_QUANTILES) + 1)
         codes = np.digitize(errors, np.quantile(errors, _ERROR_QUANTILES))
     masks = [codes == name for name in names]
     subsets = [np.ones(len(codes), dtype=bool)] if is_real else masks
@@ -481,7 +485,8 @@ class EventFeatures(NamedTuple):
         The latter have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
         the probability of success, the log-odds, and the product of both.
         """
-        log_odds, coef = float(coef[0]), coef[1:]
+        log_odds = float(coef[0])
+        coef = coef[1:]
         if not self.sources:
             return log_odds, np.zeros((4, 1, 1))
         sources = [source for _, source in self.sources]
@@ -631,7 +636,8 @@ def fit_final_model(fitter, request, confidence=None, codes=None):
     ``fitter`` is what `make_fitter` makes of the request. ``codes`` are the groups of samples where
     the features show them.
     """
-    per_class, fitters = request.per_class, make_fitters(fitter, request)
+    per_class = request.per_class
+    fitters = make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = enforce_and_select(fitters if len(per_class) > 1 else _preselect(fitters))
     decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
@@ -679,7 +685,8 @@ def make_fitter(*request):
 def _make_fitter(request, temperature=_TEMPERATURES[0]):
     """The constrained problem of a request at one temperature of the surrogate."""
     per_class, (loss, weights) = request.per_class, request.objective
-    features, of_samples = [one.X for one in per_class], per_class[0].samples.weights
+    features = [one.X for one in per_class]
+    of_samples = per_class[0].samples.weights
     if len(per_class) == 1:
         model = LinearModel.from_features(features[0], of_samples)
     else:
@@ -723,7 +730,8 @@ def _bind(per_class, constraints, settings):
     """Bind every constraint to each of the training data, as a function of the scores of all."""
     n_samples = len(per_class[0].samples.target)
     n_scores = len(per_class) * n_samples
-    samples, unit = [one.samples for one in per_class], per_class[0].score_unit(settings[1])
+    samples = [one.samples for one in per_class]
+    unit = per_class[0].score_unit(settings[1])
     bound = bind_all(constraints, samples, *settings, unit)
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
@@ -790,7 +798,8 @@ def stratify_by_class_and_group(training, rows, n_samples):
 
     Samples of a real target have no class.
     """
-    codes, labels = group_codes(training.samples.groups), 0
+    codes = group_codes(training.samples.groups)
+    labels = 0
     if training.classes is not None:
         labels = np.searchsorted(training.classes, training.labels)
     # Class first, then group: strata of one class are neighbours when they are dealt out.

@@ -112,7 +112,8 @@ def _solve_dual(documents, tolerance, n_problems):
     # Rows and upper bounds: scale * largest <= smallest + width.
     width, scale = documents.bound.gap.width_and_scale(tolerance)
     forms = RangeGap(documents.bound.gap.blocks, scale).linear_forms(len(shares))
-    rows, offsets = forms @ changes, np.zeros(len(shares) - 1)
+    rows = forms @ changes
+    offsets = np.zeros(len(shares) - 1)
     for _ in range(n_problems):
         # What groups get differs from what their probabilities let expect: as in this ranking.
         attention = documents.attention(offsets)
@@ -133,7 +134,8 @@ def _find_multipliers(documents, rows, upper):
         gain = (documents.scores @ attention + offsets @ differences) / unit
         return gain + upper @ multipliers, upper - rows @ differences
 
-    start, bounds = np.zeros(len(rows)), [(0.0, _MAX_MULTIPLIER)] * len(rows)
+    start = np.zeros(len(rows))
+    bounds = [(0.0, _MAX_MULTIPLIER)] * len(rows)
     return unit * minimize(dual, start, jac=True, bounds=bounds, options=_LIMITS).x
 
 
@@ -152,7 +154,8 @@ def fit_exposure_rule(estimator, cross, query):
             documents = documents._replace(features=values[0, :, 1:])
             offsets, n_iter = search_offsets(documents)
         else:
-            offsets, n_iter = np.empty(0), 0
+            offsets = np.empty(0)
+            n_iter = 0
     predictions = documents.scores + documents.features @ offsets
     fitted |= {
         "rule_coef_": np.append(1.0, offsets),
@@ -176,15 +179,18 @@ def _rank_documents(estimator, cross, scores, query):
         unused = step_function, LogisticLoss()  # a surrogate and a loss
         bound = constraint.bind(samples._replace(target=merit), *unused, estimator.tolerance)
         shares = constraint.compared_groups(samples)[0].matrix.T @ weights
-        shares, k = shares / shares.sum(), constraint.k
+        shares = shares / shares.sum()
+        k = constraint.k
     no_features = np.empty((len(query), 0))
     return RankedDocuments(scores, no_features, query, weights, shares, bound, k)
 
 
 def _describe_exposure(training, documents, offsets):
     """Fitted attributes of the report, the violation and the status; warn of a violation."""
-    system, attention = ConstraintSystem((documents.bound,)), documents.attention(offsets)
-    report, violation = system.report_columns(attention), documents.violation(offsets)
+    system = ConstraintSystem((documents.bound,))
+    attention = documents.attention(offsets)
+    report = system.report_columns(attention)
+    violation = documents.violation(offsets)
     if len(documents.shares) < 2:
         warn_of_one_group(training, system)
         return unconstrained_fit_attributes(report)

@@ -104,7 +104,8 @@ def check_feasibility_and_fit(features, request, chances, confidence):
     `group_class_probabilities` of the features, or None. Where no decisions keep the constraints,
     the rule is the one nearest to them around that without constraint.
     """
-    conflict, fitter = None, make_fitter(request)
+    conflict = None
+    fitter = make_fitter(request)
     outcomes = group_codes(request.per_class[0].samples.groups)
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_single = len(request.per_class) == 1
@@ -157,7 +158,8 @@ class _LinearProgram(NamedTuple):
         slack = max(1.0 / one.sums.cells.counts.min() for one in constraints)
         if n_samples > _MAX_SAMPLES:
             rows = np.random.default_rng(0).choice(n_samples, _MAX_SAMPLES, replace=False)
-            chances, weights = chances[rows], weights[rows] / weights[rows].sum()
+            chances = chances[rows]
+            weights = weights[rows] / weights[rows].sum()
             slack = max(slack, 1.0 / np.sqrt(_MAX_SAMPLES))
         weighted = (chances * weights[:, np.newaxis]).T
         success = chances[:, n_outcomes // 2 :].sum(axis=1)
@@ -210,11 +212,13 @@ class _LinearProgram(NamedTuple):
         )
         if relaxed is not None:
             may_exceed = self.row_constraint_indices(level) == relaxed
-            size, size_changes = size * may_exceed, size_changes * may_exceed[:, np.newaxis]
+            size = size * may_exceed
+            size_changes = size_changes * may_exceed[:, np.newaxis]
         # Quotients of linear functions by Dinkelbach's method: at each excess the one of a linear
         # program, in units of the latest sizes, is below 0 if a smaller one is possible.
         excess = 0.0 if np.isinf(below) else max(0.0, below - _EXCESS_TOLERANCE)
-        scale, multipliers = np.maximum(size, size + size_changes @ self.largest), None
+        scale = np.maximum(size, size + size_changes @ self.largest)
+        multipliers = None
         for _ in range(_MAX_PROGRAMS):
             reduced = constant - excess * size, changes - excess * size_changes
             rest, multipliers, (decided, free) = self._solve(*reduced, unknowns, scale)
@@ -290,7 +294,8 @@ def _quotient_rows(constraint, sums, decisions, level):
     low, high = constraint.gap.mean_limits(constraint.tolerance, level)
     for sign, bound in ((-1.0, low), (1.0, high)):
         if np.isfinite(bound):
-            values, changes = counts - bound * sizes, count_changes - bound * size_changes
+            values = counts - bound * sizes
+            changes = count_changes - bound * size_changes
             # Above the level, the largest quotient alone may be exceeded.
             may_exceed = sign > 0 or np.isinf(high)
             excess = (sizes, size_changes) if may_exceed else no_sizes
@@ -301,7 +306,8 @@ def _quotient_rows(constraint, sums, decisions, level):
 
 def _select_linear(constraints):
     """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
-    selected, n_levels = [], 0
+    selected = []
+    n_levels = 0
     for one in constraints:
         if one.sums.metric_input != "decisions":
             continue

@@ -33,7 +33,8 @@ def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
         folds = check_cv(cv, y, classifier=not is_real).split(X, y, **params)
 
     # Positions among all samples, or masks, become positions among those of positive weight.
-    samples, position = np.arange(len(strata)), np.cumsum(is_present) - 1
+    samples = np.arange(len(strata))
+    position = np.cumsum(is_present) - 1
     try:
         folds = [
             [position[rows[is_present[rows]]] for rows in (samples[train], samples[test])]

@@ -201,7 +201,8 @@ def _fit_dense_logistic(features, target, weights):
     features = as_floats(features)
     # A few hundred samples show the scale.
     sampled = _sample(features).astype(float)
-    deviation, center = sampled.std(axis=0), sampled.mean(axis=0)
+    deviation = sampled.std(axis=0)
+    center = sampled.mean(axis=0)
     unit = np.median(deviation[deviation > 0]) if deviation.any() else 1.0
     is_even = (np.maximum(deviation, np.abs(center)) <= _MAX_SCALE_RATIO * unit).all()
     if is_even:  # scaling takes long
@@ -265,7 +266,8 @@ def _fit_screened(features, target, weights):
     members = members.astype(features.dtype)
     # Means and mean squares of the labels, (n_labels, n_columns), and of all samples.
     sums, squares = (members.T @ power for power in (features, features * features))
-    mean, mean_square = sums.sum(axis=0, dtype=float), squares.sum(axis=0, dtype=float)
+    mean = sums.sum(axis=0, dtype=float)
+    mean_square = squares.sum(axis=0, dtype=float)
     variance = mean_square - mean**2
     variance[variance <= _MIN_VARIANCE * mean_square] = np.inf
     by_mean = _measure_association(shares, sums - shares * mean, variance)

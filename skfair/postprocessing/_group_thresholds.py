@@ -82,9 +82,11 @@ class _Window(NamedTuple):
     def bounds(self, rates):
         """Smallest and largest rate beside given ones."""
         if self.is_ratio:
-            smallest, largest = (1.0 - self.tolerance) * rates, rates / (1.0 - self.tolerance)
+            smallest = (1.0 - self.tolerance) * rates
+            largest = rates / (1.0 - self.tolerance)
         else:
-            smallest, largest = rates - self.tolerance, rates + self.tolerance
+            smallest = rates - self.tolerance
+            largest = rates + self.tolerance
         return smallest - _ROUNDING, largest + _ROUNDING
 
     def cuts_between(self, code, smallest, largest):
@@ -108,7 +110,8 @@ def _find_windows(constraint, codes, groups):
         for block in one.gap.blocks:
             rates = {}
             for start, end in (averages.indptr[event : event + 2] for event in block):
-                members, weights = averages.indices[start:end], averages.data[start:end]
+                members = averages.indices[start:end]
+                weights = averages.data[start:end]
                 (code, *others), effects = np.unique(codes[members]), np.zeros(len(codes))
                 effects[members] = weights * change[members]
                 is_falling = (effects < 0.0).any()
@@ -117,7 +120,8 @@ def _find_windows(constraint, codes, groups):
                 if is_falling and one.gap.is_ratio:
                     return None
                 # A difference of rates is that of what they lack to 1, which rises.
-                group, sign = groups[code], -1.0 if is_falling else 1.0
+                group = groups[code]
+                sign = -1.0 if is_falling else 1.0
                 rates[code] = _sum_at(group.cuts, sign * effects[group.order])
                 rates[code] += sign * (weights * negative[members]).sum()
             windows.append(_Window(rates, one.tolerance, one.gap.is_ratio))
@@ -152,13 +156,15 @@ def _search_pairs(groups, windows, maxima):
     """The best cuts of two groups: of the second, to each cut of the first."""
     first, second = groups
     n_first, n_second = (len(one.cuts) for one in groups.values())
-    start, end = np.zeros(n_first, dtype=np.intp), np.full(n_first, n_second)
+    start = np.zeros(n_first, dtype=np.intp)
+    end = np.full(n_first, n_second)
     for window in windows:
         if len(window.rates) < 2:
             continue
         bounds = window.bounds(window.rates[first])
         from_, to = window.cuts_between(second, *bounds)
-        start, end = np.maximum(start, from_), np.minimum(end, to)
+        start = np.maximum(start, from_)
+        end = np.minimum(end, to)
     positions, gains = maxima[second](start, end)
     best = np.argmax(groups[first].gains + gains)
     return {first: best, second: positions[best]} if np.isfinite(gains[best]) else None
@@ -179,7 +185,8 @@ def _find_ranges(groups, window, within=None):
         starts, ends = np.full(len(smallest), start), np.full(len(smallest), end)
         if code in window.rates:
             from_, to = window.cuts_between(code, smallest - _ROUNDING, largest)
-            starts, ends = np.maximum(starts, from_), np.minimum(ends, to)
+            starts = np.maximum(starts, from_)
+            ends = np.minimum(ends, to)
         ranges[code] = starts, ends
     return ranges
 

@@ -112,7 +112,8 @@ class FoldModel(NamedTuple):
         weights = training.samples.weights[rows]
         classifiers, n_labels = [], []
         for kind in kinds:
-            labels, n_groups = codes[rows], codes.max() + 1
+            labels = codes[rows]
+            n_groups = codes.max() + 1
             if kind in _LEARNS_CLASS:
                 labels = 2 * labels + (training.samples.target[rows] > 0)
             # More trees than for the group alone: the class is learned as well.
@@ -123,7 +124,8 @@ class FoldModel(NamedTuple):
 
     def log_ratios(self, X):
         """Logarithms of the probabilities, over that of the first label of each classifier."""
-        features, ratios = final_step_features(self.base, X), []
+        features = final_step_features(self.base, X)
+        ratios = []
         for classifier, n_labels in zip(self.classifiers, self.n_labels, strict=True):
             probabilities = predict_label_probabilities(classifier, features, n_labels)
             logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
@@ -218,7 +220,8 @@ class JointProbabilities(NamedTuple):
 
         The decisions keep the bounds in expectation, and by count.
         """
-        candidate, start = None, {}
+        candidate = None
+        start = {}
         # Rows that are linear in rates; those of other gaps are left to the searches.
         if all(
             one.rows.rates_to_rows is not None and not one.sums.is_quotient
@@ -261,7 +264,8 @@ def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_
         likelihoods = probabilities[np.arange(len(codes)), outcomes]
         loss = -(weights @ np.log(np.maximum(likelihoods, MIN_PROBABILITY)))
         if loss < lowest:
-            best, lowest = (joint, *joint.split(probabilities)), loss
+            best = (joint, *joint.split(probabilities))
+            lowest = loss
     return best
 
 
@@ -273,7 +277,8 @@ def _fit_stack(columns, outcomes, weights):
     penalty = 1.0 / (_STACK_C * len(outcomes))
     model = fit_standardized_logistic(columns, outcomes, weights, penalty)
     n_outcomes = 2 * (outcomes.max() // 2 + 1)
-    coef, intercept = np.zeros((n_outcomes, columns.shape[1])), np.full(n_outcomes, -np.inf)
+    coef = np.zeros((n_outcomes, columns.shape[1]))
+    intercept = np.full(n_outcomes, -np.inf)
     coef[model.classes_], intercept[model.classes_] = model.coef, model.intercept
     return coef, intercept
 
@@ -287,7 +292,8 @@ def _solve_with_corrections(fitter, training, callback):
     A correction moves the expected rates by their residual to the counted ones, and lowers the
     tolerances a little. If none keeps the bounds, the candidate of least violation is returned.
     """
-    program, candidates = _ExpectedRateProgram.from_fitter(fitter, training), []
+    program = _ExpectedRateProgram.from_fitter(fitter, training)
+    candidates = []
     for number in range(_MAX_CORRECTIONS + 1):
         multipliers = program.solve(1.0 - _TIGHTENING * number)
         parameters = program.parameters(multipliers)
@@ -337,10 +343,12 @@ class _ExpectedRateProgram(NamedTuple):
         """The program of a fitter's constraint, with the training data's features."""
         rest = training.X
         joint = np.column_stack((1.0 - rest.sum(axis=1), rest))
-        weights, n_outcomes = fitter.problem.mean_weights, joint.shape[1]
+        weights = fitter.problem.mean_weights
+        n_outcomes = joint.shape[1]
         positive = training.samples.target > 0
         outcomes = group_codes(training.samples.groups) + positive * (n_outcomes // 2)
-        effects, constant = [np.empty((0, n_outcomes))], [np.empty(0)]
+        effects = [np.empty((0, n_outcomes))]
+        constant = [np.empty(0)]
         for one in fitter.constraint:
             sums, changes = sums_and_changes(one, outcomes, n_outcomes, weights)
             values, slope = one.rows.rows_at(sums, np.zeros(one.rows.n_aux))
@@ -397,7 +405,8 @@ class _ExpectedRateProgram(NamedTuple):
         # The multipliers of rows with a common auxiliary unknown, such as a mean rate, cancel.
         aux = block_diag(*[one.rows.aux_jacobian for one in self.constraint]).T
         cancels = [LinearConstraint(np.hstack((aux, -aux)), 0.0, 0.0)] if len(aux) else []
-        start, method = np.zeros(2 * n_rows), "SLSQP" if cancels else "L-BFGS-B"
+        start = np.zeros(2 * n_rows)
+        method = "SLSQP" if cancels else "L-BFGS-B"
         options = {"maxiter": 200, "ftol": 1e-10}
         solution = minimize(
             dual,

@@ -114,7 +114,8 @@ def predict_probabilities(estimator, X):
             "of classes_, also that of the first of two."
         )
     # Rounding is clipped; anything farther outside is on another scale.
-    low, high = probabilities.min(initial=0.0), probabilities.max(initial=1.0)
+    low = probabilities.min(initial=0.0)
+    high = probabilities.max(initial=1.0)
     if low < -_ROUNDING or high > 1.0 + _ROUNDING:
         raise ValueError(
             f"predict_proba of {name} must return probabilities between 0 and 1, but they are "
@@ -174,7 +175,8 @@ def _drop_first_of_two(columns):
 
 def _check_columns(scores, estimator):
     """Raise for scores that are not one per class, such as those of pairs of classes."""
-    n_classes, n_columns = len(getattr(estimator, "classes_", (0, 1))), scores.shape[1]
+    n_classes = len(getattr(estimator, "classes_", (0, 1)))
+    n_columns = scores.shape[1]
     if n_columns != (n_classes if n_classes > 2 else 1):
         raise ValueError(
             f"A classifier must give one score for each of the {n_classes} classes, or just one "
@@ -246,7 +248,8 @@ class EqualRows:
         for number, (_, test) in enumerate(folds):
             fold[test] = number
         shape = codes.max() + 1, len(folds)
-        self._cell, self._codes = codes * len(folds) + fold, codes
+        self._cell = codes * len(folds) + fold
+        self._codes = codes
         self._sizes = np.bincount(self._cell, minlength=np.prod(shape)).reshape(shape)
         self._is_averaged = (self._sizes > 0).all(axis=1)
         self._is_averaged &= self._sizes.sum(axis=1) >= _MIN_COPIES
@@ -255,7 +258,8 @@ class EqualRows:
         """Values of samples, (n_samples, ...), equal for many equal rows."""
         if self._cell is None:
             return values
-        flat, sizes = values.reshape(len(values), -1), np.maximum(self._sizes, 1)
+        flat = values.reshape(len(values), -1)
+        sizes = np.maximum(self._sizes, 1)
         sums = [np.bincount(self._cell, column, sizes.size) for column in flat.T]
         means = [(of_one.reshape(sizes.shape) / sizes).mean(axis=1) for of_one in sums]
         is_averaged = self._is_averaged[self._codes, np.newaxis]
@@ -309,7 +313,9 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     Folds are those of `make_folds`; "prefit" takes a fitted estimator as it is, and so does a
     FrozenEstimator; "oob" fits one forest. ``subtask`` makes a context manager of a fit's name.
     """
-    params, y, name = params or {}, column_or_1d(y), estimator_noun(estimator)
+    params = params or {}
+    y = column_or_1d(y)
+    name = estimator_noun(estimator)
     if isinstance(estimator, FrozenEstimator) or (isinstance(folds, str) and folds == "prefit"):
         check_is_fitted(estimator)
         _check_classes(estimator, np.unique(y))
@@ -364,7 +370,8 @@ def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtas
     check_out_of_bag(cv, groups)
     folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata, groups=groups)
     params = check_method_params(X, params, indices=present)
-    X, y = safe_indexing(X, present), y[present]
+    X = safe_indexing(X, present)
+    y = y[present]
     estimators, scores = cross_fit(estimator, X, y, folds, params=params, subtask=subtask)
     if len(estimators) == 1:
         return estimators[0], estimators, scores[:, 0]
@@ -477,7 +484,8 @@ def _refuse_supervised_steps(estimator, X, y):
     """Raise for preprocessing that uses y: out-of-bag scores would depend on their own labels."""
     if not isinstance(estimator, Pipeline):
         return
-    before, last = estimator[:-1], estimator.steps[-1][1]
+    before = estimator[:-1]
+    last = estimator.steps[-1][1]
     if not len(before):
         return _refuse_supervised_steps(last, X, y)
     # Fit the steps with and without y: equal features prove that y is not used.
@@ -649,7 +657,8 @@ def warn_if_training_data(estimator, cv, X, labels, scores):
     is_fitted = isinstance(estimator, FrozenEstimator) or (isinstance(cv, str) and cv == "prefit")
     if not is_fitted or is_partitioned(X):
         return
-    classifier, features = final_step(estimator), final_step_features(estimator, X)
+    classifier = final_step(estimator)
+    features = final_step_features(estimator, X)
     sign = _detect_faultless_scores(classifier, labels, scores)
     if not sparse.issparse(features):
         sign = sign or _compare_stored_rows(classifier, features)
@@ -717,7 +726,8 @@ def _compare_boosted_leaves(classifier, features):
 def _detect_faultless_scores(classifier, labels, scores):
     """A sign if the estimator is right about each of many samples."""
     if is_regressor(classifier):
-        spread, error = np.ptp(labels), np.abs(scores[:, 0] - labels).max()
+        spread = np.ptp(labels)
+        error = np.abs(scores[:, 0] - labels).max()
         if len(labels) >= _MIN_SAMPLES and spread > 0 and error <= 1e-9 * spread:
             return f"it predicts the target of all {len(labels)} samples exactly"
         return ""

@@ -82,7 +82,8 @@ def best_rates(rates, positions, gain, gap):
     """
     # A best window begins at a position: moved to the next one, it loses none of its positions.
     starts = np.unique(positions)
-    total, choices = np.zeros(len(starts)), []
+    total = np.zeros(len(starts))
+    choices = []
     for group_positions, group_gain in zip(positions, gain, strict=True):
         first = np.searchsorted(group_positions, starts, side="left")
         stop = np.searchsorted(group_positions, starts + gap + _ROUNDING, side="right")
@@ -118,8 +119,10 @@ class RankedSamples:
 
     def take(self, rows):
         """Some of the samples, ranked among themselves."""
-        y_score, positive = self.y_score[rows], self.positive[rows]
-        groups, weights = self.groups.take(rows), self.weights[rows]
+        y_score = self.y_score[rows]
+        positive = self.positive[rows]
+        groups = self.groups.take(rows)
+        weights = self.weights[rows]
         return RankedSamples(y_score, positive, groups, weights, self.intervals)
 
     @cached_property
@@ -185,7 +188,8 @@ class RankedSamples:
 
     def positive_rates(self, scores):
         """Share of each group with a positive score, (n_groups,)."""
-        codes, n_groups = self.groups.codes, len(self.groups.labels)
+        codes = self.groups.codes
+        n_groups = len(self.groups.labels)
         above = np.bincount(codes, self.weights * (scores > 0), n_groups)
         return above / np.bincount(codes, self.weights, n_groups)
 
@@ -298,7 +302,8 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
     """
 
     def make_fit(rows):
-        subset, codes = samples if rows is None else samples.take(rows), samples.groups.codes
+        subset = samples if rows is None else samples.take(rows)
+        codes = samples.groups.codes
         ranks = ranks_in_groups(subset.curves, samples.y_score, codes)
 
         def fit(tolerances, latest=None):

@@ -115,7 +115,8 @@ class Evaluation:
     @cached_property
     def excess(self) -> np.ndarray:
         """Excess of each row over its bounds, (n_rows,)."""
-        above, below = self.values - self.problem.upper, self.problem.lower - self.values
+        above = self.values - self.problem.upper
+        below = self.problem.lower - self.values
         return np.maximum(0.0, np.maximum(above, below))
 
     @cached_property
@@ -227,7 +228,8 @@ class Evaluation:
         -------
         hessian : ndarray of shape (n_unknowns, n_unknowns)
         """
-        p, rows = len(self.parameters), self.rows
+        p = len(self.parameters)
+        rows = self.rows
         if is_near and rows.exact is not None:
             rows = rows.exact()
         # By two model parameters: loss and rows as one weighted Gram matrix, and the penalty.
@@ -424,7 +426,8 @@ class CompiledBlock:
         (objective, error, n_positive), moments = self._sum_block(
             parameters, self._report_arguments
         )
-        moments, decided = iter(moments), (len(self.block.target) - n_positive, n_positive)
+        moments = iter(moments)
+        decided = (len(self.block.target) - n_positive, n_positive)
         by_constraint = tuple(
             tuple(np.concatenate([next(moments) for each in (one.sums, one.uncompared) if each], 1))
             for one in self.block.constraint

@@ -146,8 +146,10 @@ class PartitionedProblem(Problem):
 
 def _contribute_derivatives(block, x, weights):
     """Share of a block in objective, gradient, Jacobian of sums, and weighted Gram matrix."""
-    evaluation, p = block.evaluate(x), block.n_parameters
-    curvature, by_sum = evaluation.loss_curvature, []
+    evaluation = block.evaluate(x)
+    p = block.n_parameters
+    curvature = evaluation.loss_curvature
+    by_sum = []
     for one, of_sums in zip(block.constraint, weights, strict=True):
         terms = [term(evaluation.scores, one.sums.target) for term in one.sums.smooth]
         slopes = differentiate_means(one.sums.events, [term.slope for term in terms])
@@ -161,7 +163,8 @@ def _contribute_derivatives(block, x, weights):
 def _evaluate_block(block, x, multipliers, is_near, gaps):
     """Share of a block in objective, rows, and their derivatives."""
     # Scores are computed once, for the objective, the rows and all derivatives.
-    evaluation, p = block.evaluate(x), block.n_parameters
+    evaluation = block.evaluate(x)
+    p = block.n_parameters
     if not len(multipliers):  # the plain problem, though blocks have the constraint
         no_rows = np.empty(0), np.empty((0, p))
         hessian = evaluation.point.gram(evaluation.loss_curvature)
@@ -311,7 +314,7 @@ def condense(bound, scores, count, collect):
     if divisible.any():
         pieces += collect(cuts, divisible)
     scores, events, weights = map(np.concatenate, zip(*pieces, strict=True))
-    return _bind_members(bound, events, weights), scores
+    return _rebind_to_samples(bound, events, weights), scores
 
 
 def count_in_bins(sums, scores, cuts):
@@ -323,7 +326,8 @@ def count_in_bins(sums, scores, cuts):
     from skfair._kernels.scores import bin_members
 
     samples, events, _ = sums.events.memberships
-    bins, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
+    bins = bin_members(scores, samples, cuts)
+    n_bins = len(cuts) + 1
     weights = sums.samples.weights[samples]
     table = count_table(events, bins, weights, sums.events.n_events, n_bins)
     scored = np.bincount(bins, weights * scores[samples], n_bins)
@@ -340,7 +344,7 @@ def gather_from_bins(sums, scores, cuts, wanted):
     return scores[samples], events[inside], sums.samples.weights[samples]
 
 
-def _bind_members(bound, events, weights):
+def _rebind_to_samples(bound, events, weights):
     """The constraint on other samples with given events and weights."""
     ranked = bound.sums
     names = np.arange(len(ranked.cells.labels)).astype(object)[:, np.newaxis]
@@ -357,7 +361,9 @@ def _relevant_bins(bound, weights, is_single):
     `weights`, (n_events, n_bins), are those of every event in bins of ascending scores; a single
     bin holds samples of one score alone, and needs no division.
     """
-    weights, is_single = weights[:, ::-1], is_single[::-1]  # ranks count from the highest score
+    # ranks count from the highest score
+    weights = weights[:, ::-1]
+    is_single = is_single[::-1]
     # Rank at every cut: the share of the event above it.
     up_to = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
     ranks = up_to / up_to[:, -1:]
@@ -407,7 +413,8 @@ def _bound_shares_above(surely, perhaps):
     """
     low, high = (np.pad(np.cumsum(one, axis=1), ((0, 0), (1, 0))) for one in (surely, perhaps))
     # The smallest share has no doubtful sample above the cut, and all of them below it.
-    low_rest, high_rest = low[:, -1:] - low, high[:, -1:] - high
+    low_rest = low[:, -1:] - low
+    high_rest = high[:, -1:] - high
     lowest = np.divide(low, low + high_rest, out=np.zeros_like(low), where=low + high_rest > 0)
     highest = np.divide(high, high + low_rest, out=np.ones_like(high), where=high + low_rest > 0)
     return lowest, highest

@@ -354,7 +354,8 @@ class MiniBatches:
         constraint are drawn from each of its events, and their loss does not count; without any,
         the rows may not be evaluated.
         """
-        random_state, target = check_random_state(random_state), self.problem.target
+        random_state = check_random_state(random_state)
+        target = self.problem.target
         # Draws for the loss, by the cumulative weights, followed by those for the events.
         keys = random_state.random_sample(n_samples) * self._cumulative_weights[-1]
         positions = np.searchsorted(self._cumulative_weights, keys, side="right")
@@ -392,7 +393,8 @@ def evaluate_decisions(problem, x):
 
     The problem of the evaluation has smooth means that are offset to the exact ones at x.
     """
-    smooth, constraint = problem.evaluate(x), problem.constraint
+    smooth = problem.evaluate(x)
+    constraint = problem.constraint
     # Constraints of a fit stay what they are, with their units; others have rows alone.
     constraint = constraint if hasattr(constraint, "correct") else problem.rows
     return smooth.replace_constraint(constraint.correct(smooth.scores))
@@ -421,10 +423,12 @@ def example_problem(n_samples: int = 200, tolerance: float = 0.02) -> Constraine
     ('optimal', True)
     """
     rng = np.random.default_rng(0)
-    codes, weights = np.arange(n_samples) % 2, np.ones(n_samples)
+    codes = np.arange(n_samples) % 2
+    weights = np.ones(n_samples)
     X = rng.normal(size=(n_samples, 2)) + codes[:, np.newaxis]
     target = np.where(X.sum(axis=1) + rng.logistic(size=n_samples) > 1.0, 1.0, -1.0)
-    samples, loss = Samples(target, check_groups(codes, n_samples), weights), LogisticLoss()
+    samples = Samples(target, check_groups(codes, n_samples), weights)
+    loss = LogisticLoss()
     parity = DemographicParity().bind(samples, Sigmoid(), loss, tolerance)
     model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, target, weights, 0.01, parity)

@@ -45,7 +45,8 @@ def check_solver(solver: Solver, *, tol: float = 1e-2) -> None:
     """
     problem = example_problem()
     exact = SQP(tol=1e-9).solve(problem)
-    name, solver = type(solver).__name__, clone(solver)
+    name = type(solver).__name__
+    solver = clone(solver)
     dual = np.abs(exact.multipliers).sum()
     result = _check_answer(solver, problem, exact.fun, dual, tol)
     if solver.projects:
@@ -70,7 +71,8 @@ def check_solver(solver: Solver, *, tol: float = 1e-2) -> None:
 
 def _check_answer(solver, problem, minimum, dual, atol):
     """Solve a problem, and compare the answer with the minimum and its certificate."""
-    name, result = type(solver).__name__, solver.solve(problem, random_state=0)
+    name = type(solver).__name__
+    result = solver.solve(problem, random_state=0)
     # The answer: feasible, and near the minimum; a violated row gains its multiplier.
     _require(result.violation <= max(solver.tol, atol), name, "violates the row", result.violation)
     place = "" if problem.region is None else " in a region"

@@ -375,7 +375,8 @@ class Solver(BaseEstimator):
             estimated = kkt_residual(Iterate(evaluation, estimate))
             if estimated < residual:
                 residual, multipliers = estimated, estimate
-        is_feasible, is_certified = evaluation.violation <= self.tol, residual <= self.tol
+        is_feasible = evaluation.violation <= self.tol
+        is_certified = residual <= self.tol
         status = "infeasible" if not is_feasible else "optimal" if is_certified else "max_iter"
         message = (
             f"{type(self).__name__} stopped after {n_iter} iterations with "

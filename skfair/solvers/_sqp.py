@@ -92,7 +92,8 @@ def _solve_working_set(curvature, rows, lower, upper, penalty, tol):
     """
     from skfair._kernels.elastic_qp import solve_interior_point
 
-    excess, in_set = np.maximum(lower, -upper), np.zeros(len(rows), dtype=bool)
+    excess = np.maximum(lower, -upper)
+    in_set = np.zeros(len(rows), dtype=bool)
     entering = np.argsort(-excess)[: _MAX_DENSE_BOUNDS // 4]
     while len(entering):
         in_set[entering] = True
@@ -162,7 +163,8 @@ class HessianSchedule:
     def __call__(self, iterate):
         """The Hessian at an iterate, as a function ``damping -> HessianFactor``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
-        before, self.residual = self.residual, kkt_residual(iterate)
+        before = self.residual
+        self.residual = kkt_residual(iterate)
         # A chord step pays while the residual halves and the answer is not near.
         has_helped = self.near < self.residual <= before / 2
         # A second step with the same Hessian reduces the residual by about the same factor.
@@ -200,7 +202,8 @@ def _lower_factor(matrix, evaluation, multipliers, damping=0.0):
     largest = max(diagonal.max(initial=0.0), 1e-300)
     floor = damping + _ADDED_CURVATURE * np.where(diagonal > 0, diagonal, largest)
     # First as it is, but for a floor.
-    factor, stiffened = _try_cholesky(matrix, floor), matrix
+    factor = _try_cholesky(matrix, floor)
+    stiffened = matrix
     # Add curvature along the active rows.
     for stiffness in _STIFFNESSES if factor is None else ():
         stiffened = matrix + stiffness * _active_gram(evaluation, multipliers)
@@ -293,10 +296,12 @@ class LBFGSHessian:
 
     def _remember(self, step, change):
         """Store a pair of step and change, by Powell's damping of sufficient curvature."""
-        product, length = step @ change, step @ step
+        product = step @ change
+        length = step @ step
         # Curvature to expect: that of the last pair, or of this one if it is the first.
         if self._steps:
-            last_step, last_change = self._steps[-1], self._changes[-1]
+            last_step = self._steps[-1]
+            last_change = self._changes[-1]
             scale = (last_change @ last_change) / (last_step @ last_change)
         else:
             scale = max(product / length, 1e-8)
@@ -320,7 +325,8 @@ def _compose(reference, factor_at, damping):
 def reference_hessian(evaluation):
     """Hessian of loss and penalty if all samples had the mean curvature."""
     problem = evaluation.problem
-    matrix, p = np.zeros((len(evaluation.x), len(evaluation.x))), problem.n_parameters
+    matrix = np.zeros((len(evaluation.x), len(evaluation.x)))
+    p = problem.n_parameters
     mean_curvature = evaluation.loss_curvature.sum()
     matrix[:p, :p] = mean_curvature * problem.model.reference_gram + np.diag(problem.ridge)
     return matrix
@@ -456,7 +462,9 @@ class SQP(Solver):
             hessian_at = HessianSchedule(self.tol)
         else:
             hessian_at = LBFGSHessian(self.memory, self.hessian == "secants")
-        multipliers, penalty, damping = np.zeros(len(problem.lower)), _FIRST_PENALTY, 0.0
+        multipliers = np.zeros(len(problem.lower))
+        penalty = _FIRST_PENALTY
+        damping = 0.0
         evaluation = problem.evaluate(x, multipliers)
         iterate = _make_iterate(evaluation, multipliers)
         yield iterate
@@ -516,7 +524,8 @@ class _QuadraticModel:
         self.base = -factor.solve(evaluation.grad)  # L' times the Newton step without rows
         # With L L' = H the model is |z|^2 / 2 plus a linear term, in z = L' d.
         scaled = factor.solve(evaluation.jacobian.T)
-        self.basis, triangle = np.eye(len(scaled)), scaled
+        self.basis = np.eye(len(scaled))
+        triangle = scaled
         # Only the component of z in the span of the rows matters to them: a QR basis of it.
         if scaled.shape[1] < len(scaled):
             self.basis, triangle = np.linalg.qr(scaled)
@@ -649,8 +658,11 @@ class AugmentedLagrangian(Solver):
 
     def _iterate(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
-        duals, rho = np.zeros(len(one_sided.rows)), self.rho
-        evaluation, infeasibility, accuracy = problem.evaluate(x), np.inf, 1e-2
+        duals = np.zeros(len(one_sided.rows))
+        rho = self.rho
+        evaluation = problem.evaluate(x)
+        infeasibility = np.inf
+        accuracy = 1e-2
         while True:
             yield Iterate(evaluation, one_sided.multipliers(duals))
             # Minimise the augmented Lagrangian more and more accurately.

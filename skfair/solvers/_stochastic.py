@@ -82,13 +82,16 @@ class StochasticSolver(Solver):
 
     def _iterate(self, problem, x, random_state):
         yield Iterate(self._evaluate(problem, x), np.zeros(len(problem.lower)))
-        n_steps, n_taken, here = self._steps_per_epoch(problem), 0, None
+        n_steps = self._steps_per_epoch(problem)
+        n_taken = 0
+        here = None
         steps = self._steps(problem, x, random_state)
         while True:
             # An epoch: as many steps as batches cover the samples once.
             for _ in range(n_steps):
                 x, multipliers = steps.send(here)
-                n_taken, here = n_taken + 1, None
+                n_taken = n_taken + 1
+                here = None
                 with np.errstate(over="ignore"):
                     is_finite = np.isfinite(x @ x)
                 if not is_finite:
@@ -388,9 +391,11 @@ class AdamPrimalDual(LoopSolver):
             )
         one_sided = OneSidedRows(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
-        n_total, here = self.max_iter * n_steps, None
+        n_total = self.max_iter * n_steps
+        here = None
         state = self._start_state(np.zeros(len(one_sided.rows)))
-        multipliers, adam = np.zeros(len(problem.lower)), Adam(len(x))
+        multipliers = np.zeros(len(problem.lower))
+        adam = Adam(len(x))
         for k in count():
             # Dual step on all samples.
             if self._is_due(k, n_steps) and len(one_sided.rows):

@@ -37,10 +37,13 @@ class BoundedMeans(_EventMeans):
         super().__init__(events, x, units)
         joined, x, units = join_units(events, x, units)
         samples, self._event, shares = joined.memberships
-        low, self._width = value_range[0], value_range[1] - value_range[0]
-        self._low, self._x = low, (x[samples] - low) / self._width
+        low = value_range[0]
+        self._width = value_range[1] - value_range[0]
+        self._low = low
+        self._x = (x[samples] - low) / self._width
         self._numbers = shares * self.sizes[self._event]
-        self.are_rates, self._shares = units is not None and value_range == (0.0, 1.0), None
+        self.are_rates = units is not None and value_range == (0.0, 1.0)
+        self._shares = None
         if units is not None and self.correlation is not None:
             # Correlations above 0 make limits narrower, by more than they are known.
             self.correlation = np.minimum(self.correlation, np.eye(len(self.values)))
@@ -53,7 +56,8 @@ class BoundedMeans(_EventMeans):
         ends = np.empty((2, len(self.values)))
         for number in range(len(self.values)):
             is_member = self._event == number
-            x, numbers = self._x[is_member], self._numbers[is_member]
+            x = self._x[is_member]
+            numbers = self._numbers[is_member]
             ends[:, number] = (
                 1.0 - upper_mean(1.0 - x, numbers, level),
                 upper_mean(x, numbers, level),

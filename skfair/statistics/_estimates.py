@@ -62,7 +62,8 @@ def rate_limits(rates, n, level, z=None):
     Each of the two limits holds with the probability `level`. `z` is the quantile in Wilson's
     limits, by default the normal one.
     """
-    hits, n = np.asarray(rates * n), np.asarray(n, dtype=np.float64)
+    hits = np.asarray(rates * n)
+    n = np.asarray(n, dtype=np.float64)
     low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
     is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
     is_exact |= 1.0 - level < _SMALL_ERROR
@@ -78,7 +79,9 @@ def clopper_pearson_limits(hits, n, level):
     case of the binomial", Biometrika 26, 1934.
     """
     hits, n, level = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (hits, n, level)))
-    low, high, misses = np.zeros(hits.shape), np.ones(hits.shape), n - hits
+    low = np.zeros(hits.shape)
+    high = np.ones(hits.shape)
+    misses = n - hits
     # Without hits the lower limit is 0, without misses the upper one is 1.
     special.betaincinv(hits, misses + 1, 1.0 - level, out=low, where=hits > 0)
     special.betaincinv(hits + 1, misses, level, out=high, where=misses > 0)
@@ -154,7 +157,9 @@ class Estimates(ABC):
 
         `above` and `below`, (n_events,), are the margins of positive and of negative factors.
         """
-        factors, event, n = contrasts.data, contrasts.indices, contrasts.shape[0]
+        factors = contrasts.data
+        event = contrasts.indices
+        n = contrasts.shape[0]
         reach = np.where(factors > 0, above[event], below[event])
         # A limit may be at infinity, where a factor of 0 counts as no factor.
         margins = np.multiply(factors, reach, out=np.zeros(len(factors)), where=factors != 0)
@@ -207,7 +212,8 @@ class _EventMeans(Estimates):
         self._error_variances = np.bincount(event, deviations**2 / n, n_events)
         self._error_third_moments = np.bincount(event, deviations**3 / n**2, n_events)
         # The correlation needs the contributions if samples, or units, are in several events.
-        self._unit_contributions, unit = None, samples if units is None else units[samples]
+        self._unit_contributions = None
+        unit = samples if units is None else units[samples]
         if len(unit) and np.bincount(unit).max() > 1:
             shape = n_events, unit.max() + 1
             entries = deviations / np.sqrt(n), (event, unit)
@@ -280,14 +286,17 @@ class Rates(_EventMeans):
 
         `hits` and `misses` have shape (n_events, 3): number, weight and squared weight.
         """
-        rates, hits, misses = cls.__new__(cls), np.asarray(hits), np.asarray(misses)
+        rates = cls.__new__(cls)
+        hits = np.asarray(hits)
+        misses = np.asarray(misses)
         rates.counts, totals, squares = (hits + misses).T
         rates.n_units = rates.counts
         rates.is_weighted = not np.allclose(totals**2 / squares, rates.counts)
         column = 1 if rates.is_weighted else 0
         rates.values = hits[:, column] / (hits + misses)[:, column]
         deviations = hits[:, 2] * (1.0 - rates.values) ** 2 + misses[:, 2] * rates.values**2
-        rates._error_variances, rates._unit_contributions = deviations / totals**2, None
+        rates._error_variances = deviations / totals**2
+        rates._unit_contributions = None
         rates._set_sizes(totals**2 / squares)
         return rates
 
@@ -308,7 +317,8 @@ class RatesAgainstBound(Estimates):
 
     def limits(self, level):
         """Limits of the rates, as in `Estimates.limits`."""
-        rates, (low, high) = self._rates, self._rates.limits(level)
+        rates = self._rates
+        low, high = self._rates.limits(level)
         exact_low, exact_high = clopper_pearson_limits(
             rates.values * rates.sizes, rates.sizes, level
         )
@@ -369,7 +379,8 @@ class ComplementEstimates(Estimates):
     def __init__(self, estimates, largest):
         self.rare_values = estimates.rare_values
         self.estimates, self._largest = estimates, largest
-        self.values, self.counts = largest - estimates.values, estimates.counts
+        self.values = largest - estimates.values
+        self.counts = estimates.counts
         self.sizes, self.correlation = estimates.sizes, estimates.correlation
 
     @property
@@ -455,7 +466,9 @@ class Means(_EventMeans):
 
     def _upper_tail_skewness(self, contrasts, errors):
         """Skewness of each linear form, of the means with a long tail above it."""
-        factors, event, n = contrasts.data, contrasts.indices, contrasts.shape[0]
+        factors = contrasts.data
+        event = contrasts.indices
+        n = contrasts.shape[0]
         row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
         # Shares in the variance: by the spread of each mean, and by sample sizes alone.
         variances = factors**2 * (errors[event] ** 2, 1.0 / self.sizes[event])
@@ -525,7 +538,8 @@ class OutcomeMeans(_EventMeans):
         super().__init__(events, x, units)
 
     def _effective_sizes(self, kish):
-        binomial, linearised = self._shares * (1.0 - self._shares), self._share_variances
+        binomial = self._shares * (1.0 - self._shares)
+        linearised = self._share_variances
         has_spread = np.minimum(binomial, linearised) > _TINY
         sizes = np.divide(binomial, linearised, out=kish + 0.0 * binomial, where=has_spread)
         return np.minimum(kish, sizes.min(axis=0))
@@ -610,9 +624,11 @@ def change_upper_limit(estimates, before, after, level):
     the smaller limit of the change. Each of the two takes a tenth of the error, too. Both arrays of
     forms, csr_arrays, have the same pairs in the same order.
     """
-    error, apart = 1.0 - level, np.inf
+    error = 1.0 - level
+    apart = np.inf
     if before.shape[0] > 2:
-        each, error = _SCREEN_ERROR_SHARE * error, (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
+        each = _SCREEN_ERROR_SHARE * error
+        error = (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
         lows = -estimates.upper(-before, 1.0 - each / before.shape[0])
         apart = estimates.upper(after, 1.0 - each).max() - max(lows.max(), 0.0)
     screen = 1.0 - _SCREEN_ERROR_SHARE * error / 2.0
@@ -623,7 +639,8 @@ def change_upper_limit(estimates, before, after, level):
     is_above = -estimates.upper(-before, screen) > 0.0
     is_below = estimates.upper(before, screen) < 0.0
     # Limits and margins with each of the three terms.
-    forms, rest = [after - before, after, after + before], (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
+    forms = [after - before, after, after + before]
+    rest = (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
     limits = [estimates.upper(form, 1.0 - rest) for form in forms]
     margins = [limit - form @ estimates.values for limit, form in zip(limits, forms, strict=True)]
     chosen = np.where(is_above, 0, np.where(is_below, 2, np.argmin(margins, axis=0)))
@@ -664,7 +681,8 @@ class AUCs(Estimates):
         areas = [_delong(*(column[rows] for column in columns)) for rows in members]
         self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*areas, strict=True))
         self.is_weighted = not np.allclose(self.sizes, self.counts)
-        self._center, self.values = center, self._areas - center
+        self._center = center
+        self.values = self._areas - center
 
     @property
     def standard_errors(self):
@@ -673,12 +691,15 @@ class AUCs(Estimates):
 
     def limits(self, level):
         """DeLong's limits, as in `Estimates.limits`."""
-        z, areas = special.ndtri(level), self._areas
+        z = special.ndtri(level)
+        areas = self._areas
         if self.is_weighted:
             z = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logits, margin = special.logit(areas), z * self._errors / (areas * (1.0 - areas))
-            low, high = special.expit(logits - margin), special.expit(logits + margin)
+            logits = special.logit(areas)
+            margin = z * self._errors / (areas * (1.0 - areas))
+            low = special.expit(logits - margin)
+            high = special.expit(logits + margin)
         # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
         is_small = self.sizes < _MIN_LOGIT_SIZE * (1.0 - 1e-9)
         low = np.where(is_small, np.maximum(areas - z * self._errors, 0.0), low)
@@ -703,7 +724,8 @@ def _delong(positive, scores, weights, counts):
     share_above = 1.0 - (np.cumsum(above) - above / 2.0) / above.sum()
     area = float(above @ share_below / above.sum())
     # The variance of the area is the sum of those of both classes' placements.
-    variance, sizes = 0.0, []
+    variance = 0.0
+    sizes = []
     for rows, placements in ((positive, share_below), (~positive, share_above)):
         shares = weights[rows] / weights[rows].sum()
         size = 1.0 / (shares @ (shares / counts[rows]))
@@ -763,7 +785,8 @@ def curve_contrasts(blocks, n_events, n_thresholds, lag=0):
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T[:, :, np.newaxis]
     threshold = np.arange(n_thresholds)
     ahead = np.minimum(threshold + lag, n_thresholds - 1)
-    first, second = first * n_thresholds + ahead, second * n_thresholds + threshold
+    first = first * n_thresholds + ahead
+    second = second * n_thresholds + threshold
     return contrast_matrix(first, second, n_events * n_thresholds)
 
 
@@ -824,7 +847,8 @@ def _nuisance_grid(x1, n1, x2, n2, difference):
     # Four tails share the probability of leaving the rectangle.
     level = 1.0 - _RECTANGLE_ERROR / 4.0
     (low1, low2), (high1, high2) = clopper_pearson_limits([x1, x2], [n1, n2], level)
-    low, high = max(low2, low1 - difference, 0.0), min(high2, high1 - difference, 1.0 - difference)
+    low = max(low2, low1 - difference, 0.0)
+    high = min(high2, high1 - difference, 1.0 - difference)
     if low > high:
         return np.empty(0)
     points = [low]
@@ -862,7 +886,8 @@ def _critical_counts(x1, n1, x2, n2, difference, seconds):
     """For every second count the largest first one as far from the hypothesis as the observed."""
     observed = _score_statistic(np.array([x1]), n1, np.array([x2]), n2, difference)[0] + 1e-12
     # Bisection over the first count, for all second counts at once.
-    inside, outside = np.full(len(seconds), -1.0), np.full(len(seconds), n1 + 1.0)
+    inside = np.full(len(seconds), -1.0)
+    outside = np.full(len(seconds), n1 + 1.0)
     while (outside - inside > 1).any():
         middle = np.floor((inside + outside) / 2)
         valid = (middle >= 0) & (middle <= n1)
@@ -877,7 +902,8 @@ def _critical_counts(x1, n1, x2, n2, difference, seconds):
 
 def _score_statistic(x1, n1, x2, n2, difference):
     """Excess of the observed difference over the hypothesis, in standard errors under it."""
-    p1, p2 = x1 / n1, x2 / n2
+    p1 = x1 / n1
+    p2 = x2 / n2
     second = constrained_rate(x1, n1, x2, n2, difference)
     first = second + difference
     variance = first * (1.0 - first) / n1 + second * (1.0 - second) / n2
@@ -886,7 +912,8 @@ def _score_statistic(x1, n1, x2, n2, difference):
 
 def constrained_rate(x1, n1, x2, n2, difference):
     """Maximum likelihood second rate if the first is larger by the difference: a cubic's root."""
-    n, x = n1 + n2, x1 + x2
+    n = n1 + n2
+    x = x1 + x2
     cubic = 1.0 * n
     square = (n1 + 2.0 * n2) * difference - n - x
     linear = (n2 * difference - n - 2.0 * x2) * difference + x

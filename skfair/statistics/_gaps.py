@@ -348,7 +348,8 @@ def _integrate_range(values, shares, width, scale):
 
 def _tabulate_posteriors(rates, sizes):
     """Values of each rate, and the posterior probability that it is below each of them."""
-    a, b = rates * sizes + 0.5, (1.0 - rates) * sizes + 0.5
+    a = rates * sizes + 0.5
+    b = (1.0 - rates) * sizes + 0.5
     # On the scale of angles the prior is uniform, and the spread is the same for all rates.
     reach = _INTEGRAL_HALF_WIDTH / (2.0 * np.sqrt(sizes + 1.0))
     angle = np.arcsin(np.sqrt(a / (a + b)))
@@ -414,7 +415,8 @@ class MonteCarloPosterior:
 
     def _draw_errors(self, multiple):
         """Errors of mean losses: Student's variable, by its expansion in normal ones."""
-        z, freedom = self.z, np.maximum(multiple * self.sizes[:, np.newaxis] - 1.0, 1.0)
+        z = self.z
+        freedom = np.maximum(multiple * self.sizes[:, np.newaxis] - 1.0, 1.0)
         student = z + z * (z * z + 1.0) / (4.0 * freedom)
         return self.spread[:, np.newaxis] * student / np.sqrt(freedom)
 
@@ -632,7 +634,8 @@ def balance_limit(
     confidence_level = check_level(confidence_level)
     samples, (labels,) = check_metric_input(sensitive_features, sample_weight, labels=labels)
     clusters, codes = np.unique(labels, return_inverse=True)
-    groups, weights = samples.groups, samples.weights / samples.weights.max()
+    groups = samples.groups
+    weights = samples.weights / samples.weights.max()
     shape = len(clusters), len(groups.labels)
     # Samples, weight and squared weight of every group in every cluster.
     sums = np.dstack(
@@ -642,9 +645,11 @@ def balance_limit(
         return Interval(1.0, 1.0, 1.0)
     # Share of the first of every ordered pair of groups in every cluster.
     i, j = np.nonzero(~np.eye(shape[1], dtype=bool))
-    first, second = sums[:, i].reshape(-1, 3), sums[:, j].reshape(-1, 3)
+    first = sums[:, i].reshape(-1, 3)
+    second = sums[:, j].reshape(-1, 3)
     known = (first + second)[:, 0] > 0
-    shares, low = Rates.from_sums(first[known], second[known]), np.zeros(len(first))
+    shares = Rates.from_sums(first[known], second[known])
+    low = np.zeros(len(first))
     low[known], _ = clopper_pearson_limits(
         shares.values * shares.sizes, shares.sizes, confidence_level
     )

@@ -60,9 +60,12 @@ def estimate_quotients(numerators, denominators, groups, weights, clusters=None)
     # One row for each sample of a group that counts: overlapping groups share their `clusters`.
     rows, codes = groups.memberships
     counts = (numerators[rows] != 0) | (denominators[rows] != 0)
-    rows, codes = rows[counts], codes[counts]
+    rows = rows[counts]
+    codes = codes[counts]
     n_groups = len(groups.labels)
-    n, d, w = numerators[rows], denominators[rows], weights[rows]
+    n = numerators[rows]
+    d = denominators[rows]
+    w = weights[rows]
     total_n, total_d, total_w = (np.bincount(codes, w * x, n_groups) for x in (n, d, 1.0))
     present = np.flatnonzero(total_d > 0)
     if not len(present):
@@ -164,9 +167,12 @@ class FixedTotalRates(Estimates):
     interval, are_rates = "exact, given k", True
 
     def __init__(self, hits, sizes, counts, n_selected, n_samples, efficiency=1.0):
-        self.values, self.counts, self._efficiency = hits / sizes, counts, efficiency
+        self.values = hits / sizes
+        self.counts = counts
+        self._efficiency = efficiency
         self._hits, self._n_in_sets, self._n_selected = hits, sizes, n_selected
-        self._n_samples, self.sizes = n_samples, sizes * efficiency
+        self._n_samples = n_samples
+        self.sizes = sizes * efficiency
 
     @property
     def standard_errors(self):
@@ -198,7 +204,8 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     """Limits of the share of selected samples in a set."""
     size = max(1, round(size))
     rest = n_samples - size - n_selected
-    least, most = max(0, -rest), min(size, n_selected)
+    least = max(0, -rest)
+    most = min(size, n_selected)
     # Whole hits below and above; those that are whole up to rounding stay.
     rounded = np.floor(hits + 1e-9), np.ceil(hits - 1e-9)
     low, high = np.clip(rounded, least, most).astype(int).tolist()
@@ -219,7 +226,9 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
         counts, masses = probabilities(root)
         return masses @ counts / size
 
-    error, lower, upper = 1.0 - level, least / size, most / size
+    error = 1.0 - level
+    lower = least / size
+    upper = most / size
     if low > least:
         lower = solve_share(lambda counts, masses: masses[counts >= low].sum() - error)
     if high < most:
@@ -235,7 +244,8 @@ def _counts_near_mode(least, most, size, n_selected, rest, log_odds):
     """
     # The mode solves (size - x) (n_selected - x) odds = x (rest + x).
     odds = np.exp(log_odds)
-    linear, product = odds * (size + n_selected) + rest, odds * size * n_selected
+    linear = odds * (size + n_selected) + rest
+    product = odds * size * n_selected
     root = np.sqrt(max(linear**2 - 4.0 * (odds - 1.0) * product, 0.0))
     # Of two forms of the solution the one without a difference of near numbers.
     mode = (
@@ -341,7 +351,8 @@ class BootstrapEstimates(Estimates):
     @cached_property
     def draws(self):
         """Values of the resampled groups, (n_draws, n_groups)."""
-        rng, n_samples = np.random.default_rng(0), len(self._function.weights)
+        rng = np.random.default_rng(0)
+        n_samples = len(self._function.weights)
         blocks = self._members if self._is_disjoint else [np.arange(n_samples)]
         evaluate = [self._function.make_resample_evaluator(rows) for rows in self._members]
         draws = np.empty((self._n_draws, len(self._members)))

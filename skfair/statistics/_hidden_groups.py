@@ -37,7 +37,8 @@ class HiddenRates(Rates):
     """
 
     def __init__(self, values, influence, counts, is_complete=False):
-        self.values, self.counts = np.clip(values, 0.0, 1.0), counts
+        self.values = np.clip(values, 0.0, 1.0)
+        self.counts = counts
         self.is_weighted = not is_complete
         self._unit_contributions = sparse.csr_array(influence.T / len(influence))
         self._error_variances = (influence**2).sum(axis=0) / len(influence) ** 2
@@ -140,7 +141,8 @@ class RecordedGroups(HiddenGroups):
 
     def __init__(self, names, codes, features, odds_ratio=1.0):
         super().__init__(names)
-        self.is_recorded, self.odds_ratio = codes >= 0, odds_ratio
+        self.is_recorded = codes >= 0
+        self.odds_ratio = odds_ratio
         if not self.is_recorded.any():
             raise argument_error(
                 "sensitive_features must have the group of some samples, but all of them are "
@@ -203,7 +205,8 @@ def _tilt_odds(probabilities, factors):
     """Probabilities whose odds are multiplied by factors from 0 to infinity, and their slopes."""
     with np.errstate(invalid="ignore"):
         totals = 1.0 - probabilities + factors * probabilities
-        tilted, slopes = factors * probabilities / totals, factors / totals**2
+        tilted = factors * probabilities / totals
+        slopes = factors / totals**2
     is_end = np.isinf(factors) | (factors == 0.0)
     limit = np.where(factors > 1.0, 1.0, 0.0)
     return np.where(is_end, limit, tilted), np.where(is_end, 0.0, slopes)
@@ -214,7 +217,8 @@ def predict_group_probabilities(features, codes, n_groups):
 
     `features`, (n_samples, n_features), may be sparse; `codes` are -1 where a group is missing.
     """
-    features, is_recorded = _standardize(features), codes >= 0
+    features = _standardize(features)
+    is_recorded = codes >= 0
     if is_recorded.all():
         return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
     from sklearn.linear_model import LogisticRegression  # takes long to import
@@ -288,7 +292,8 @@ class ProbabilisticGroups(HiddenGroups):
 
     def __init__(self, probabilities, missing="error"):
         super().__init__([*probabilities.columns])
-        self.probabilities, self.missing = probabilities.to_numpy(), missing
+        self.probabilities = probabilities.to_numpy()
+        self.missing = missing
 
     @property
     def assumption(self):
@@ -329,12 +334,14 @@ def _bound_means(probabilities, within, values, sign):
     unobserved protected class using data combination", Management Science 68, 2022). The ends are
     sharp for two groups, and valid for more.
     """
-    hits, misses = within * values, within * (1.0 - values)
+    hits = within * values
+    misses = within * (1.0 - values)
     ends = hits, misses
     if sign < 0:  # the smallest mean is 1 minus the largest share of misses
         ends = misses, hits
     means, influence = zip(*(_frechet_bound(one, *ends) for one in probabilities.T), strict=True)
-    means, influence = np.array(means), np.column_stack(influence)
+    means = np.array(means)
+    influence = np.column_stack(influence)
     return (means, influence) if sign > 0 else (1.0 - means, -influence)
 
 
@@ -489,7 +496,8 @@ def _largest_odds_ratio(interval):
     """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
     if not interval(1.0).low > 0.0:
         return np.nan
-    low, high = 0.0, np.log(_LARGEST_FACTOR)
+    low = 0.0
+    high = np.log(_LARGEST_FACTOR)
     if interval(np.exp(high)).low > 0.0:
         return np.inf
     for _ in range(_N_HALVINGS):

@@ -181,7 +181,8 @@ class FitPilot:
         """Whether a fit of some samples is guaranteed; its accuracy, and that of the plain fit."""
         weights = self.metadata.get("sample_weight", np.ones(len(self.y)))
         metadata = {name: safe_indexing(one, rows) for name, one in self.metadata.items()}
-        level, accuracies = self.estimator.confidence_level, []
+        level = self.estimator.confidence_level
+        accuracies = []
         for of_fit in (None, level):
             model = clone(self.estimator).set_params(confidence_level=of_fit)
             with warnings.catch_warnings():
@@ -200,10 +201,13 @@ def find_size(draw, power, smallest, largest):
     is raised if the largest size is too small.
     """
     aim = 1.0 - _AIMED_RISK_SHARE * (1.0 - power)
-    sizes, hits, n = np.empty(0), np.empty(0, dtype=bool), float(smallest)
+    sizes = np.empty(0)
+    hits = np.empty(0, dtype=bool)
+    n = float(smallest)
     for _ in range(_N_ROUNDS):
         drawn = draw(round(n), _N_AT_ONCE, len(sizes))
-        sizes, hits = np.append(sizes, np.full(_N_AT_ONCE, n)), np.append(hits, drawn)
+        sizes = np.append(sizes, np.full(_N_AT_ONCE, n))
+        hits = np.append(hits, drawn)
         estimate = _estimate_size(sizes, hits, n, aim)
         n = float(np.clip(estimate, smallest, largest))
     if estimate > largest:
@@ -219,7 +223,8 @@ def find_size(draw, power, smallest, largest):
 def _estimate_size(sizes, hits, near, aim):
     """Size at which draws succeed with the probability `aim`, by logistic regression."""
     is_near = np.abs(np.log(sizes / near)) <= np.log(_WINDOW)
-    x, hits = np.log(sizes[is_near] / near), hits[is_near]
+    x = np.log(sizes[is_near] / near)
+    hits = hits[is_near]
 
     def loss(line):
         odds = line[0] + line[1] * x

@@ -196,7 +196,8 @@ def required_sample_size(
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
     is_one_sided = name in ("minimum", "maximum")
-    passed_rate, rate = rate, 0.5 if rate is None else rate
+    passed_rate = rate
+    rate = 0.5 if rate is None else rate
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
@@ -310,7 +311,8 @@ def _normal_size(bound, means, variances, level, power):
     The variances are those of a single sample. Estimates are shown to lie within the bound of
     one another.
     """
-    z_score, pair = special.ndtri(level), variances[[0, -1]].sum()
+    z_score = special.ndtri(level)
+    pair = variances[[0, -1]].sum()
 
     def is_enough(n):
         errors = np.sqrt(variances / n)
@@ -332,7 +334,8 @@ def _normal_size(bound, means, variances, level, power):
 def _guarantee_size(tolerance, rates, level, power):
     """Sample size of each group at which the posterior of the rates is certain enough."""
     certain, noise = stats.studentized_range.ppf([level, power], len(rates), np.inf)
-    errors, gap = certain + _NOISE_SHARE * noise, np.ptp(rates)
+    errors = certain + _NOISE_SHARE * noise
+    gap = np.ptp(rates)
     width = gap + (tolerance - gap) * certain / errors
     # At the variance of the rates in the middle; one-sided where the gap is large.
     variance = rates.mean() * (1.0 - rates.mean()) - gap**2 / 4.0
@@ -346,9 +349,11 @@ def _guarantee_size(tolerance, rates, level, power):
 def _smallest_size(start, is_enough):
     """Smallest sample size of each group, from ``start`` on, that is enough."""
     # Bracket the size, then halve the bracket.
-    low, high = start - 1, start
+    low = start - 1
+    high = start
     while not is_enough(high):
-        low, high = high, int(np.ceil(1.1 * high)) + 1
+        low = high
+        high = int(np.ceil(1.1 * high)) + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
@@ -387,7 +392,8 @@ def _range_probability(below, through, most):
     interval, and at its end.
     """
     # P(all values from the interval on, up to the end) - P(all values above it, up to the end).
-    from_interval, above_interval = np.maximum(most - below, 0.0), np.maximum(most - through, 0.0)
+    from_interval = np.maximum(most - below, 0.0)
+    above_interval = np.maximum(most - through, 0.0)
     return float((from_interval.prod(axis=0) - above_interval.prod(axis=0)).sum())
 
 
@@ -398,9 +404,11 @@ def _largest_accepted_counts(n, smallest, tolerance, level):
     of both rates show it, or if Newcombe's limit and the exact test do.
     """
     counts = np.arange(n + 1)
-    rates, base = counts[:, np.newaxis] / n, smallest / n
+    rates = counts[:, np.newaxis] / n
+    base = smallest / n
     # Newcombe's upper limit of the difference, from limits of both rates.
-    highest, lowest = rate_limits(rates, n, level)[1], rate_limits(base, n, level)[0]
+    highest = rate_limits(rates, n, level)[1]
+    lowest = rate_limits(base, n, level)[0]
     margins = combine_margins(highest - rates, base - lowest)
     largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
     both = (1.0 + level) / 2.0

@@ -385,7 +385,8 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         training = _check_samples(self, X, y, columns, bool(constraints))
-        model, loss = _make_torch_model(self, training), _make_loss(self)
+        model = _make_torch_model(self, training)
+        loss = _make_loss(self)
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe_module)
         fit_network(task, problem, _find_module(self, model), _solve)
@@ -445,13 +446,16 @@ def train_epochs(solver, problem, start, random_state, callback):
     problem = problem.single()  # no auxiliary unknowns
     network = problem.model.network.copy()
     network.load(start)
-    steps, n_iter, latest = _EpochTrainer(solver, problem, network), 0, None
+    steps = _EpochTrainer(solver, problem, network)
+    n_iter = 0
+    latest = None
     try:
         while n_iter < solver.max_iter:
             scores = steps.run_epoch(random_state)
             evaluation = problem.evaluate(network.parameters(network.module))
             evaluation.scores = scores  # those of the epoch: nothing is read again
-            n_iter, latest = n_iter + 1, evaluation
+            n_iter = n_iter + 1
+            latest = evaluation
             multipliers = steps.multipliers
             if callback(Progress(n_iter, latest, np.nan, multipliers, {}, latest)):
                 break
@@ -480,7 +484,8 @@ class _EpochTrainer:
         self._sample_weights: list = [None] * len(problem.constraint)
         self.epoch_scheduler, self._n_left = None, None
         # Few samples are passed over several times in an epoch.
-        n_samples, size = len(self.scores), min(solver.batch_size, len(self.scores))
+        n_samples = len(self.scores)
+        size = min(solver.batch_size, len(self.scores))
         self._batches = split_into_slices(max(n_samples, solver.epoch_steps * size), size)
         if solver.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
@@ -509,7 +514,8 @@ class _EpochTrainer:
 
     def _step(self, rows, outputs):
         """One step from the scores of a batch, with their graph."""
-        torch, problem = require_torch(), self.problem
+        torch = require_torch()
+        problem = self.problem
         scores = self.scores[rows] = check_finite(to_float64_array(outputs))
         losses = problem.loss(scores, problem.target[rows])
         # Mean over the batch, by weights of all samples: unbiased for the mean over these.

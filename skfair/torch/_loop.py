@@ -135,7 +135,8 @@ def _evaluate_constraints(setting, scores, target, sensitive_features):
 def _linear_function(scores, slopes, values):
     """Values with these slopes by the scores, (n_values, n_samples), as a tensor."""
     torch = require_torch()
-    device, dtype = scores.device, torch.promote_types(scores.dtype, torch.float32)
+    device = scores.device
+    dtype = torch.promote_types(scores.dtype, torch.float32)
     with _disable_autocast(device.type):
         linear = torch.mv(torch.from_numpy(slopes).to(device, dtype), scores.to(dtype))
     # Another constant has the same slopes.
@@ -199,13 +200,15 @@ _MAX_CODE = 1 << 10
 
 def _encode_cells(target, sensitive_features):
     """The `_Cells` of samples."""
-    is_positive, groups = _is_positive(to_array(target)), to_array(sensitive_features)
+    is_positive = _is_positive(to_array(target))
+    groups = to_array(sensitive_features)
     codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
         n_groups = labels = int(np.maximum.reduce(codes)) + 1
     else:
         checked = check_groups(groups, len(is_positive))
-        codes, labels = checked.codes, tuple(map(tuple, checked.labels.tolist()))
+        codes = checked.codes
+        labels = tuple(map(tuple, checked.labels.tolist()))
         n_groups = len(labels)
     codes = 2 * codes + is_positive
     return _Cells(codes, np.bincount(codes, minlength=2 * n_groups), labels)
@@ -372,7 +375,8 @@ class _CellConstraint:
 
     def __init__(self, constraint, present, n_cells):
         self.constraint = constraint
-        n_events, n_terms = constraint.sums.events.n_events, len(constraint.sums.smooth)
+        n_events = constraint.sums.events.n_events
+        n_terms = len(constraint.sums.smooth)
         members = np.zeros((n_events, n_cells))
         members[:, present] = constraint.sums.events.averaging_matrix.toarray() > 0
         self.members = np.tile(members, (n_terms, 1))
@@ -380,7 +384,8 @@ class _CellConstraint:
             hasattr(one, "count_decisions") for one in constraint.sums.smooth
         )
         # Sums over events: those of negative decisions, and what each term of a sample adds.
-        self.negatives, self.steps = 0.0 * self.members, [self.members]
+        self.negatives = 0.0 * self.members
+        self.steps = [self.members]
         if self.counts_decisions:
             classes = np.resize(_SIGNS, n_cells)
             counted = [np.array(one.count_decisions(classes)) for one in constraint.sums.smooth]
@@ -401,7 +406,8 @@ class _CellConstraint:
         if np.minimum.reduce(sizes) < _MIN_SAMPLES:
             _warn_of_small_batch()
         # Means over events from sums over cells.
-        totals, slopes = self.negatives @ counts, 0.0
+        totals = self.negatives @ counts
+        slopes = 0.0
         terms = self._evaluate_terms(scores, cells)
         for steps, (value, _) in zip(self.steps, terms, strict=True):
             totals += steps @ np.bincount(cells.codes, value, len(counts))
@@ -474,17 +480,21 @@ class ConstraintTerm:
         cells = _encode_cells(target, sensitive_features)
         settings = _ConstraintSettings(constraint, tolerance, surrogate, False)
         self.dual_step, self.n_samples = dual_step, len(cells.codes)
-        self._n_cells, self._cell_counts = len(cells.counts), cells.counts
+        self._n_cells = len(cells.counts)
+        self._cell_counts = cells.counts
         self._constraints = settings.bind(cells)
         self._pairs = [_pair_rows(one.constraint.rows) for one in self._constraints]
         self.multipliers = [np.zeros(len(rows)) for rows, _ in self._pairs]
 
     def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> Any:
         """The term, from the scores of a mini-batch."""
-        torch, scores = require_torch(), scores.reshape(-1)
-        cells, at = _encode_cells(target, sensitive_features), to_float64_array(scores)
+        torch = require_torch()
+        scores = scores.reshape(-1)
+        cells = _encode_cells(target, sensitive_features)
+        at = to_float64_array(scores)
         counts = np.bincount(cells.codes, minlength=self._n_cells).astype(np.float64)
-        value, slopes = 0.0, np.zeros(len(at))
+        value = 0.0
+        slopes = np.zeros(len(at))
         share = len(at) / self.n_samples
         moves = torch.is_grad_enabled() and scores.requires_grad
         for i, one in enumerate(self._constraints):
@@ -497,7 +507,8 @@ class ConstraintTerm:
                 one.steps, one._evaluate_terms(at, cells), strict=True
             ):
                 weights = (by_event @ steps)[cells.codes]
-                value, slopes = value + weights @ smooth, slopes + weights * slope
+                value = value + weights @ smooth
+                slopes = slopes + weights * slope
                 counted = at > 0 if one.counts_decisions else smooth
                 totals = totals + steps @ np.bincount(cells.codes, counted, self._n_cells)
             if moves:
@@ -523,7 +534,8 @@ class ConstraintTerm:
 
 def _pair_rows(rows):
     """Rows (n_pairs, n_events) on rates, and their bounds: each ordered pair of a range gap."""
-    gap, bound = rows.gap, float(rows.upper[0])
+    gap = rows.gap
+    bound = float(rows.upper[0])
     if rows.bound.sums.is_quotient or not isinstance(gap, RangeGap):
         raise ValueError(
             f"ConstraintTerm compares rates of pairs of groups, which {rows.bound.name} does not; "
@@ -653,11 +665,13 @@ def gather_samples(scores: Any, target: Any, sensitive_features: Any) -> tuple:
     >>> gather_samples(torch.tensor([0.5]), torch.tensor([1]), torch.tensor([0]))[0]
     tensor([0.5000])
     """
-    torch, scores = require_torch(), scores.reshape(-1)
+    torch = require_torch()
+    scores = scores.reshape(-1)
     distributed = torch.distributed
     if not (distributed.is_available() and distributed.is_initialized()):
         return scores, target, sensitive_features
-    rank, n_processes = distributed.get_rank(), distributed.get_world_size()
+    rank = distributed.get_rank()
+    n_processes = distributed.get_world_size()
     local = tuple(one.detach().cpu() for one in (scores, target, sensitive_features))
     batches: list = [None] * n_processes
     distributed.all_gather_object(batches, local)
@@ -766,7 +780,8 @@ class ConstrainedObjective:
         G = to_float64_array(values)
         if self._state is None:
             self._state = self.solver._start_state(G)
-        self._total, self._n_calls = self._total + G, self._n_calls + 1
+        self._total = self._total + G
+        self._n_calls = self._n_calls + 1
         takes_loss, duals, _ = self.solver._weigh(self._state, G, G)
         objective = loss if takes_loss else 0.0
         if duals.any():
@@ -830,7 +845,8 @@ class ConstrainedObjective:
         ValueError
             If it is the state of another method, or of an earlier version.
         """
-        names, saved_names = sorted(self._moving()), sorted(state_dict)
+        names = sorted(self._moving())
+        saved_names = sorted(state_dict)
         if names != saved_names:
             raise ValueError(
                 f"state_dict must have the entries {names} of {type(self.solver).__name__}, but it "

@@ -93,7 +93,8 @@ def copy_module(module, shared=()):
 
     The shared tensors are those of the module itself.
     """
-    torch, computed = require_torch(), {id(tensor): tensor for tensor in shared}
+    torch = require_torch()
+    computed = {id(tensor): tensor for tensor in shared}
     for submodule in module.modules():
         for value in vars(submodule).values():
             if isinstance(value, torch.Tensor) and not value.is_leaf:
@@ -172,7 +173,8 @@ class FlatModule:
 
     def _flatten(self):
         """One flat tensor for neighbours of equal dtype, of which the module's are made views."""
-        torch, buffers = require_torch(), []
+        torch = require_torch()
+        buffers = []
         for dtype, tensors in groupby(self.tensors.values(), key=lambda tensor: tensor.dtype):
             neighbours = list(tensors)
             n_entries = sum(tensor.numel() for tensor in neighbours)
@@ -259,7 +261,9 @@ class TorchPoint:
 
     def pull_back(self, slopes):
         """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
-        torch, scores, network = require_torch(), self._scores_with_graph(), self.model.network
+        torch = require_torch()
+        scores = self._scores_with_graph()
+        network = self.model.network
         gradients = torch.autograd.grad(
             scores,
             list(network.tensors.values()),
@@ -292,7 +296,8 @@ def _append_output_layer(module, inputs):
 _SAMPLES_PER_CHECK = 64
 """Of so many samples one is evaluated alone, as well, after the training."""
 
-_NUMBERS_PER_CHUNK, _SAMPLES_PER_CHUNK = 1 << 20, 1 << 13
+_NUMBERS_PER_CHUNK = 1 << 20
+_SAMPLES_PER_CHUNK = 1 << 13
 """Numbers in the samples that are evaluated at a time, and so many samples at most: layers may be
 wider than samples."""
 
@@ -542,7 +547,8 @@ class TorchModel:
 
     def _replace_output_layer(self, parameters, find):
         """The model with a copy of the module, and the output layer that is found, as double."""
-        network, model = self.network.copy(), self._replace()
+        network = self.network.copy()
+        model = self._replace()
         network.output_layer.double()
         network.load(parameters)
         with network.stream:
@@ -566,11 +572,14 @@ def _inputs_of_linear_layer(model, parameters):
     It is None if the scores of a sample are not linear, or the inputs depend on the layer.
     """
     # Its inputs must be the same with random weights, and scores those of a linear model.
-    network, n_samples = model.network, len(model.samples)
-    moved, rng = parameters.copy(), np.random.default_rng(0)
+    network = model.network
+    n_samples = len(model.samples)
+    moved = parameters.copy()
+    rng = np.random.default_rng(0)
     moved[-network.n_last :] = rng.normal(size=network.n_last)
     is_linear = True
-    all_scores, all_hidden = np.empty(n_samples), np.empty((n_samples, network.n_last - 1))
+    all_scores = np.empty(n_samples)
+    all_hidden = np.empty((n_samples, network.n_last - 1))
     for rows, inputs in model._iter_chunks():
         scores, hidden = network.predict(parameters, _copy_inputs(inputs))
         _check_alone(network, inputs, scores, parameters, rng)

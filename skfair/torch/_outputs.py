@@ -311,7 +311,8 @@ def _are_outputs_close(module, values, expected):
 
 def _check_outputs(module, outputs, n_samples):
     """Raise for outputs that are no scores or features, one row per sample."""
-    name, wanted = type(module).__name__, "(n_samples,), (n_samples, 1) or (n_samples, n_units)"
+    name = type(module).__name__
+    wanted = "(n_samples,), (n_samples, 1) or (n_samples, n_units)"
     if not isinstance(outputs, torch.Tensor):
         raise ValueError(
             f"The module must return a tensor of shape {wanted}, but {name} returns a "

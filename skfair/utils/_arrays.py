@@ -48,9 +48,11 @@ def group_constraint_basis(codes, n_groups, degrees):
     # Leave out empty groups.
     sizes = np.bincount(codes, minlength=n_groups)
     present = np.flatnonzero(sizes)
-    codes, sizes = np.searchsorted(present, codes), sizes[present]
+    codes = np.searchsorted(present, codes)
+    sizes = sizes[present]
     # E = D^-1/2 G with columns of length 1, computed in the scale of each column.
-    roots, largest = 1 / np.sqrt(degrees), np.zeros(len(sizes))
+    roots = 1 / np.sqrt(degrees)
+    largest = np.zeros(len(sizes))
     np.maximum.at(largest, codes, roots)
     scaled = roots / largest[codes]
     lengths = np.sqrt(np.bincount(codes, scaled**2))
@@ -118,7 +120,8 @@ class RangeMaxima:
         # Level k has the largest of 2**k values from each position on.
         self.levels = [np.arange(len(values))]
         while 2 ** len(self.levels) <= len(values):
-            best, step = self.levels[-1], 2 ** (len(self.levels) - 1)
+            best = self.levels[-1]
+            step = 2 ** (len(self.levels) - 1)
             first, second = best[:-step], best[step:]
             self.levels.append(np.where(values[first] >= values[second], first, second))
 
@@ -126,7 +129,8 @@ class RangeMaxima:
         """Position of the largest value of each range, and this value; -inf where it is empty."""
         lengths = end - start
         level = np.frexp(np.maximum(lengths, 1))[1] - 1
-        positions, values = np.zeros(len(start), dtype=np.intp), np.full(len(start), -np.inf)
+        positions = np.zeros(len(start), dtype=np.intp)
+        values = np.full(len(start), -np.inf)
         for k in np.unique(level[lengths > 0]):
             rows = np.flatnonzero((level == k) & (lengths > 0))
             first, second = self.levels[k][start[rows]], self.levels[k][end[rows] - 2**k]

@@ -24,10 +24,12 @@ _LIBRARIES = ("skfair", "sklearn", "joblib", "functools")
 
 def warn(message, category=UserWarning):
     """Warn at the user's line, however deep below it the warning arises."""
-    frame, level = inspect.currentframe(), 1
+    frame = inspect.currentframe()
+    level = 1
     # Skip frames of the libraries, whose warnings would point at lines the user did not write.
     while frame.f_back is not None and _is_library_frame(frame):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level = level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
@@ -296,7 +298,8 @@ def check_finite_squares(values, name, estimator=None):
     if sparse.issparse(values):
         values = values.tocoo()
         entry = abs(values.data).argmax()
-        largest, place = values.data[entry], (values.row[entry], values.col[entry])
+        largest = values.data[entry]
+        place = (values.row[entry], values.col[entry])
     else:
         place = np.unravel_index(abs(values).argmax(), values.shape)
         largest = values[place]

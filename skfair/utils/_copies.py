@@ -359,7 +359,8 @@ def _draw_ranks(X, columns, information):
     """
     from scipy.stats import rankdata  # takes long to import
 
-    rng, n_samples = np.random.default_rng(0), X.shape[0]
+    rng = np.random.default_rng(0)
+    n_samples = X.shape[0]
     n_informative = min(_MAX_RANKED_COLUMNS, np.count_nonzero(information))
     numbers = np.arange(X.shape[1])[columns][np.argsort(-information)[:n_informative]]
     positions = np.arange(n_samples)

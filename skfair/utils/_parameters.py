@@ -132,7 +132,8 @@ def validate_params(estimator: Any) -> None:
 
 def _checks(hint: Any) -> Iterator[Any]:
     """Yield what scikit-learn checks of values with a hint."""
-    origin, members = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    members = get_args(hint)
     if hint is Any:
         yield "no_validation"
     elif origin is Annotated:

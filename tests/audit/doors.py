@@ -82,7 +82,8 @@ def certify_predictions(y_true, y_pred, **settings):
     else:
         are_scores = False
     if are_scores:
-        settings, y_pred = settings | {"y_score": y_pred}, None
+        settings = settings | {"y_score": y_pred}
+        y_pred = None
     audit, settings = make_audit(y_true, y_pred, **settings)
     return audit.certify(**settings)
 

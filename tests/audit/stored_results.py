@@ -51,7 +51,8 @@ CONSTRAINTS = (
 def draw_data(seed):
     """Outcomes, decisions of two models, scores, groups and weights (None or an array)."""
     rng = np.random.default_rng(seed)
-    n, n_attributes = int(rng.integers(150, 1200)), 1 + seed % 3
+    n = int(rng.integers(150, 1200))
+    n_attributes = 1 + seed % 3
     groups = pd.DataFrame(
         {f"a{j}": rng.choice(list("pqrs")[: 2 + j], n) for j in range(n_attributes)}
     )
@@ -61,7 +62,8 @@ def draw_data(seed):
     scores = np.clip(0.3 + 0.3 * y_true + 0.08 * is_first + 0.2 * noise[0], 0.0, 1.0).round(2)
     decisions = (scores > 0.5).astype(int)
     others = (scores + 0.1 * noise[1] > 0.5).astype(int)
-    integers, real = rng.integers(1, 4, n).astype(float), rng.gamma(2, size=n)
+    integers = rng.integers(1, 4, n).astype(float)
+    real = rng.gamma(2, size=n)
     weights = [None, None, np.full(n, 2.5), integers, real][seed % 5]
     if seed % 10 == 9:
         groups = sparse.csr_array(rng.random((n, 3)) < 0.4)
@@ -134,7 +136,8 @@ def summarize(tables):
     for title, table in tables.items():
         for name in table:
             column = table[name]
-            total, text = 0.0, ",".join(map(str, column))
+            total = 0.0
+            text = ",".join(map(str, column))
             is_number = pd.api.types.is_numeric_dtype(column) and column.dtype != bool
             if is_number:
                 values = column.to_numpy(np.float64)
@@ -161,7 +164,8 @@ def main(arguments):
         lines = [f'"{seed}": {json.dumps(one)}' for seed, one in computed.items()]
         FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         return 0
-    stored, n_different = json.loads(FILE.read_text()), 0
+    stored = json.loads(FILE.read_text())
+    n_different = 0
     for seed, columns in stored.items():
         for name, (total, digest, _) in columns.items():
             now = computed[seed].get(name, [None, None])

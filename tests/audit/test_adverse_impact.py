@@ -85,7 +85,8 @@ def test_no_selections_at_all():
 
 
 def test_counts_need_equal_weights_and_disjoint_groups():
-    decisions, groups = [0, 1] * 50, list("ab") * 50
+    decisions = [0, 1] * 50
+    groups = list("ab") * 50
     for settings in (
         {"sensitive_features": groups, "sample_weight": np.arange(1, 101)},
         {"sensitive_features": sparse.csr_array(np.ones((100, 2), dtype=bool))},

@@ -74,7 +74,8 @@ def answers(report):
 
 def assert_equal(first, second, tolerance=0.0):
     """Check that two tables are equal, by default in every bit."""
-    first, second = first.reset_index(drop=True), second.reset_index(drop=True)
+    first = first.reset_index(drop=True)
+    second = second.reset_index(drop=True)
     settings = {"check_exact": True} if not tolerance else {"rtol": tolerance, "atol": tolerance}
     pd.testing.assert_frame_equal(first, second, **settings)
 
@@ -87,7 +88,8 @@ def assert_equal(first, second, tolerance=0.0):
 @given(seed=st.integers(0, 10**6))
 def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
-    rows, counts = audit_rows(table, names).report(), audit_counts(table, names).report()
+    rows = audit_rows(table, names).report()
+    counts = audit_counts(table, names).report()
     plain = report_predictions(table["y"], table["d"], sensitive_features=table[names])
     assert answers(plain) == answers(rows) == answers(counts)
     assert_equal(rows.adverse_impact(), counts.adverse_impact())
@@ -108,7 +110,8 @@ def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
     table, names = draw_table(seed - seed % 10)
     rows = audit_rows(table, names, y_score=table["s"])
     counts = audit_counts(table, names, score="s")
-    first, second = rows.report(), counts.report()
+    first = rows.report()
+    second = counts.report()
     assert "roc_auc" in set(first.frame["metric"])
     assert_equal(first.frame, second.frame, 1e-9)
     assert_equal(first.reliability, second.reliability, 1e-9)
@@ -124,7 +127,8 @@ def test_the_highest_scores_of_counts_are_those_of_samples(seed):
     rows = audit_rows(table, names, y_score=table["s"])
     counts = audit_counts(table, names, score="s")
     k = len(table) // 4
-    first, second = rows.top(k).report(), counts.top(k).report()
+    first = rows.top(k).report()
+    second = counts.top(k).report()
     assert_equal(first.frame, second.frame, 1e-9)
     assert first.provenance == second.provenance  # of ties
 
@@ -220,7 +224,8 @@ def test_control_features_of_counts():
         **settings,
     )
     rows = audit_rows(table, names, control_features=table["other"])
-    first, second = rows.report(), counts.report()
+    first = rows.report()
+    second = counts.report()
     assert first.attributes == ["a0", "a0 | other = 0", "a0 | other = 1"]
     assert_equal(first.frame, second.frame)
 
@@ -283,7 +288,8 @@ def test_weights_are_those_of_samples():
 
 def test_models_are_audited():
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(300, 2)), rng.choice(["f", "m"], 300)
+    X = rng.normal(size=(300, 2))
+    groups = rng.choice(["f", "m"], 300)
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
     model = LogisticRegression().fit(X, y)
     audit = Audit.from_estimator(model, X, y, sensitive_features=groups)
@@ -348,7 +354,8 @@ def test_files_of_samples_and_of_counts(tmp_path):
     rows = Audit.from_file(tmp_path / "rows.csv", roles, pos_label="yes")
     counts = Audit.from_file(tmp_path / "counts.csv", roles | {"counts": "n"}, pos_label="yes")
     assert rows.n_samples == counts.n_samples == len(table)
-    first, second = rows.report(), counts.report()
+    first = rows.report()
+    second = counts.report()
     assert_equal(first.frame, second.frame)
     assert second.provenance["file"] == "counts.csv" and "sha256" not in second.provenance
     assert len(first.provenance["sha256"]) == 64
@@ -434,7 +441,8 @@ def test_tables_have_one_name_for_each_fact():
     data = {"sensitive_features": table[names]}
     scores = table["s"] / table["s"].max()
     audit = Audit.from_predictions(table["y"], table["d"], y_score=scores, **data)
-    report, subgroups = audit.report(), audit.subgroups()
+    report = audit.report()
+    subgroups = audit.subgroups()
     monitor = GapMonitor("demographic_parity", tolerance=0.1).update(None, table["d"], **data)
     tables = [
         *(report.frame, report.gaps, report.adverse_impact(), report.reliability),

@@ -118,11 +118,9 @@ def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
 @pytest.mark.slow
 def test_a_certified_ratio_is_seldom_false():
     # Rates of 0.32 and 0.4 have the ratio 0.8; no certificate of it is true above 0.8.
-    rng, limit, n_misses = (
-        np.random.default_rng(0),
-        make_limit_metric(DemographicParity(ratio=0.8), 0.95),
-        0,
-    )
+    rng = np.random.default_rng(0)
+    limit = make_limit_metric(DemographicParity(ratio=0.8), 0.95)
+    n_misses = 0
     group = np.repeat([0, 1], [300, 500])
     for _ in range(300):
         decisions = (rng.random(800) < np.where(group == 0, 0.32, 0.4)).astype(int)
@@ -170,8 +168,10 @@ def test_a_minority_that_is_never_selected_is_far_from_the_overall_rate():
 )
 def test_a_certified_distance_from_the_overall_rate_is_seldom_false(rates, aggregate):
     # The minority is below or above the overall rate, and the tolerance just the true gap.
-    shares, rates = np.array([0.1, 0.9]), np.array(rates)
-    distances, n_misses = np.abs(rates - shares @ rates), 0
+    shares = np.array([0.1, 0.9])
+    rates = np.array(rates)
+    distances = np.abs(rates - shares @ rates)
+    n_misses = 0
     limit = make_limit_metric(DemographicParity(reference="overall", aggregate=aggregate), 0.95)
     for seed in range(100):
         groups, decisions = draw_with_minority(1500, rates, seed)
@@ -505,7 +505,9 @@ def test_constraints_that_cannot_be_certified_are_refused():
 @pytest.mark.slow
 def test_partial_limits_hold():
     """Exponential scores, shifted in one group: the gap is known."""
-    rng, interval, n_misses = np.random.default_rng(3), (0.2, 0.6), 0
+    rng = np.random.default_rng(3)
+    interval = (0.2, 0.6)
+    n_misses = 0
     constraint = PartialStatisticalParity(interval)
     limit = make_limit_metric(constraint, 0.95)
     group = np.repeat([0, 1], 300)
@@ -543,7 +545,8 @@ def test_nothing_is_certified_of_one_group():
 
 def test_features_of_other_samples_are_refused():
     limit = make_limit_metric(DemographicParity(control_features=0), 0.95)
-    features, labels = FRESH[0] > 0, MODEL.predict(FRESH[0])
+    features = FRESH[0] > 0
+    labels = MODEL.predict(FRESH[0])
     weights = np.arange(len(labels)) > 0
     limits = [
         limit(FRESH[1], labels, sensitive_features=FRESH_GROUP, X=X)
@@ -717,7 +720,8 @@ def test_a_constraint_without_a_public_metric_can_be_certified():
 @pytest.mark.parametrize("model", [LinearRegression(), ConstrainedERMRegressor(None)])
 def test_squares_of_numbers_are_those_of_predictions_as_they_are(model):
     X = np.random.default_rng(0).normal(size=(400, 2))
-    group, y = np.arange(400) % 2, 3.0 * X[:, 0] + 5.0
+    group = np.arange(400) % 2
+    y = 3.0 * X[:, 0] + 5.0
     settings = {"sensitive_features": group, "constraint": SquareParity(), "tolerance": 50.0}
     plain = clone(model).fit(X[:200], y[:200])
     certificate = certify_model(
@@ -754,7 +758,9 @@ def test_a_gap_that_no_sentence_states_is_not_claimed():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, pytest.param(400, marks=pytest.mark.slow)])
 def test_limits_of_ratios_of_losses_hold_as_often_as_stated(n):
-    rng, group, n_wrong = np.random.default_rng(0), np.repeat([0, 1], n), 0
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], n)
+    n_wrong = 0
     for _ in range(300):
         losses = rng.exponential(size=2 * n) * np.where(group, 0.8, 1.0)
         samples = Samples(np.zeros(2 * n), check_groups(group, 2 * n), np.ones(2 * n))
@@ -796,7 +802,8 @@ class CountingClassifier(LogisticRegression):
 @pytest.mark.parametrize("constraint", ["equalized_odds", "mean_parity"])
 def test_a_model_predicts_once(constraint):
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(400, 2)), rng.choice(["a", "b"], 400)
+    X = rng.normal(size=(400, 2))
+    groups = rng.choice(["a", "b"], 400)
     y = (X[:, 0] > 0).astype(int)
     model = CountingClassifier().fit(X, y)
     CountingClassifier.calls.clear()
@@ -806,7 +813,8 @@ def test_a_model_predicts_once(constraint):
 
 def test_an_audit_of_a_model_without_outcomes_certifies_selection_rates():
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(400, 2)), rng.choice(["a", "b"], 400)
+    X = rng.normal(size=(400, 2))
+    groups = rng.choice(["a", "b"], 400)
     model = LogisticRegression().fit(X, X[:, 0] > 0)
     audit = Audit.from_estimator(model, X, sensitive_features=groups)
     plain = Audit.from_predictions(None, model.predict(X), sensitive_features=groups)
@@ -819,7 +827,8 @@ def test_an_audit_of_a_model_without_outcomes_certifies_selection_rates():
 
 def test_claims_of_values_without_bound_assume_that_samples_lack_none():
     rng = np.random.default_rng(0)
-    target, groups = 100.0 * rng.normal(size=900), np.repeat(["f", "m"], [300, 600])
+    target = 100.0 * rng.normal(size=900)
+    groups = np.repeat(["f", "m"], [300, 600])
     predicted = target + 10.0 * rng.normal(size=900)
     audit = Audit.from_predictions(target, predicted, sensitive_features=groups)
     claim = audit.certify("mean_parity", tolerance=50.0)

@@ -10,7 +10,8 @@ from skfair.__main__ import main
 from skfair.audit import Audit, Claim, verify
 
 # The worst group has four selected samples of 200; x has three samples.
-SIZES, SELECTED = {"f": 1000, "m": 1000, "n": 200, "x": 3}, {"f": 302, "m": 317, "n": 4, "x": 1}
+SIZES = {"f": 1000, "m": 1000, "n": 200, "x": 3}
+SELECTED = {"f": 302, "m": 317, "n": 4, "x": 1}
 
 
 def make_audit(*names):
@@ -18,7 +19,8 @@ def make_audit(*names):
     sex = np.repeat(names, [SIZES[name] for name in names])
     decisions = np.concatenate([np.arange(SIZES[name]) < SELECTED[name] for name in names])
     order = np.random.default_rng(0).permutation(len(sex))
-    sex, decisions = sex[order], decisions[order].astype(int)
+    sex = sex[order]
+    decisions = decisions[order].astype(int)
     return Audit.from_predictions(None, decisions, sensitive_features=sex), sex, decisions
 
 
@@ -80,7 +82,8 @@ def test_the_rates_of_cells_are_protected():
 
 def test_the_command_protects_and_verifies(tmp_path, capsys):
     _, sex, decisions = make_audit("f", "m", "n", "x")
-    path, filed = tmp_path / "d.csv", tmp_path / "claim.json"
+    path = tmp_path / "d.csv"
+    filed = tmp_path / "claim.json"
     pd.DataFrame({"sex": sex, "d": decisions}).to_csv(path, index=False)
     columns = ["--prediction", "d", "--sensitive", "sex", "--tolerance", "0.1"]
     plain = main(["certify", str(path), *columns])

@@ -35,7 +35,8 @@ def change_interval(before, after, groups, n_groups, is_paired, level=0.95):
     units = np.tile(np.arange(len(groups)), 2) if is_paired else None
     estimates = make_estimates(events, np.concatenate((before, after)), units)
     pairs = pairwise_contrasts(n_groups).toarray()
-    first, second = np.hstack((pairs, 0 * pairs)), np.hstack((0 * pairs, pairs))
+    first = np.hstack((pairs, 0 * pairs))
+    second = np.hstack((0 * pairs, pairs))
     first, second = (type(pairwise_contrasts(2))(one) for one in (first, second))
     end = (1 + level) / 2
     return -change_upper_limit(estimates, second, first, end), change_upper_limit(
@@ -61,15 +62,18 @@ def test_values_and_gaps_are_those_of_the_metrics(paired_report):
 def test_the_change_of_a_group_has_newcombes_paired_limits(paired_report):
     """Limits of a difference of paired proportions, by hand, with the phi coefficient."""
     row = paired_report.frame.set_index(["metric", "group"]).loc[("selection_rate", "f")]
-    old, new = OLD[SEX == "f"], NEW[SEX == "f"]
+    old = OLD[SEX == "f"]
+    new = NEW[SEX == "f"]
     phi = np.corrcoef(old, new)[0, 1]
     (low_old, high_old), (low_new, high_new) = (
         rate_limits(one.mean(), len(one), 0.975) for one in (old, new)
     )
     change = new.mean() - old.mean()
-    down, up = new.mean() - low_new, high_old - old.mean()
+    down = new.mean() - low_new
+    up = high_old - old.mean()
     low = change - np.sqrt(down**2 - 2 * phi * down * up + up**2)
-    up, down = high_new - new.mean(), old.mean() - low_old
+    up = high_new - new.mean()
+    down = old.mean() - low_old
     high = change + np.sqrt(up**2 - 2 * phi * up * down + down**2)
     assert row[["change_low", "change_high"]].tolist() == pytest.approx([low, high])
 
@@ -78,7 +82,8 @@ def test_different_samples_have_newcombes_limits_of_independent_rates():
     halves = [{"y_pred": one, "sensitive_features": SEX} for one in (OLD, NEW)]
     report = compare_periods(*halves)
     row = report.frame.set_index("group").loc["m"]
-    old, new = OLD[SEX == "m"], NEW[SEX == "m"]
+    old = OLD[SEX == "m"]
+    new = NEW[SEX == "m"]
     (_, high_old), (low_new, _) = (rate_limits(one.mean(), len(one), 0.975) for one in (old, new))
     down = np.hypot(new.mean() - low_new, high_old - old.mean())
     assert row["change_low"] == pytest.approx(new.mean() - old.mean() - down)
@@ -117,13 +122,18 @@ def test_moves_count_the_decisions_that_changed(paired_report):
     ],
 )
 def test_intervals_of_changes_hold(first, second, is_paired):
-    rng, k, n, n_held = np.random.default_rng(0), len(first), 400, 0
-    groups, truth = np.arange(n) % k, np.ptp(second) - np.ptp(first)
+    rng = np.random.default_rng(0)
+    k = len(first)
+    n = 400
+    n_held = 0
+    groups = np.arange(n) % k
+    truth = np.ptp(second) - np.ptp(first)
     for _ in range(100):
         uniform = rng.random(n)
         keeps = rng.random(n) < (0.8 if is_paired else 0.0)
         again = np.where(keeps, uniform, rng.random(n))
-        before, after = uniform < np.array(first)[groups], again < np.array(second)[groups]
+        before = uniform < np.array(first)[groups]
+        after = again < np.array(second)[groups]
         low, high = change_interval(before, after, groups, k, is_paired)
         n_held += low <= truth <= high
     # Intervals that hold in .8 of samples would pass with a probability of .05.
@@ -201,9 +211,11 @@ def test_formats_have_both_periods(paired_report, tmp_path):
 
 
 def test_changes_of_a_cost_allow_for_outcomes_that_no_sample_has():
-    cost, n = Rate("cost", {"fp": 1, "fn": 20}), 400
+    cost = Rate("cost", {"fp": 1, "fn": 20})
+    n = 400
     rng = np.random.default_rng(0)
-    truth, groups = rng.random(n) < 0.3, np.tile(["a", "b"], n // 2)
+    truth = rng.random(n) < 0.3
+    groups = np.tile(["a", "b"], n // 2)
     before, after = (np.where(truth, 1, rng.random(n) < 0.1) for _ in range(2))
     report = compare_models(truth, before, after, sensitive_features=groups, metrics=[cost])
     rows = report.frame.set_index("metric").loc["cost"]
@@ -214,14 +226,16 @@ def test_changes_of_a_cost_allow_for_outcomes_that_no_sample_has():
 
 
 def test_further_metrics_of_changes_are_rates():
-    y, groups = np.tile([0, 1], 50), np.repeat([0, 1], 50)
+    y = np.tile([0, 1], 50)
+    groups = np.repeat([0, 1], 50)
     with pytest.raises(ValueError, match=r"metrics of a change must be rates, but roc_auc"):
         compare_models(y, y, y, sensitive_features=groups, metrics=["roc_auc", "recall"])
 
 
 def test_groups_of_one_period_and_unknown_ones_are_named():
     rng = np.random.default_rng(2)
-    first, second = rng.choice([*"fmx"], 900), rng.choice(["f", "m", "y", None], 1200)
+    first = rng.choice([*"fmx"], 900)
+    second = rng.choice(["f", "m", "y", None], 1200)
     periods = [
         {"y_pred": rng.integers(2, size=len(one)), "sensitive_features": one, "missing": "exclude"}
         for one in (first, second)

@@ -126,7 +126,8 @@ def test_the_command_protects_both_files(tmp_path, capsys):
 def draw_files(seed):
     """Two files by two attributes: other samples, a longer file, or the same samples again."""
     rng = np.random.default_rng(seed)
-    shape, kind = rng.integers(2, 4, 2), ("others", "longer", "same")[seed % 3]
+    shape = rng.integers(2, 4, 2)
+    kind = ("others", "longer", "same")[seed % 3]
     shares = [rng.dirichlet(np.full(k, rng.choice([0.5, 2.0, 20.0]))) for k in shape]
 
     def draw(n):
@@ -176,7 +177,8 @@ def list_disclosed(changes, tables, kind):
         if number < 2:
             assert changes.readings[-1 if number else 0].n_samples == is_counted.sum()
         proxy = SimpleNamespace(frame=frame, n_missing={})
-        groups, outcomes = table[["a", "b"]], (table["y"].to_numpy(), table["d"].to_numpy())
+        groups = table[["a", "b"]]
+        outcomes = (table["y"].to_numpy(), table["d"].to_numpy())
         reader = Reader(proxy, groups, *outcomes, is_counted.to_numpy())
         yield from reader.list_disclosed()
         # Numbers of samples, of outcomes and of decisions, and their combinations.

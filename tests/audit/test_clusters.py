@@ -29,7 +29,8 @@ def draw_pairs(n, gains, losses, n_both):
 
 def draw_families(n, rng, size=4):
     """Decisions about families of equal group whose members are with one decision each."""
-    group, decided = rng.integers(2, size=n), rng.random(n) < 0.3
+    group = rng.integers(2, size=n)
+    decided = rng.random(n) < 0.3
     return (np.repeat(one, size) for one in (decided.astype(int), group, np.arange(n)))
 
 
@@ -60,7 +61,8 @@ def test_no_truth_just_above_limits_of_pairs_is_missed_too_often():
     # All outcomes of 9 pairs, at truths just above each limit, for a grid of nuisance rates.
     n = 9
     gains, losses = np.array([(a, b) for a in range(n + 1) for b in range(n + 1 - a)]).T
-    events, units = Events.disjoint(np.repeat([0, 1], n), 2), np.tile(np.arange(n), 2)
+    events = Events.disjoint(np.repeat([0, 1], n), 2)
+    units = np.tile(np.arange(n), 2)
     form = pairwise_contrasts(2)[[1]]
     limits = np.array(
         [
@@ -97,7 +99,8 @@ def test_a_claim_is_that_of_one_sample_for_each_family_of_equal_members():
 
 
 def test_families_show_few_false_claims():
-    rng, pairs = np.random.default_rng(1), pairwise_contrasts(2)
+    rng = np.random.default_rng(1)
+    pairs = pairwise_contrasts(2)
     false = 0
     for _ in range(40):
         decided, group, family = draw_families(150, rng)
@@ -112,7 +115,8 @@ def test_clusters_of_unequal_size_and_weights_of_samples_are_one_unit():
     rng = np.random.default_rng(2)
     sizes = rng.integers(1, 6, size=120)
     cluster = np.repeat(np.arange(120), sizes)
-    x, weights = rng.random(len(cluster)), rng.integers(1, 4, size=len(cluster)).astype(float)
+    x = rng.random(len(cluster))
+    weights = rng.integers(1, 4, size=len(cluster)).astype(float)
     group = cluster % 2
     events = Events.disjoint(group, 2, weights)
     totals = np.bincount(cluster, weights)
@@ -127,7 +131,8 @@ def test_clusters_of_unequal_size_and_weights_of_samples_are_one_unit():
         np.testing.assert_allclose(one.limits(0.95), joined.limits(0.95), rtol=1e-6)
         assert one.counts.tolist() == np.bincount(group).tolist()
     # Student's limits of values without bound count units too.
-    several, single = make_estimates(events, x, cluster), make_estimates(joined_events(), means)
+    several = make_estimates(events, x, cluster)
+    single = make_estimates(joined_events(), means)
     assert several.n_units.tolist() == [60, 60] and single.n_units.tolist() == [60, 60]
 
 
@@ -136,11 +141,9 @@ def joined_events():
 
 
 def test_a_single_cluster_has_no_limit_of_its_mean():
-    x, group, cluster = (
-        np.arange(40.0),
-        np.repeat([0, 1], 20),
-        np.append(np.zeros(20), range(1, 21)),
-    )
+    x = np.arange(40.0)
+    group = np.repeat([0, 1], 20)
+    cluster = np.append(np.zeros(20), range(1, 21))
     means = make_estimates(Events.disjoint(group, 2), x, cluster.astype(int))
     assert np.isinf(means.limits(0.95)[1][0])
 
@@ -167,7 +170,8 @@ def test_incomplete_pairs_widen_limits_to_those_of_independent_samples():
 )
 def test_limits_of_all_kinds_count_clusters(constraint, tolerance):
     decisions, group, family = draw_families(100, np.random.default_rng(3))
-    truth, model = np.repeat(np.arange(100) % 2, 4), LogisticRegression()
+    truth = np.repeat(np.arange(100) % 2, 4)
+    model = LogisticRegression()
     X = np.column_stack((decisions + 0.2 * truth, group))
     model.fit(X, truth)
     one, several = (
@@ -184,7 +188,8 @@ def test_limits_of_all_kinds_count_clusters(constraint, tolerance):
 
 def test_reports_count_clusters_and_leave_out_what_cannot():
     decisions, group, family = draw_families(200, np.random.default_rng(4))
-    truth, scores = np.tile([0, 1], 400), 0.6 * decisions + 0.2
+    truth = np.tile([0, 1], 400)
+    scores = 0.6 * decisions + 0.2
     settings = {"sensitive_features": group, "y_score": scores}
     report = Audit.from_predictions(truth, decisions, groups=family, **settings).report()
     plain = Audit.from_predictions(truth, decisions, **settings).report()
@@ -247,7 +252,8 @@ def test_clusters_are_refused_where_limits_count_samples():
 def test_models_are_not_warned_of_where_groups_are_passed(recwarn):
     rng = np.random.default_rng(7)
     X = np.hstack((rng.normal(size=(100, 4))[np.arange(300) // 3], rng.normal(size=(300, 1))))
-    y, group = (X[:, 0] > 0).astype(int), rng.integers(2, size=300)
+    y = (X[:, 0] > 0).astype(int)
+    group = rng.integers(2, size=300)
     model = LogisticRegression().fit(X, y)
     audit = Audit.from_estimator(
         model, X, y, sensitive_features=group, groups=pd.Series(np.arange(300) // 3, name="home")

@@ -116,7 +116,8 @@ def test_a_command_certifies_the_coverage_of_intervals(tmp_path, capsys):
 
 
 def test_coverage_of_labels_is_refused():
-    labels, by_group = np.where(COVERED, 1, 0), {"sensitive_features": GROUPS}
+    labels = np.where(COVERED, 1, 0)
+    by_group = {"sensitive_features": GROUPS}
     message = "coverage is a metric of prediction sets"
     with pytest.raises(ValueError, match=message):
         group_report(labels, labels, metrics="coverage", **by_group)
@@ -156,7 +157,8 @@ def test_reports_have_the_mean_size_of_sets(sets, y, sizes):
 @pytest.mark.parametrize("is_classifier", [False, True])
 def test_scorers_take_sets_of_the_estimator(is_classifier, group_estimator):
     X = np.column_stack((Y, GROUPS == "b")) + RNG.normal(size=(800, 2))
-    model, y = ConformalRegressor(LinearRegression(), group_estimator=group_estimator), Y
+    model = ConformalRegressor(LinearRegression(), group_estimator=group_estimator)
+    y = Y
     if is_classifier:
         y = np.array(["x", "y", "z"])[np.digitize(Y, [-0.5, 0.5])]
         model = ConformalClassifier(LogisticRegression(), group_estimator=group_estimator)
@@ -166,10 +168,12 @@ def test_scorers_take_sets_of_the_estimator(is_classifier, group_estimator):
     groups = {"sensitive_features": GROUPS[rows]}
     if is_classifier:
         sets = model.predict_set(X[rows], **groups)
-        covered, sizes = sets[np.arange(len(rows)), (y[rows] == "y").astype(int)], sets.sum(axis=1)
+        covered = sets[np.arange(len(rows)), (y[rows] == "y").astype(int)]
+        sizes = sets.sum(axis=1)
     else:
         low, high = model.predict_interval(X, **groups).T
-        covered, sizes = (low <= y) & (y <= high), high - low
+        covered = (low <= y) & (y <= high)
+        sizes = high - low
     for metric, values in (("coverage", covered), ("set_size", sizes)):
         a, b = (values[GROUPS[rows] == name].mean() for name in "ab")
         for transform, expected in (("difference", -abs(a - b)), ("group_max", -max(a, b))):

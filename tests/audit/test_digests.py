@@ -100,7 +100,8 @@ def test_every_result_states_file_columns_label_date_and_versions(tmp_path):
 @pytest.mark.slow
 def test_the_salt_of_the_commands_is_not_filed(tmp_path, capsys):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
-    path, out = str(tmp_path / "d.csv"), str(tmp_path / "claim.json")
+    path = str(tmp_path / "d.csv")
+    out = str(tmp_path / "claim.json")
     options = ["--prediction", "d", "--sensitive", "sex", "--positive", "yes", "--tolerance", "0.2"]
     main(["certify", path, *options, "--salt", SALT, "--json", out])
     assert SALT not in (tmp_path / "claim.json").read_text("utf-8")

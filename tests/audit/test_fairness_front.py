@@ -36,7 +36,8 @@ def data():
 )
 def test_decisions_are_those_of_cross_validation(data, constraint, metric):
     X, y, groups = data
-    model, folds = LogisticRegression(), KFold(4, shuffle=True, random_state=0)
+    model = LogisticRegression()
+    folds = KFold(4, shuffle=True, random_state=0)
     front = fairness_front(
         model, X, y, sensitive_features=groups, constraint=constraint, cv=folds
     ).iloc[0]
@@ -64,7 +65,8 @@ def test_intervals_contain_the_gap(data):
 
 def test_of_a_ratio_the_front_states_the_smallest_one(data):
     X, y, groups = data
-    model, parity = ConstrainedERMClassifier(DemographicParity(ratio=0.8)), "constraint__ratio"
+    model = ConstrainedERMClassifier(DemographicParity(ratio=0.8))
+    parity = "constraint__ratio"
     front = fairness_front(
         model, X, y, sensitive_features=groups, constraint=DemographicParity(ratio=0.8),
         parameter=parity, values=[0.3, 0.6], cv=3,
@@ -109,7 +111,8 @@ def test_pipelines_name_their_parameter(data):
 def test_weights_count_in_fits_and_rates(data):
     X, y, groups = data
     weights = np.random.default_rng(1).uniform(0.2, 3.0, 900)
-    model, folds = LogisticRegression(), KFold(3)
+    model = LogisticRegression()
+    folds = KFold(3)
     front = fairness_front(
         model, X, y, sensitive_features=groups, sample_weight=weights, cv=folds
     ).iloc[0]
@@ -121,7 +124,8 @@ def test_weights_count_in_fits_and_rates(data):
 
 def test_of_several_classes_the_widest_gap_counts(data):
     X, y, groups = data
-    y, folds = y + (X[:, 0] > 1), KFold(3)
+    y = y + (X[:, 0] > 1)
+    folds = KFold(3)
     front = fairness_front(LogisticRegression(), X, y, sensitive_features=groups, cv=folds).iloc[0]
     decisions = cross_val_predict(LogisticRegression(), X, y, cv=folds)
     gaps = [

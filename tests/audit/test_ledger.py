@@ -58,7 +58,8 @@ def test_attempts_on_the_same_data_are_counted(tmp_path):
 
 
 def test_audits_of_rows_and_the_command_have_the_ledger_too(tmp_path):
-    ledger, path = tmp_path / "ledger.json", tmp_path / "decisions.csv"
+    ledger = tmp_path / "ledger.json"
+    path = tmp_path / "decisions.csv"
     audit = Audit.from_predictions(None, DECISIONS, sensitive_features=GROUPS)
     attempts = [audit.certify(tolerance=0.1, ledger=ledger).attempt for _ in range(3)]
     assert attempts == [1, 2, 3]
@@ -113,7 +114,8 @@ def try_candidates(rng, ledger=None):
 def test_of_forty_candidates_none_is_certified_by_luck(tmp_path, monkeypatch):
     skip_unexamined_numbers(monkeypatch)
     # Of sets whose attempts all have the full level, .87 would have a certified candidate.
-    rng, n_sets = np.random.default_rng(1), 10
+    rng = np.random.default_rng(1)
+    n_sets = 10
     shared = [try_candidates(rng, tmp_path / f"{number}.json") for number in range(n_sets)]
     alone = [try_candidates(rng) for _ in range(5)]
     assert np.mean(shared) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / n_sets)

@@ -21,7 +21,8 @@ in_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installe
 
 @pytest.fixture(scope="module")
 def report():
-    rng, n = np.random.default_rng(0), 3000
+    rng = np.random.default_rng(0)
+    n = 3000
     groups = pd.DataFrame(
         {"sex": rng.choice(["f", "m"], n), EVIL: rng.choice([EVIL, "b & c", 'd"e'], n)}
     )
@@ -42,7 +43,10 @@ class Checker(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.elements, self.addresses, self.problems = [], [], [], []
+        self.open = []
+        self.elements = []
+        self.addresses = []
+        self.problems = []
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
@@ -109,7 +113,8 @@ def _luminance(color):
 
 
 def test_a_metric_that_is_0_everywhere_has_an_axis():
-    labels, groups = np.resize([0, 1, 1], 60), np.resize(["a", "b"], 60)
+    labels = np.resize([0, 1, 1], 60)
+    groups = np.resize(["a", "b"], 60)
     settings = {"sensitive_features": groups, "metrics": {"nothing": lambda y_true, y_pred: 0.0}}
     assert "axis from 0 to 1<" in report_predictions(labels, labels, **settings).to_html()
 

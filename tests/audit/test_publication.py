@@ -21,7 +21,8 @@ MINIMUM = 10
 
 def make_report(counts, seed=0, **settings):
     """Report of decisions in groups whose sizes are a table of two attributes."""
-    rng, counts = np.random.default_rng(seed), np.asarray(counts)
+    rng = np.random.default_rng(seed)
+    counts = np.asarray(counts)
     first, second = np.indices(counts.shape).reshape(2, -1).repeat(counts.ravel(), axis=1)
     groups = pd.DataFrame({"a": [f"a{i}" for i in first], "b": [f"b{i}" for i in second]})
     decisions = rng.integers(2, size=len(groups))
@@ -231,7 +232,8 @@ def test_statuses_are_those_of_all_groups(seed):
     n_hidden = 0 if seed % 2 else int(np.isin(group, [*hidden]).sum())
     assert protected.hidden["attribute 1"] == [len(hidden) * (n_hidden > 0), n_hidden]
     # A ratio or gap that is printed is that of all groups.
-    gap, expected = protected.gaps.iloc[0], plain.gaps.iloc[0]
+    gap = protected.gaps.iloc[0]
+    expected = plain.gaps.iloc[0]
     compared = {expected["lowest"], expected["highest"]}
     assert np.isnan(gap["gap"]) or (gap["gap"] == expected["gap"] and compared <= shown)
     assert seed % 2 == np.isfinite(gap["gap"])
@@ -290,7 +292,8 @@ def test_clusterings_and_small_data_are_refused():
 def draw_published(seed):
     """A random protected report of two attributes with missing values, and what it is about."""
     rng = np.random.default_rng(seed)
-    shape, n = rng.integers(2, 5, 2), int(rng.integers(300, 3000))
+    shape = rng.integers(2, 5, 2)
+    n = int(rng.integers(300, 3000))
     shares = [rng.dirichlet(np.full(k, rng.choice([0.5, 2.0, 20.0]))) for k in shape]
     groups = pd.DataFrame(
         {
@@ -359,7 +362,8 @@ class Reader:
 
     def is_known(self, form):
         """Whether all counts that are possible give a form the same value."""
-        true, is_in = self.counts.ravel(), ~self.left_out
+        true = self.counts.ravel()
+        is_in = ~self.left_out
         totals = self.equations[:, is_in] @ true[is_in]
         bound = self.left_out.sum() / 4 * (MINIMUM - 1)
         constraint = [

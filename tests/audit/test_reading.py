@@ -101,7 +101,8 @@ def test_classes_in_one_notation_are_read(tmp_path, decisions, n_classes):
 
 def report_means(tmp_path, texts, *options):
     """Means of a file by sex, as a report has them."""
-    path, out = tmp_path / "bonus.csv", tmp_path / "report.json"
+    path = tmp_path / "bonus.csv"
+    out = tmp_path / "report.json"
     table_of(texts).to_csv(path, index=False, sep=";")
     command = ["report", path, "--prediction", "d", "--sensitive", "sex", "--task", "regression"]
     main([*map(str, command), "--json", str(out), *options])
@@ -212,11 +213,9 @@ def test_months_without_decisions_are_named(tmp_path, capsys):
 @pytest.mark.parametrize("scores", [np.arange(1, 11), np.arange(1.0, 11.0)])
 def test_whole_numbers_that_a_target_of_two_values_lacks_are_no_classes(scores):
     rng = np.random.default_rng(0)
-    y_true, y_pred, group = (
-        rng.integers(0, 2, 500),
-        rng.choice(scores, 500),
-        rng.integers(0, 2, 500),
-    )
+    y_true = rng.integers(0, 2, 500)
+    y_pred = rng.choice(scores, 500)
+    group = rng.integers(0, 2, 500)
     with pytest.raises(ValueError, match="must hold the classes of y_true, 0, 1, but .* 10 diff"):
         Audit.from_predictions(y_true, y_pred, sensitive_features=group).certify(tolerance=0.1)
     decisions = (y_pred > 5).astype(int)

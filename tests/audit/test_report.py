@@ -31,7 +31,8 @@ ATTRIBUTES = pd.DataFrame(
 X = RNG.normal(size=(N, 2)) + 0.4 * (ATTRIBUTES[["sex"]] == "m").to_numpy()
 Y = (X[:, 0] + RNG.logistic(size=N) > 0).astype(int)
 MODEL = LogisticRegression().fit(X, Y)
-DECISIONS, PROBABILITIES = MODEL.predict(X), MODEL.predict_proba(X)[:, 1]
+DECISIONS = MODEL.predict(X)
+PROBABILITIES = MODEL.predict_proba(X)[:, 1]
 
 
 def make_report(**settings):
@@ -124,7 +125,8 @@ def test_the_reference_can_be_chosen():
 
 
 def test_scores_have_areas_and_calibration():
-    report, female = plain_report(), (ATTRIBUTES["sex"] == "f").to_numpy()
+    report = plain_report()
+    female = (ATTRIBUTES["sex"] == "f").to_numpy()
     auc = cell(report, "sex", "f", "roc_auc")
     assert auc["estimate"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
     error = cell(report, "sex", "f", "calibration_error")
@@ -138,7 +140,8 @@ def compute_f1(y_true, y_pred):
 
 @pytest.mark.slow
 def test_a_passed_metric():
-    report, female = make_report(metrics={"f1": compute_f1}), (ATTRIBUTES["sex"] == "f").to_numpy()
+    report = make_report(metrics={"f1": compute_f1})
+    female = (ATTRIBUTES["sex"] == "f").to_numpy()
     row = cell(report, "sex", "f", "f1")
     assert row["estimate"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
     assert row["low"] < row["estimate"] < row["high"] and row["interval"] == "bootstrap"
@@ -267,7 +270,8 @@ def test_weighted_rates_and_gaps_are_those_of_the_inference():
 
 
 def test_weights_count_in_the_balance_of_a_clustering():
-    labels, weights = (X[:, 0] > 0).astype(int), RNG.gamma(1.0, 100.0, size=N)
+    labels = (X[:, 0] > 0).astype(int)
+    weights = RNG.gamma(1.0, 100.0, size=N)
     settings = {"sensitive_features": ATTRIBUTES, "sample_weight": weights}
     report = report_predictions(None, labels, task="clustering", **settings)
     assert report.balance == pytest.approx(balance_limit(labels, **settings))
@@ -337,7 +341,8 @@ def test_gaps_of_a_report_share_one_level():
 @pytest.mark.parametrize("n_groups", [2, 4])
 def test_reports_of_a_fair_model_seldom_claim_a_gap(n_groups):
     """At the level of each gap alone a quarter of reports do, and most show an interval."""
-    rng, n_reports = np.random.default_rng(n_groups), 30
+    rng = np.random.default_rng(n_groups)
+    n_reports = 30
     reports = [draw_report(rng, n_groups, 1, 500) for _ in range(n_reports)]
     # 6 of 30 or more have a probability of .003 at .05.
     assert sum(map(claims_a_gap, reports)) < 6

@@ -64,7 +64,9 @@ def make(name):
     """A report, which tests only read."""
     rng = np.random.default_rng(0)
     groups = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "race": rng.choice(list("ab"), N)})
-    y, p, scores = rng.integers(2, size=N), rng.integers(2, size=N), rng.random(N)
+    y = rng.integers(2, size=N)
+    p = rng.integers(2, size=N)
+    scores = rng.random(N)
     inputs, settings = {
         "classification": ((y, p), {"y_proba": scores, "metrics": {"hits": lambda y, p: y @ p}}),
         "regression": ((scores, scores + rng.normal(size=N)), {}),
@@ -142,7 +144,8 @@ def test_a_report_is_read_from_the_file_that_it_was_written_to(tmp_path):
 @pytest.mark.parametrize("name", ["to_json", "to_html", "to_markdown"])
 def test_an_error_while_writing_leaves_the_old_file(name, tmp_path):
     """A lone surrogate cannot be encoded."""
-    report, path = copy.deepcopy(make("one group")), tmp_path / "page"
+    report = copy.deepcopy(make("one group"))
+    path = tmp_path / "page"
     getattr(report, name)(path)
     before = path.read_bytes()
     report.title = "\ud800"
@@ -227,9 +230,11 @@ def test_a_model_card_has_the_fields_of_the_template():
 
 
 def test_markdown_does_not_describe_pictures():
-    decisions, sex = ["G1", "G2", "G3"] * 40, [*"fm"] * 60
+    decisions = ["G1", "G2", "G3"] * 40
+    sex = [*"fm"] * 60
     report = report_predictions(None, decisions, sensitive_features=sex)
-    page, text = report.to_html(), report.to_markdown()
+    page = report.to_html()
+    text = report.to_markdown()
     assert "; axis from 0 % to" in page and "In pictures a bar is an interval" in page
     assert "axis" not in text and "pictures" not in text and "of class g1" not in page
     assert "Adverse impact by attribute 1: selection rate of class G1" in page

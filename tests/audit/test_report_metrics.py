@@ -122,7 +122,8 @@ def test_strata_are_reports_of_their_samples():
 
 def test_a_gap_that_strata_explain_is_none_within_them():
     """Both sexes are selected at the rate of their region, and live in different ones."""
-    n, rng = 4000, np.random.default_rng(0)
+    n = 4000
+    rng = np.random.default_rng(0)
     north = rng.random(n) < np.repeat([0.2, 0.8], n // 2)
     data = pd.DataFrame({"sex": np.repeat(["f", "m"], n // 2), "y": 1})
     data["p"] = (rng.random(n) < np.where(north, 0.7, 0.3)).astype(int)

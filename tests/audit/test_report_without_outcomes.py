@@ -64,7 +64,8 @@ def test_decisions_in_words_need_the_positive_one():
 
 def test_scores_have_the_share_above_the_median_of_all():
     """Of .1 to .6 with median .35, two of three of b and one of three of a are above."""
-    scores, groups = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], list("aaabbb")
+    scores = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6]
+    groups = list("aaabbb")
     report = report_predictions(None, scores, sensitive_features=groups)
     rates = rows(report, "attribute 1")["estimate"]
     assert report.task == "classification"
@@ -190,7 +191,8 @@ def test_a_group_may_have_the_name_of_missing_groups():
 
 
 def test_the_balance_of_a_clustering_leaves_missing_groups_out():
-    table, settings = make_missing(), {"task": "clustering", "missing": "exclude"}
+    table = make_missing()
+    settings = {"task": "clustering", "missing": "exclude"}
     is_known = table.notna().all(axis=1).to_numpy()
     expected = balance_limit(
         DECISIONS[is_known], sensitive_features=table[is_known].astype(str).to_numpy()

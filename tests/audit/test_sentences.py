@@ -45,7 +45,8 @@ def test_a_limit_is_on_its_side_of_the_number_and_near_it(number, is_lower):
 
 @pytest.mark.parametrize("tolerance", [0.1004, 0.09999, 0.1, 0.44951])
 def test_a_limit_that_keeps_the_bound_is_printed_within_it(tolerance):
-    decisions, group = np.tile(np.repeat([1, 0], [6, 4]), 600), np.repeat(["f", "m"], 3000)
+    decisions = np.tile(np.repeat([1, 0], [6, 4]), 600)
+    group = np.repeat(["f", "m"], 3000)
     audit = Audit.from_predictions(None, decisions, sensitive_features=group)
     claim = audit.certify(DemographicParity(tolerance=tolerance))
     assert f"differ by more than {100 * tolerance:.6g} percentage points" in claim.text
@@ -54,7 +55,8 @@ def test_a_limit_that_keeps_the_bound_is_printed_within_it(tolerance):
 
 
 def test_a_floor_is_written_as_it_was_passed():
-    decisions, group = np.tile([1, 0], 3000), np.repeat(["f", "m"], 3000)
+    decisions = np.tile([1, 0], 3000)
+    group = np.repeat(["f", "m"], 3000)
     audit = Audit.from_predictions(None, decisions, sensitive_features=group)
     claim = audit.certify(MinimumRate("selection_rate", 0.44951))
     assert "selection rate of at least 44.951 %" in claim.text

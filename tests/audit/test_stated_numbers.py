@@ -85,7 +85,8 @@ def write_gap_limits(groups):
 
 
 def expect_report(table):
-    n_unknown, groups = int(table["sex"].isna().sum()), compare_rates(table)
+    n_unknown = int(table["sex"].isna().sum())
+    groups = compare_rates(table)
     (high, p, n, _), (low, q, m, _) = groups.itertuples(index=False)
     yield (
         f"{len(table):,} samples were audited (selection rate {percent(table['d'].mean())}, "
@@ -113,7 +114,8 @@ def expect_report(table):
 
 
 def expect_claims(table):
-    groups, n_unknown = compare_rates(table), int(table["sex"].isna().sum())
+    groups = compare_rates(table)
+    n_unknown = int(table["sex"].isna().sum())
     (_, p, *_), (_, q, *_) = groups.itertuples(index=False)
     low, high = limit_difference(groups, 0.95, False), limit_difference(groups, 0.9, True)
     is_broken = low > 0.15
@@ -156,12 +158,14 @@ def expect_changes(before, after):
 def expect_subgroups(table):
     known = table.fillna({"sex": "unknown"}).groupby("sex")["d"].agg(["sum", "size"])
     rest = known.sum() - known
-    p, q = known["sum"] / known["size"], rest["sum"] / rest["size"]
+    p = known["sum"] / known["size"]
+    q = rest["sum"] / rest["size"]
     difference = (p - q)[["f", "m"]]
     # The one whose limit is furthest from 0 is listed.
     error = np.sqrt(p * (1 - p) / known["size"] + q * (1 - q) / rest["size"])
     name = (difference.abs() - 2.2 * error).idxmax()
-    p, q = p[name], q[name]
+    p = p[name]
+    q = q[name]
     is_shown = abs(difference[name]) > 0.15
     yield f"{2 * is_shown} of 2 subgroups searched are shown to differ from the rest in the "
     if is_shown:
@@ -180,9 +184,11 @@ def expect_monitor(table):
 
 def print_answers(table):
     """All that reports, claims, changes, searches and monitors say of a table."""
-    complete, half = audit(table), len(table) // 2
+    complete = audit(table)
+    half = len(table) // 2
     parts = [audit(one) for one in (table[:half], table[half:])]
-    monitor, known = GapMonitor("demographic_parity", 0.1), table[table["sex"].isin(["f", "m"])]
+    monitor = GapMonitor("demographic_parity", 0.1)
+    known = table[table["sex"].isin(["f", "m"])]
     for month in range(4):
         batch = known[month::4]
         monitor.update(

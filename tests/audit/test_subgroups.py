@@ -52,7 +52,8 @@ def conditions_of(column, n_bins=4):
 @pytest.mark.parametrize("max_conditions", [1, 2, 3])
 def test_counts_are_those_of_pandas_for_every_conjunction(max_conditions):
     rng = np.random.default_rng(max_conditions)
-    table, values = make_table(600, rng, 4), rng.random(600) < 0.3
+    table = make_table(600, rng, 4)
+    values = rng.random(600) < 0.3
     family = family_of(table, values, max_conditions, min_size=25)
     expected = []
     for depth in range(1, max_conditions + 1):
@@ -94,7 +95,8 @@ def test_conditions_on_numbers_are_ranges_of_bins():
 
 def test_missing_values_are_a_condition_or_meet_none():
     rng = np.random.default_rng(0)
-    table, values = make_table(400, rng, 2), rng.random(400) < 0.5
+    table = make_table(400, rng, 2)
+    values = rng.random(400) < 0.5
     table.loc[:99, "c1"], table.loc[50:149, "c0"] = np.nan, None
     with pytest.raises(ValueError, match="attribute 'c0' .* has 100 missing value"):
         search_predictions(None, values, sensitive_features=table)
@@ -179,7 +181,8 @@ def test_the_bound_is_the_largest_limit_of_any_subgroup(direction):
 @given(st.integers(0, 10**6), st.sampled_from(["selection_rate", "false_positive_rate"]))
 def test_order_of_samples_and_columns_and_flipped_decisions(seed, metric):
     rng = np.random.default_rng(seed)
-    table, truth = make_table(500, rng, 3), rng.integers(2, size=500)
+    table = make_table(500, rng, 3)
+    truth = rng.integers(2, size=500)
     decisions = (rng.random(500) < np.where(table["c0"] == "1", 0.8, 0.3)).astype(int)
     report = search_predictions(truth, decisions, sensitive_features=table, metrics=metric)
     order = rng.permutation(500)
@@ -202,7 +205,8 @@ def test_order_of_samples_and_columns_and_flipped_decisions(seed, metric):
 
 def test_metrics_share_the_error_and_are_searched_where_they_are_defined():
     rng = np.random.default_rng(0)
-    table, truth = make_table(4000, rng, 3), rng.random(4000) < 0.5
+    table = make_table(4000, rng, 3)
+    truth = rng.random(4000) < 0.5
     decisions = rng.random(4000) < np.where(table["c0"] == "1", 0.7, 0.4)
     names = ["selection_rate", "true_positive_rate"]
     both = search_predictions(truth, decisions, sensitive_features=table, metrics=names)
@@ -258,7 +262,9 @@ def test_one_direction_needs_smaller_departures():
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_columns", "max_conditions"), [(2, 2), (10, 3)])
 def test_error_of_searches_without_any_departure(n_columns, max_conditions):
-    rng, n_claims, n_wrong_bounds = np.random.default_rng(0), 0, 0
+    rng = np.random.default_rng(0)
+    n_claims = 0
+    n_wrong_bounds = 0
     for _ in range(70):
         report = search_predictions(
             None,
@@ -298,7 +304,8 @@ def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
 @pytest.mark.slow
 def test_many_samples_are_searched_in_all_subgroups():
     rng = np.random.default_rng(0)
-    table, values = make_table(30_000, rng, 20), rng.random(30_000) < 0.3
+    table = make_table(30_000, rng, 20)
+    values = rng.random(30_000) < 0.3
     report = search_predictions(None, values, sensitive_features=table, max_conditions=3)
     assert report.searches["n_searched"].item() > 200_000
 

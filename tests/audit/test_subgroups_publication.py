@@ -18,7 +18,8 @@ SETTINGS = {"max_listed": 30, "min_published": MINIMUM}
 def draw_table(seed):
     """Decisions and outcomes of samples with two or three attributes."""
     rng = np.random.default_rng(seed)
-    n, names = int(rng.integers(400, 1500)), "abc"[: int(rng.integers(2, 4))]
+    n = int(rng.integers(400, 1500))
+    names = "abc"[: int(rng.integers(2, 4))]
     columns = {
         name: [f"{name}{i}" for i in rng.choice(3, n, p=rng.dirichlet(np.full(3, 1.0)))]
         for name in names

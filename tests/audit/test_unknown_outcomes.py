@@ -158,7 +158,8 @@ def test_many_classes_and_one_without_any_outcome():
 
 
 def test_regressions():
-    target, predicted = 3.0 * TRUTH + RNG.normal(size=N), 3.0 * DECISIONS + RNG.normal(size=N)
+    target = 3.0 * TRUTH + RNG.normal(size=N)
+    predicted = 3.0 * DECISIONS + RNG.normal(size=N)
     report = check_report(np.where(KNOWN, target, np.nan), predicted, SEX)
     assert report.task == "regression" and "mean_error" in set(report.frame["metric"])
     audit = Audit.from_predictions(
@@ -231,7 +232,8 @@ def test_top_k_decides_among_all_samples():
     selected = (SCORES > place) + (SCORES == place) * (
         (200 - np.sum(SCORES > place)) / np.sum(SCORES == place)
     )
-    is_f, is_positive = SEX == "f", KNOWN & (TRUTH == 1)
+    is_f = SEX == "f"
+    is_positive = KNOWN & (TRUTH == 1)
     assert frame.loc[("selection_rate", "f"), "estimate"] == pytest.approx(selected[is_f].mean())
     rate = frame.loc[("true_positive_rate", "f"), "estimate"]
     assert rate == pytest.approx(selected[is_f & is_positive].mean())
@@ -285,7 +287,8 @@ def test_a_group_without_any_outcome_is_named():
 def test_models_are_audited_on_partly_known_outcomes():
     X = RNG.normal(size=(N, 1)) + DECISIONS[:, np.newaxis]
     model = LogisticRegression().fit(X[:100], TRUTH[:100])
-    held_out, known = slice(100, None), np.flatnonzero(KNOWN[100:]) + 100
+    held_out = slice(100, None)
+    known = np.flatnonzero(KNOWN[100:]) + 100
     for constraint in ("equal_opportunity", "partial_group_auc", "loss_parity"):
         claim = certify_model(
             model,
@@ -317,7 +320,8 @@ def test_models_are_audited_on_partly_known_outcomes():
 
 def test_numbers_of_unknown_outcomes_are_not_published_if_small():
     """Three of 300 outcomes of women are unknown: any error rate would show that number."""
-    outcomes, sex = np.ones(900), np.repeat(["f", "m", "n"], 300)
+    outcomes = np.ones(900)
+    sex = np.repeat(["f", "m", "n"], 300)
     decisions = np.tile([0.0, 1.0], 450)
     outcomes[::3] = 0.0
     outcomes[[0, 1, 2, *range(300, 400), *range(600, 700)]] = np.nan
@@ -344,7 +348,8 @@ def test_subgroups_and_changes():
 
 
 def test_digests_do_not_depend_on_the_order_of_samples():
-    salt, order = "a secret of 16 letters", RNG.permutation(N)
+    salt = "a secret of 16 letters"
+    order = RNG.permutation(N)
     audit = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=SEX.to_numpy())
     permuted = Audit.from_predictions(
         OUTCOMES[order], DECISIONS[order], sensitive_features=SEX.to_numpy()[order]

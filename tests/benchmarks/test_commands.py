@@ -55,7 +55,8 @@ def no_network(monkeypatch, tmp_path):
     [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in BENCHMARKS],
 )
 def test_a_command_runs_at_its_smallest_size(name, monkeypatch):
-    written, save = set(), Figure.savefig
+    written = set()
+    save = Figure.savefig
 
     def save_and_record(figure, path, **settings):
         written.add(Path(path).name)

@@ -17,8 +17,10 @@ from skfair.surrogates import Sigmoid
 @pytest.fixture(scope="module")
 def problem():
     """Forty samples with one feature that determines the group."""
-    X, groups = np.linspace(-1, 1, 40)[:, np.newaxis], np.repeat(["a", "b"], 20)
-    target, weights = np.where(np.arange(40) % 3 > 0, 1.0, -1.0), np.ones(40)
+    X = np.linspace(-1, 1, 40)[:, np.newaxis]
+    groups = np.repeat(["a", "b"], 20)
+    target = np.where(np.arange(40) % 3 > 0, 1.0, -1.0)
+    weights = np.ones(40)
     samples = Samples(target, check_groups(groups, 40), weights)
     bound = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.01)
     model = LinearModel.from_features(X, weights)
@@ -27,7 +29,8 @@ def problem():
 
 
 def test_steps_of_a_course_are_those_of_the_solver(problem):
-    solver, start = SGD(batch_size=8), np.array([1.0, 0.5])
+    solver = SGD(batch_size=8)
+    start = np.array([1.0, 0.5])
     problems = {"train": problem, "test": problem}
     points, x = convergence_curve(solver, problems, start, 3, Schedule("steps", (0, 5, 10)))
     assert [point["steps"] for point in points] == [0, 5, 10]

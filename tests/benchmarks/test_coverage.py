@@ -14,7 +14,8 @@ def expand_counts(hits, sizes):
 
 
 def test_counts_give_the_interval_of_samples():
-    hits, sizes = np.array([12, 20, 31]), np.array([40, 50, 60])
+    hits = np.array([12, 20, 31])
+    sizes = np.array([40, 50, 60])
     values, groups = expand_counts(hits, sizes)
     counted = interval_of_largest_contrast(CountedRates(hits, sizes), pairwise_contrasts(3), 0.95)
     assert counted == pytest.approx(gap_interval(values, sensitive_features=groups))
@@ -23,7 +24,8 @@ def test_counts_give_the_interval_of_samples():
 def test_the_bootstrap_is_fairlearns():
     """The same width, up to the draws of the bootstrap."""
     fairlearn = pytest.importorskip("fairlearn.metrics")
-    hits, sizes = np.array([120, 200]), np.array([400, 500])
+    hits = np.array([120, 200])
+    sizes = np.array([400, 500])
     values, groups = expand_counts(hits, sizes)
     frame = fairlearn.MetricFrame(
         metrics=fairlearn.selection_rate,
@@ -42,7 +44,8 @@ def test_the_bootstrap_is_fairlearns():
 @pytest.mark.filterwarnings("ignore:Limits of means")
 def test_many_draws_have_the_intervals_of_each():
     rng = np.random.default_rng(0)
-    first, second = rng.standard_gamma(0.3, (5, 40)), rng.exponential(size=(5, 60))
+    first = rng.standard_gamma(0.3, (5, 40))
+    second = rng.exponential(size=(5, 60))
     both = DrawnMeans(first).join(DrawnMeans(second))
     groups = np.repeat([0, 1], [40, 60])
     for pair, low, high in zip(

@@ -64,7 +64,8 @@ def test_the_rule_of_the_paper_raises_three_of_the_printed_weights():
     """Only on the second synthetic set does the printed weight make the fairness error small."""
     multiples = {}
     for name in SYNTHETIC:
-        case, weight = problem(name), table_1.largest_weight(problem(name))
+        case = problem(name)
+        weight = table_1.largest_weight(problem(name))
         (labels,) = vfairkm_front(case.X, case.codes, 2, [weight], random_state=0)
         assert fairness_error(labels, case.codes) < table_1.FAIR
         multiples[name] = weight / (table_1.MU_MAX[name] or table_1.SMALLEST_MU)

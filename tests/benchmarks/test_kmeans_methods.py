@@ -119,7 +119,8 @@ def test_fairlets_cut_across_separated_groups(ratio):
 def test_fairlets_are_the_cheapest_pairs():
     """Brute force over all ways to give three points one partner each."""
     rng = np.random.default_rng(5)
-    X, codes = rng.standard_normal((6, 2)), np.array([0, 1, 1, 0, 1, 0])
+    X = rng.standard_normal((6, 2))
+    codes = np.array([0, 1, 1, 0, 1, 0])
     pairs = cdist(X[codes == 0], X[codes == 1], "sqeuclidean")
     best = min(permutations(range(3)), key=lambda order: sum(pairs[range(3), order]))
     labels = fairlet_kmeans(X, codes, 3, random_state=0)

@@ -124,10 +124,12 @@ def test_restarts_are_summarised_by_hand():
 
 
 def test_streams_of_a_mask_restart_and_others_go_on():
-    levels, rng = np.array([0.05, 0.1]), np.random.default_rng(0)
+    levels = np.array([0.05, 0.1])
+    rng = np.random.default_rng(0)
     streams, twin = (monitoring.Streams(3, 2, levels, 1, np.random.default_rng(1)) for _ in "ab")
     for _ in range(5):
-        n, x = np.full((3, 2), 20), rng.binomial(20, 0.5, size=(3, 2))
+        n = np.full((3, 2), 20)
+        x = rng.binomial(20, 0.5, size=(3, 2))
         streams.count(n, x)
         twin.count(n, x)
     streams.restart(np.array([False, True, False]))
@@ -149,7 +151,8 @@ def test_streams_of_a_mask_restart_and_others_go_on():
 
 
 def test_many_restarts_are_counted_as_those_of_monitors():
-    case, n_streams = ((0.5, 0.4), 10.0, 150), 40
+    case = ((0.5, 0.4), 10.0, 150)
+    n_streams = 40
     many = monitoring.restart_errors(case, n_streams)
     rng = np.random.default_rng(0)
     counts = [monitored_streams.count_restarts(case, 600, rng)]  # six streams

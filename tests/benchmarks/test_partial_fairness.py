@@ -99,7 +99,8 @@ def test_fronts_are_interpolated_between_means_and_never_beyond_them():
 
 def test_excesses_are_means_over_the_group():
     rng = np.random.default_rng(0)
-    scores, codes = rng.normal(size=50), np.arange(50) % 2
+    scores = rng.normal(size=50)
+    codes = np.arange(50) % 2
     thresholds = np.array([0.3, -0.4, 0.9])
     excess, above = _excesses(scores, codes, np.array([25.0, 25.0]), thresholds)
     breakpoints = np.append(thresholds - 0.5, thresholds + 0.5)
@@ -147,8 +148,10 @@ def test_the_penalty_weight_of_descent_reduces_the_gap():
 @pytest.mark.parametrize("criterion, tolerance", [("statistical", 0.1), ("demographic", 0.05)])
 def test_fits_at_tolerances_solve_the_regularised_problem(criterion, tolerance):
     """Values of (111) and (112): a fit at a tolerance against the paper's (114) and (119)."""
-    part, weight = rows(), 0.3
-    interval, target = (0.2, 0.6), np.where(part.y, 1.0, -1.0)
+    part = rows()
+    weight = 0.3
+    interval = (0.2, 0.6)
+    target = np.where(part.y, 1.0, -1.0)
     metric = getattr(metrics, f"partial_{criterion}_parity_difference")
 
     def value(scores):

@@ -6,7 +6,8 @@ import pytest
 from benchmarks.papers.partial_fairness.problem_21 import PrintedDemographicParity
 from skfair.groups._events import Events
 
-INTERVAL, KAPPA = (0.2, 0.6), 0.1
+INTERVAL = (0.2, 0.6)
+KAPPA = 0.1
 
 
 def evaluate_as_printed(scores, codes, interval):

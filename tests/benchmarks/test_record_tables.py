@@ -52,7 +52,8 @@ def test_a_line_names_the_commit_and_the_day():
 
 def test_a_new_record_keeps_the_others_and_replaces_its_own():
     made = []
-    first, second = run("default", made), run("s-FSC", made, cut=2.0)
+    first = run("default", made)
+    second = run("s-FSC", made, cut=2.0)
     load_or_run("study", [first, second], FULL, RecordTable)
     other = run("default", made, settings="k = 2, 2 runs")
     load_or_run("study", [other], FULL, RecordTable)

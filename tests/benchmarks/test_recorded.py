@@ -184,7 +184,8 @@ def test_numbers_of_fronts():
     for name in SYNTHETIC:
         homotopy = fronts[name]["homotopy"]
         assert all(coverage(homotopy, fronts[name][method]) == 1 for method in lists)
-    ahead, largest = {}, 0.0
+    ahead = {}
+    largest = 0.0
     for (name, methods), (method, points) in _methods_of(fronts):
         extra = extra_costs(methods["homotopy"], points)
         if (extra > table_1.AHEAD).any():

@@ -137,7 +137,8 @@ def test_populations_of_tuning_are_not_reported():
 @pytest.mark.parametrize("name", sorted({*TUNING, *REPORTING} - {*REAL}))
 def test_generated_populations_have_both_classes_in_every_group(name):
     samples = redraws.population(name, 5_000)
-    codes, positive = samples.groups.codes, samples.target > 0
+    codes = samples.groups.codes
+    positive = samples.target > 0
     rates = np.bincount(codes, positive) / np.bincount(codes)
     smallest = 0.002 if name == "rare positives" else 0.05
     assert ((rates > smallest) & (rates < 0.95)).all()

@@ -59,7 +59,8 @@ def test_changes_are_those_of_parameters_and_slack():
     iterates = list(islice(solver._iterate(problem, problem.initial_point(), None), 4))
     one_sided = OneSidedRows(problem.lower, problem.upper)
     # The slack by its own recursion: from the start, a step against lambda within [0, u_max].
-    u, changes = np.clip(-one_sided.values(iterates[0].evaluation.values), 0.0, 1.0), []
+    u = np.clip(-one_sided.values(iterates[0].evaluation.values), 0.0, 1.0)
+    changes = []
     for before, after in zip(iterates, iterates[1:], strict=False):
         u_next = np.clip(u - 0.1 * before.details["lambda"], 0.0, 1.0)
         step = after.evaluation.x - before.evaluation.x

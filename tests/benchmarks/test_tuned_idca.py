@@ -55,7 +55,8 @@ def test_steps_are_those_in_the_columns_of_the_paper():
     """One group whose columns are (x, gamma, gamma x) of gamma 2 takes the steps of codes (2)."""
     part = rows(0)
     one = part._replace(groups=np.zeros_like(part.groups))
-    levels, codes = np.linspace(0.2, 0.4, 3), (2.0,)
+    levels = np.linspace(0.2, 0.4, 3)
+    codes = (2.0,)
     doubled = one.add_cross_terms(codes)
     (short,) = islice(idca_iterates(one, levels, 0.1, 1e-3, 9, codes), 1)
     (wide,) = islice(idca_iterates(doubled, levels, 0.1, 1e-3, 9), 1)

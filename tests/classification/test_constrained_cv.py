@@ -426,7 +426,8 @@ def test_equal_rows_are_decided_as_predict_decides_them(base, options):
     weights = {} if hasattr(base, "steps") else {"sample_weight": rng.uniform(0.5, 2.0, len(y))}
     model = ConstrainedClassifierCV(base, tolerance=0.05, **options)
     model.fit(X, y, sensitive_features=groups, **weights)
-    counted, predicted = model.oof_decision_function_ > 0, model.predict(np.eye(12)) == 1
+    counted = model.oof_decision_function_ > 0
+    predicted = model.predict(np.eye(12)) == 1
     for cell, count in enumerate(np.bincount(cells, minlength=12)):
         if count >= 20:
             assert set(counted[cells == cell]) == {predicted[cell]}

@@ -81,7 +81,8 @@ def largest_gap(metric, data, decisions, **params):
     [*DECISIONS[:3], *(pytest.param(name, marks=pytest.mark.slow) for name in DECISIONS[3:])],
 )
 def test_out_of_fold_argmax_decisions_keep_the_tolerance(data, constraint, model_of):
-    model, metric = model_of(constraint), CONSTRAINTS[constraint]().metric
+    model = model_of(constraint)
+    metric = CONSTRAINTS[constraint]().metric
     decisions = out_of_fold_decisions(model)
     gap = largest_gap(metric, data, decisions)
     assert gap <= 0.08
@@ -160,7 +161,8 @@ def test_accuracy_is_at_least_that_of_random_shifts():
     model = fit(data, tolerance=0.08, group_estimator="sensitive_features")
     accuracy = np.mean(out_of_fold_decisions(model) == y)
     odds = fit(data, None).oof_decision_function_
-    rng, best = np.random.default_rng(0), 0.0
+    rng = np.random.default_rng(0)
+    best = 0.0
     codes = np.unique(group, return_inverse=True)[1]
     for _ in range(4000):
         decisions = LABELS[(odds + rng.normal(scale=0.8, size=(3, 3))[codes]).argmax(axis=1)]

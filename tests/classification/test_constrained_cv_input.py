@@ -582,7 +582,8 @@ class Tasks:
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_callbacks_get_every_fold(data, ensemble):
     X, y, sex = data
-    tasks, monitor = Tasks(), FitMonitor()
+    tasks = Tasks()
+    monitor = FitMonitor()
     model = ConstrainedClassifierCV(NB, cv=3, ensemble=ensemble, group_estimator=NB).set_callbacks(
         tasks, monitor
     )

@@ -432,7 +432,8 @@ def test_without_groups_a_bound_on_losses_is_not_enforced(data):
 @pytest.mark.parametrize("pos_label", ["yes", "no"])
 def test_to_sklearn_gives_an_equal_classifier(data, loss, pos_label):
     X, y, groups = data
-    X, named = pd.DataFrame(X, columns=list("abc")), np.array(["no", "yes"])[y]
+    X = pd.DataFrame(X, columns=list("abc"))
+    named = np.array(["no", "yes"])[y]
     fitted = model(loss=loss, pos_label=pos_label).fit(X, named, sensitive_features=groups)
     equal = fitted.to_sklearn()
     np.testing.assert_array_equal(equal.predict(X), fitted.predict(X))
@@ -499,7 +500,8 @@ def test_decisions_on_real_data_keep_the_tolerance(name, constraint, tolerance):
         pytest.skip("the data are not on this disk")
     rows = np.random.default_rng(0).choice(len(bunch.target), 2500, replace=False)
     X = pd.get_dummies(bunch.data.iloc[rows], dtype=float)
-    y, groups = bunch.target.iloc[rows], bunch.sensitive_features.iloc[rows]
+    y = bunch.target.iloc[rows]
+    groups = bunch.sensitive_features.iloc[rows]
     success = np.unique(y)[1]  # as text, income above 50K, and "yes" to an offer
     fitted, categories, _ = fit_and_record(
         model(CONSTRAINTS[constraint](min_group_size=1), tolerance=tolerance, pos_label=success),

@@ -80,10 +80,12 @@ def test_storage_does_not_matter(data, tmp_path):
 def test_float32_features_of_very_many_samples_stay_as_they_are(mean):
     rng = np.random.default_rng(0)
     n_samples = MAX_DOUBLED + 1
-    groups, X = rng.integers(2, size=n_samples), rng.normal(size=(n_samples, 20))
+    groups = rng.integers(2, size=n_samples)
+    X = rng.normal(size=(n_samples, 20))
     X[:, 0] += groups
     X[:, 1] += mean  # the larger one is subtracted, in double precision
-    y, X = X[:, 0] + rng.logistic(size=n_samples) > 0, X.astype(np.float32)
+    y = X[:, 0] + rng.logistic(size=n_samples) > 0
+    X = X.astype(np.float32)
     double = model().fit(X.astype(np.float64), y, sensitive_features=groups)
     model().fit(X, y, sensitive_features=groups)  # compiles, which takes memory
     tracemalloc.start()
@@ -101,7 +103,8 @@ def test_float32_features_of_very_many_samples_stay_as_they_are(mean):
 
 def test_a_fit_does_not_change_its_input(data):
     X, y, groups = data
-    X, weights = X.copy(), np.ones(len(y))
+    X = X.copy()
+    weights = np.ones(len(y))
     for array in (X, y, groups, weights):
         array.flags.writeable = False
     model().fit(X, y, sensitive_features=groups, sample_weight=weights)
@@ -190,7 +193,8 @@ def test_constant_columns_alone_give_constant_decisions(data):
 @pytest.mark.parametrize("alpha", [0.0, 1e-6, 1e-4])
 def test_separable_classes(alpha):
     x = np.r_[np.linspace(-3, -1, 20), np.linspace(1, 3, 20)]
-    y, groups = (x > 0).astype(int), np.r_[np.zeros(15), np.ones(25)]
+    y = (x > 0).astype(int)
+    groups = np.r_[np.zeros(15), np.ones(25)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = model(alpha=alpha, tolerance=0.1, solver=SQP(max_iter=20))
@@ -216,7 +220,9 @@ def test_features_must_be_finite(bad, data):
 def test_tolerance_0_gives_equal_counts(data):
     X, y, groups = data
     rows = np.r_[np.flatnonzero(groups == 0)[:100], np.flatnonzero(groups == 1)[:100]]
-    X, y, groups = X[rows], y[rows], groups[rows]
+    X = X[rows]
+    y = y[rows]
+    groups = groups[rows]
     fitted = model(tolerance=0.0).fit(X, y, sensitive_features=groups)
     counts = [fitted.predict(X)[groups == g].sum() for g in (0, 1)]
     assert counts[0] == counts[1] > 0
@@ -396,7 +402,9 @@ def test_equalized_odds_of_eight_samples():
     rng = np.random.default_rng(0)
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        X, y, groups = rng.normal(size=(8, 2)), np.tile([0, 1], 4), np.repeat([0, 1], 4)
+        X = rng.normal(size=(8, 2))
+        y = np.tile([0, 1], 4)
+        groups = np.repeat([0, 1], 4)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = model("equalized_odds").fit(X, y, sensitive_features=groups)

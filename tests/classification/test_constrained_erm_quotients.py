@@ -46,8 +46,10 @@ SCORES = {PredictiveParity: precision_score, EqualF1: f1_score}
 def draw(n_samples=3000, seed=0):
     """Groups whose outcomes are predicted with different precision."""
     rng = np.random.default_rng(seed)
-    groups, X = rng.integers(3, size=n_samples), rng.normal(size=(n_samples, 4))
-    slope, noise = np.array([0.0, 0.8, -0.6])[groups], np.array([0.4, 1.0, 1.6])[groups]
+    groups = rng.integers(3, size=n_samples)
+    X = rng.normal(size=(n_samples, 4))
+    slope = np.array([0.0, 0.8, -0.6])[groups]
+    noise = np.array([0.4, 1.0, 1.6])[groups]
     latent = X[:, 0] + 0.7 * X[:, 1] + slope * X[:, 2] + noise * rng.logistic(size=n_samples)
     return X, (latent > 0).astype(int), groups
 
@@ -133,7 +135,8 @@ def test_guarantee_needs_samples(n_samples, is_guaranteed):
 
 def test_a_group_without_positive_decisions_has_an_unknown_gap():
     """Negative decisions alone do not keep predictive parity."""
-    target, groups = np.array([1.0, -1.0, 1.0, -1.0]), check_groups([0, 0, 1, 1], 4)
+    target = np.array([1.0, -1.0, 1.0, -1.0])
+    groups = check_groups([0, 0, 1, 1], 4)
     samples = Samples(target, groups, np.ones(4))
     bound = PredictiveParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1)
     assert np.isnan(bound.value(np.array([1.0, 1.0, -1.0, -1.0])))
@@ -143,7 +146,9 @@ def test_a_group_without_positive_decisions_has_an_unknown_gap():
 
 def make_problem(kind, n_samples=600):
     X, y, codes = draw(n_samples)
-    weights, target, loss = np.ones(n_samples), np.where(y, 1.0, -1.0), LogisticLoss()
+    weights = np.ones(n_samples)
+    target = np.where(y, 1.0, -1.0)
+    loss = LogisticLoss()
     samples = Samples(target, check_groups(codes, n_samples), weights)
     bound = kind().bind(samples, Sigmoid(), loss, tolerance=0.05)
     bound = replace(bound, offset=np.random.default_rng(1).normal(scale=0.01, size=6))
@@ -153,7 +158,8 @@ def make_problem(kind, n_samples=600):
 
 @pytest.mark.parametrize("kind", SCORES)
 def test_second_derivatives_are_those_of_differences(kind):
-    problem, step = make_problem(kind), 1e-6
+    problem = make_problem(kind)
+    step = 1e-6
     rng = np.random.default_rng(2)
     x = rng.normal(size=problem.n_unknowns)
     multipliers = rng.normal(size=len(problem.lower))
@@ -174,8 +180,10 @@ def test_blocks_add_up_to_the_samples_in_memory(kind):
     partitions = make_partitions([problem.contribution(rows) for rows in blocks(600, size=170)])
     partitioned = PartitionedProblem.from_problem(problem, partitions)
     rng = np.random.default_rng(3)
-    x, multipliers = rng.normal(size=problem.n_unknowns), rng.normal(size=len(problem.lower))
-    here, there = problem.evaluate(x), partitioned.evaluate(x, multipliers)
+    x = rng.normal(size=problem.n_unknowns)
+    multipliers = rng.normal(size=len(problem.lower))
+    here = problem.evaluate(x)
+    there = partitioned.evaluate(x, multipliers)
     for name in ("fun", "grad", "values", "jacobian"):
         np.testing.assert_allclose(getattr(there, name), getattr(here, name), atol=1e-12)
     np.testing.assert_allclose(there.hessian(multipliers), here.hessian(multipliers), atol=1e-12)

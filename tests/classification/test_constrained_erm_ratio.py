@@ -66,7 +66,9 @@ def fit(model, data):
 def test_by_hand():
     # Groups alternate along one feature. The threshold 5.5 makes no error, at rates 1/4 and 2/4;
     # the next ones, 4.5 and 6.5, make one, at rates 2/4 and 2/4, or 1/4 and 1/4.
-    X, y, groups = np.arange(1.0, 9.0)[:, np.newaxis], np.repeat([0, 1], [5, 3]), list("abababab")
+    X = np.arange(1.0, 9.0)[:, np.newaxis]
+    y = np.repeat([0, 1], [5, 3])
+    groups = list("abababab")
     for ratio, n_errors, reached in ((0.5, 0, 0.5), (0.51, 1, 1.0), (1.0, 1, 1.0)):
         model = ConstrainedERMClassifier(DemographicParity(ratio=ratio, min_group_size=1))
         decisions = model.fit(X, y, sensitive_features=groups).predict(X)
@@ -238,7 +240,9 @@ def test_parameters_that_do_not_go_together(data, parity, match):
 
 def test_a_ratio_that_is_not_kept_is_named():
     # Scores are all equal, so that decisions are constant; their error rates are the base rates.
-    X, y, groups = np.zeros((40, 1)), np.r_[np.zeros(15), np.ones(25)], np.repeat([0, 1], 20)
+    X = np.zeros((40, 1))
+    y = np.r_[np.zeros(15), np.ones(25)]
+    groups = np.repeat([0, 1], 20)
     model = ConstrainedERMClassifier(ErrorRateParity(ratio=0.5))
     with pytest.warns(UserWarning) as caught:
         model.fit(X, y, sensitive_features=groups)

@@ -94,7 +94,8 @@ def test_without_constraint_the_accuracy_is_that_of_scikit_learn(data):
 
 
 def test_layers_have_the_shapes_of_scikit_learn(data, default_model):
-    X, model = data[0], default_model
+    X = data[0]
+    model = default_model
     assert [coef.shape for coef in model.coefs_] == [(4, 16), (16, 8), (8, 1)]
     assert [bias.shape for bias in model.intercepts_] == [(16,), (8,), (1,)]
     hidden = X

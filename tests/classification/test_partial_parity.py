@@ -146,7 +146,8 @@ def test_without_enforcement_the_ramp_keeps_the_tolerance(data):
     model = fit_model(
         data, PartialStatisticalParity(INTERVAL, width=1.0), enforcement=None, tolerance=0.2
     )
-    scores, tau = model.decision_function(X), 0.2 * 0.4
+    scores = model.decision_function(X)
+    tau = 0.2 * 0.4
     for theta, p in zip(model.thresholds_, np.linspace(*INTERVAL, 10), strict=True):
         ramp = np.clip(scores - theta + 0.5, 0.0, 1.0)
         for group in ("man", "woman"):
@@ -275,7 +276,8 @@ def test_the_report_shows_the_difference(data):
     rates = report.pivot(index="threshold", columns="group", values="estimate")
     gaps = np.abs(rates["man"] - rates["woman"])
     assert difference(model, data) - 0.03 <= gaps.max() <= difference(model, data) + 1e-12
-    scores, (threshold, rate) = model.decision_function(X)[sex == "man"], next(rates["man"].items())
+    scores = model.decision_function(X)[sex == "man"]
+    threshold, rate = next(rates["man"].items())
     share = np.mean(scores > threshold)
     assert rate == pytest.approx(np.clip((share - 0.1) / 0.4, 0.0, 1.0))
     error = report.query("group == 'man' and threshold == @threshold")["standard_error"].item()
@@ -318,7 +320,9 @@ class Views:
     """A callback that scores the samples at every iteration, and stops after a number of them."""
 
     def __init__(self, data, n_iterations=np.inf):
-        self.samples, self.n_iterations, self.scores = data, n_iterations, []
+        self.samples = data
+        self.n_iterations = n_iterations
+        self.scores = []
 
     def setup(self, estimator, context):
         pass
@@ -336,7 +340,8 @@ class Views:
 @pytest.mark.parametrize("interactions", [False, True])
 def test_callbacks_get_a_fitted_classifier_at_every_iteration(data, interactions):
     X, y, sex = data
-    monitor, views = FitMonitor(), Views(data)
+    monitor = FitMonitor()
+    views = Views(data)
     model = PartialParityClassifier(
         interval=INTERVAL, tolerance=0.1, enforcement=None, group_interactions=interactions
     ).set_callbacks(monitor, views)
@@ -398,7 +403,9 @@ def test_five_groups_of_very_different_size(data):
     ("seed", "n_features", "is_skewed"), [(9, 6, True), (2, 2, False), (9, 2, True), (9, 3, True)]
 )
 def test_a_tolerance_that_random_coefficients_keep_is_not_infeasible(seed, n_features, is_skewed):
-    rng, n, half = np.random.default_rng(seed), 1000, {"interval": (0.5, 1.0)}
+    rng = np.random.default_rng(seed)
+    n = 1000
+    half = {"interval": (0.5, 1.0)}
     group = {"sensitive_features": rng.integers(2, size=n)}
     codes = group["sensitive_features"]
     X = rng.normal(size=(n, n_features))

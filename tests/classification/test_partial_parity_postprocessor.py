@@ -122,7 +122,8 @@ def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
     model = make_prefit(X, y, tolerance=1.0).fit(X, y, sensitive_features=groups)
     scores = LogisticRegression().fit(X, y).decision_function(X)
     for group in (0, 1):
-        group_scores, truth = scores[groups == group], y[groups == group]
+        group_scores = scores[groups == group]
+        truth = y[groups == group]
         thresholds = np.append(group_scores, np.inf)
         best_accuracy = max(
             accuracy_score(truth, group_scores >= threshold) for threshold in thresholds
@@ -256,7 +257,8 @@ def test_a_prefit_classifier_is_not_refitted():
 @pytest.mark.filterwarnings("ignore:X looks like the training data of the fitted")
 def test_an_overfitted_classifier_is_fair_on_new_data_by_out_of_fold_scores():
     X, y, groups = population(seed=1, n_samples=24000)
-    train, test = slice(6000), slice(6000, None)
+    train = slice(6000)
+    test = slice(6000, None)
     gaps = {}
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, oob_score=True)
     for one in ("prefit", "oob", StratifiedKFold(3)):
@@ -285,7 +287,8 @@ def test_equal_samples_get_equal_scores():
     rng = np.random.default_rng(5)
     features = rng.normal(size=(25, 30))
     index = rng.integers(25, size=600)
-    X, groups = features[index], rng.integers(2, size=600)
+    X = features[index]
+    groups = rng.integers(2, size=600)
     y = X.sum(axis=1) + rng.logistic(size=600) > 0
     for cv in (5, "prefit"):
         model = make_prefit(X, y, interval=(0, 0.8), tolerance=0.1).set_params(cv=cv)
@@ -306,7 +309,8 @@ def test_equal_samples_get_equal_scores():
 def test_callbacks_get_every_gap_and_may_end_the_search():
     class Watch:
         def __init__(self, max_events=np.inf):
-            self.events, self.max_events = [], max_events
+            self.events = []
+            self.max_events = max_events
 
         def setup(self, estimator, context):
             pass
@@ -545,8 +549,10 @@ def test_new_samples_of_equal_features_and_group_get_equal_scores(seed):
     """Products of equal rows may differ in the last bits, depending on their position."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(300, 1200)), int(rng.integers(3, 40))
-    features, index = rng.normal(size=(25, p)), rng.integers(0, 25, n)
-    X, groups = features[index], rng.integers(0, 2, n)
+    features = rng.normal(size=(25, p))
+    index = rng.integers(0, 25, n)
+    X = features[index]
+    groups = rng.integers(0, 2, n)
     y = X.sum(axis=1) + rng.logistic(size=n) > 0
     model = PartialParityPostprocessor(interval=(0, 0.8), tolerance=0.1)
     scores = model.fit(X, y, sensitive_features=groups).decision_function(
@@ -571,7 +577,8 @@ def test_other_estimators_that_miss_the_tolerance_name_what_may_keep_it():
     groups = np.arange(200) % 2
     X = (np.where(groups, 1, 3) * rng.normal(size=200))[:, np.newaxis]
     y = (X[:, 0] + rng.logistic(size=200) > 0).astype(int)
-    base, constraint = LogisticRegression().fit(X, y), PartialStatisticalParity((0.0, 1.0))
+    base = LogisticRegression().fit(X, y)
+    constraint = PartialStatisticalParity((0.0, 1.0))
     knows = {"group_estimator": "sensitive_features"}
     models = {
         "Or shift ranks within groups: PartialParityPostprocessor": ConstrainedClassifierCV(

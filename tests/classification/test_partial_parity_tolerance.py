@@ -56,7 +56,8 @@ def scores_of(model, X, groups):
 
 def difference(model, X, y, groups, sample_weight=None):
     """The public metric of the model's criterion, from its scores alone."""
-    scores, criterion = scores_of(model, X, groups), model.constraint
+    scores = scores_of(model, X, groups)
+    criterion = model.constraint
     known = {
         "sensitive_features": groups,
         "interval": criterion.interval,
@@ -145,7 +146,8 @@ def test_separable_classes_are_fitted_to_all_digits(seed, enforcement):
 def test_last_digits_of_a_fit_do_not_decide_how_the_search_ends(monkeypatch):
     """The last digits of sums depend on the processor, and on where arrays are in memory."""
     rng = np.random.default_rng(1)
-    groups, X = rng.integers(2, size=200), rng.normal(size=(200, 4))
+    groups = rng.integers(2, size=200)
+    X = rng.normal(size=(200, 4))
     X += 0.8 * np.outer(groups, [1.0, -0.5, 0.3, 0.0])
     y = X.sum(axis=1) + rng.logistic(size=200) > 0.5
     model = PartialParityClassifier(interval=(0.1, 0.6), tolerance=0.06)
@@ -166,7 +168,8 @@ def test_last_digits_of_a_fit_do_not_decide_how_the_search_ends(monkeypatch):
 def test_the_search_on_the_metric_prefers_models_near_the_fits():
     """Random parameters that keep the tolerance are anywhere, and rank at random."""
     rng = np.random.default_rng(2)
-    groups, X = rng.integers(2, size=200), rng.normal(size=(200, 4))
+    groups = rng.integers(2, size=200)
+    X = rng.normal(size=(200, 4))
     X += 0.8 * np.outer(groups, [1.0, -0.5, 0.3, 0.0])
     y = X.sum(axis=1) + rng.logistic(size=200) > 0.5
     model = PartialParityClassifier(interval=(0.1, 0.6), tolerance=0.06)

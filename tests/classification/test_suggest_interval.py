@@ -63,7 +63,8 @@ def test_the_difference_is_that_of_the_threshold_where_groups_differ_most():
 
 
 def test_among_equal_candidates_the_rate_is_in_the_middle():
-    scores, groups = np.tile(np.arange(500.0), 2), np.repeat(["a", "b"], 500)
+    scores = np.tile(np.arange(500.0), 2)
+    groups = np.repeat(["a", "b"], 500)
     suggestion = suggest_interval(scores, sensitive_features=groups, rate=0.5, width=0.2, step=0.1)
     assert (suggestion.candidates.difference == 0).all()
     assert suggestion.interval == (0.4, 0.6)

@@ -16,7 +16,8 @@ class Recomputed(NamedTuple):
 
 def recompute(X, labels, groups, sample_weight=None):
     """A clustering by its definition, in float64, from data that are shifted exactly."""
-    X, (_, codes) = np.asarray(X, dtype=np.float64), np.unique(groups, return_inverse=True)
+    X = np.asarray(X, dtype=np.float64)
+    _, codes = np.unique(groups, return_inverse=True)
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
     shift = X[0]
     Z = X - shift

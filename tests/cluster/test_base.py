@@ -136,7 +136,8 @@ def test_a_fit_without_balance_that_is_stopped(model, data):
 def test_an_interrupted_refit_leaves_the_earlier_fit(model, data, where, error):
     X, groups = data
     model.fit(X, sensitive_features=groups)
-    earlier, labels = dict(vars(model)), model.predict(X)
+    earlier = dict(vars(model))
+    labels = model.predict(X)
     model.set_callbacks(Callback(raise_in=where, error=error))
     with pytest.raises(error):
         model.fit(np.hstack([X, X])[::2], sensitive_features=groups[::2])
@@ -242,7 +243,8 @@ def test_a_pickled_front_makes_the_same_estimators(make_front, data):
     copy = pickle.loads(pickle.dumps(front))
     np.testing.assert_array_equal(copy.cost, front.cost)
     for i in (0, -1):
-        one, other = copy.to_estimator(i), front.to_estimator(i)
+        one = copy.to_estimator(i)
+        other = front.to_estimator(i)
         np.testing.assert_array_equal(one.labels_, other.labels_)
         np.testing.assert_array_equal(one.predict(X), other.predict(X))
         assert one.objective_ == other.objective_

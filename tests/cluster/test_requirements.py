@@ -58,7 +58,8 @@ def test_the_level_is_reached_where_all_requirements_hold(seed, balance, share_r
     rng = np.random.default_rng(seed)
     n_groups = rng.integers(1, 4)
     counts = rng.integers(1, 12, (3, n_groups)).astype(float)
-    weights, required = counts.sum(axis=0), ClusterRequirements(balance, share_ratio)
+    weights = counts.sum(axis=0)
+    required = ClusterRequirements(balance, share_ratio)
     limits = required.limits(weights)
     level = balance * weights.min() / weights.max()
     for with_slack in (0, 1):

@@ -104,8 +104,10 @@ def test_strata_and_weights_reach_the_certificate():
     strata = DemographicParity(control_features=lambda X: X[:, 1] > 0)
     weights = RNG.integers(0, 3, N - 500)
     settings = {"constraint": strata, "tolerance": 0.1, "sample_weight": weights, **GROUPS}
-    certificate, inside = certify_model(MODEL, *HELD_OUT, **settings), HELD_OUT[0][:, 1] > 0
-    y_pred, groups = MODEL.predict(HELD_OUT[0]), np.asarray(GROUPS["sensitive_features"])
+    certificate = certify_model(MODEL, *HELD_OUT, **settings)
+    inside = HELD_OUT[0][:, 1] > 0
+    y_pred = MODEL.predict(HELD_OUT[0])
+    groups = np.asarray(GROUPS["sensitive_features"])
     gaps = [
         np.ptp([np.average(y_pred[at & one], weights=weights[at & one]) for at in by_group])
         for one in (inside, ~inside)
@@ -145,7 +147,8 @@ def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
     z, n = 1.959963984540054, 500
     ends = []
     for p, sign in ((0.6, -1), (0.3, 1)):
-        center, margin = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        center = p + z**2 / (2 * n)
+        margin = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         ends.append((center + sign * margin) / (1 + z**2 / n) - p)
     assert certificate.low == pytest.approx(0.3 - np.hypot(*ends))
     assert certificate.is_contradicted and not certificate.is_shown
@@ -164,7 +167,9 @@ def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
 def test_an_excess_is_seldom_false(monkeypatch):
     # The gap of three groups is the tolerance: at most one in twenty may be shown to exceed it.
     skip_unexamined_numbers(monkeypatch)
-    rng, groups, n_false = np.random.default_rng(0), np.repeat(np.arange(3), 200), 0
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(3), 200)
+    n_false = 0
     rates = np.repeat([0.3, 0.35, 0.4], 200)
     for _ in range(150):
         decisions = (rng.random(600) < rates).astype(int)
@@ -178,7 +183,8 @@ def test_the_lower_limit_divides_the_error_among_forms():
     from skfair.statistics._estimates import Rates, pairwise_contrasts
 
     hits = np.array([[60.0] * 3, [30.0] * 3, [45.0] * 3])
-    rates, pairs = Rates.from_sums(hits, 100.0 - hits), pairwise_contrasts(3)
+    rates = Rates.from_sums(hits, 100.0 - hits)
+    pairs = pairwise_contrasts(3)
     lows = -rates.upper(-pairs, 1.0 - 0.05 / 6)
     assert gap_lower_limit(rates, pairs, 0.95) == lows.max()
 
@@ -190,7 +196,8 @@ FILED = ["--target", "y", "--constraint", "equal_opportunity", "--tolerance", "0
 
 
 def test_a_filed_claim_states_what_was_audited_and_is_recomputed(path, capsys):
-    filed, page = path.with_suffix(".json"), path.with_name("claim.html")
+    filed = path.with_suffix(".json")
+    page = path.with_name("claim.html")
     run("certify", path, *FILED, "--json", str(filed), "--out", str(page))
     content = json.loads(filed.read_text(encoding="utf-8"))
     source, read = content["source"], content["reading"]
@@ -245,7 +252,8 @@ def test_other_files_are_no_claims(path, text, tmp_path, capsys):
     ],
 )
 def test_claims_of_an_audit_are_recomputed_from_their_text(constraint):
-    decisions, order = MODEL.predict(HELD_OUT[0]), RNG.permutation(N - 500)
+    decisions = MODEL.predict(HELD_OUT[0])
+    order = RNG.permutation(N - 500)
     tolerance = 0.1 if getattr(constraint, "tolerance", None) is None else None
     if getattr(constraint, "ratio", None) is not None:
         tolerance = None
@@ -448,7 +456,8 @@ def test_every_forged_field_is_another_claim_or_named_as_damaged(path, tmp_path,
     """Every field of the file, one at a time: changed, of another type, and removed."""
     filed = tmp_path / "claim.json"
     run("certify", path, *options, "--json", str(filed))
-    claim, now = json.loads(filed.read_text(encoding="utf-8")), Claim.from_json(filed)
+    claim = json.loads(filed.read_text(encoding="utf-8"))
+    now = Claim.from_json(filed)
     places = [(place, value) for place, value in list_fields(claim) if place]
     assert len(places) > 60
     for place, value in places:
@@ -465,7 +474,8 @@ def test_every_forged_field_is_another_claim_or_named_as_damaged(path, tmp_path,
 def test_verify_recomputes_what_bounds_a_claim_and_names_what_it_does_not_compare(
     path, tmp_path, capsys
 ):
-    filed, forged = tmp_path / "claim.json", tmp_path / "forged.json"
+    filed = tmp_path / "claim.json"
+    forged = tmp_path / "forged.json"
     run("certify", path, *FILED, "--json", str(filed))
     claim = json.loads(filed.read_text(encoding="utf-8"))
     for place, value, status in [

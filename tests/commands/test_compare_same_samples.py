@@ -34,7 +34,8 @@ def compare(tmp_path, monkeypatch, capsys):
 
 
 def test_the_same_ids_are_compared_as_two_models_on_the_same_samples(compare):
-    before, after = TABLE.assign(d=OLD), TABLE.assign(d=NEW)
+    before = TABLE.assign(d=OLD)
+    after = TABLE.assign(d=NEW)
     _, results = compare(before, after.sample(frac=1, random_state=0), "--id", "id")
     models = Audit.from_predictions(None, OLD, sensitive_features=TABLE["sex"]).compare(NEW)
     expected = json.loads(models.to_json())
@@ -44,11 +45,14 @@ def test_the_same_ids_are_compared_as_two_models_on_the_same_samples(compare):
 
 
 def test_samples_of_one_file_alone_are_counted_as_other_samples(compare):
-    before, after = TABLE.assign(d=OLD)[: N - 50], TABLE.assign(d=NEW)[100:]
-    (_, apart), (_, results) = compare(before, after), compare(before, after, "--id", "id")
+    before = TABLE.assign(d=OLD)[: N - 50]
+    after = TABLE.assign(d=NEW)[100:]
+    _, apart = compare(before, after)
+    _, results = compare(before, after, "--id", "id")
     moved = pd.DataFrame(results["moves"])[["n", "n_gained", "n_lost"]].sum().tolist()
     both = slice(100, N - 50)
-    gained, lost = ((NEW > OLD)[both].sum(), (OLD > NEW)[both].sum())
+    gained = (NEW > OLD)[both].sum()
+    lost = (OLD > NEW)[both].sum()
     assert moved == [N - 150, gained, lost] and apart["moves"] is None
     assert results["n_shared"] == [N - 150, 100, 50]
     assert results["findings"][0].endswith(
@@ -61,7 +65,8 @@ def test_samples_of_one_file_alone_are_counted_as_other_samples(compare):
 
 
 def test_ids_of_other_samples_and_repeated_ids_match_nothing(compare):
-    before, after = TABLE.assign(d=OLD), TABLE.assign(d=NEW)
+    before = TABLE.assign(d=OLD)
+    after = TABLE.assign(d=NEW)
     _, apart = compare(before, after)
     _, others = compare(before, after.assign(id=[f"q{i}" for i in range(N)]), "--id", "id")
     assert others["gaps"] == apart["gaps"]

@@ -51,7 +51,8 @@ def test_counts_have_the_results_of_their_samples(files, options, capsys):
     assert first == second
     for facts in (rows, counts):
         facts.pop("provenance", None), facts.pop("source", None)
-    read, merged = rows.pop("reading"), counts.pop("reading")
+    read = rows.pop("reading")
+    merged = counts.pop("reading")
     assert merged["columns"].pop()["role"] == "count" and read["columns"] == merged["columns"]
     assert read["n_rows"] == 2000 == merged["n_samples"] and merged["n_rows"] < 2000
     assert list(rows) == list(counts)

@@ -12,11 +12,9 @@ from skfair.commands._predictions import read_audit
 from skfair.monitoring import GapMonitor
 
 ROWS = np.arange(60)
-SEX, D, Y = (
-    np.where(ROWS % 2, "m", "f"),
-    (ROWS * 7) % 10 < np.where(ROWS % 2, 6, 3),
-    (ROWS * 3) % 10 < 5,
-)
+SEX = np.where(ROWS % 2, "m", "f")
+D = (ROWS * 7) % 10 < np.where(ROWS % 2, 6, 3)
+Y = (ROWS * 3) % 10 < 5
 TABLE = pd.DataFrame({"sex": SEX, "d": np.where(D, "yes", "no"), "y": np.where(Y, "yes", "no")})
 PAY = 1200.5 + 37.25 * ROWS
 DATES = pd.date_range("2025-01-03", "2025-03-30", periods=len(ROWS))
@@ -58,7 +56,8 @@ def exchange_signs(text):
 
 ROUNDED, WITH_CENTS = ([f"{x:,.{digits}f}" for x in PAY] for digits in (0, 2))
 ISO, POINTS = DATES.strftime("%Y-%m-%d"), DATES.strftime("%d.%m.%Y")
-PLAIN, BODY = TABLE.to_csv(index=False), TABLE.to_csv(index=False, header=False)
+PLAIN = TABLE.to_csv(index=False)
+BODY = TABLE.to_csv(index=False, header=False)
 
 VARIANTS = {
     # Dates.

@@ -220,7 +220,8 @@ def test_a_growing_file_is_resumed_month_by_month(tmp_path, capsys):
     ],
 )
 def test_a_monitor_that_is_resumed_keeps_its_options(tmp_path, capsys, more, match):
-    path, state = write_log(tmp_path, 2), tmp_path / "state.json"
+    path = write_log(tmp_path, 2)
+    state = tmp_path / "state.json"
     read_results(path, "--state", str(state))
     before = state.read_bytes()
     with pytest.raises(SystemExit):
@@ -230,7 +231,8 @@ def test_a_monitor_that_is_resumed_keeps_its_options(tmp_path, capsys, more, mat
 
 
 def test_a_damaged_state_is_named(tmp_path, capsys):
-    path, state = write_log(tmp_path, 2), tmp_path / "state.json"
+    path = write_log(tmp_path, 2)
+    state = tmp_path / "state.json"
     state.write_text('{"format": "skfair.GapMonitor", "version": 2, "content": {}}')
     with pytest.raises(SystemExit):
         read_results(path, "--state", str(state))
@@ -241,7 +243,8 @@ def test_a_damaged_state_is_named(tmp_path, capsys):
 def test_an_error_while_the_page_is_written_leaves_the_state(tmp_path, monkeypatch):
     state = tmp_path / "state.json"
     read_results(write_log(tmp_path, 2), "--state", str(state))
-    before, path = state.read_bytes(), write_log(tmp_path, 4)
+    before = state.read_bytes()
+    path = write_log(tmp_path, 4)
 
     def fail(*args):
         raise OSError("No space left on device")
@@ -391,7 +394,8 @@ def test_an_alarm_of_an_earlier_month_stands_until_a_certificate(run_length, tmp
 
 @pytest.mark.slow
 def test_periods_that_come_late_are_refused(tmp_path, capsys):
-    state, months = tmp_path / "state.json", LOG.assign(month=DATES.month)
+    state = tmp_path / "state.json"
+    months = LOG.assign(month=DATES.month)
     for month, name in ((1, "a"), (3, "b"), (2, "c")):
         months[months["month"] == month].to_csv(tmp_path / f"{name}.csv", index=False)
     read_results(tmp_path / "a.csv", "--state", str(state))
@@ -415,7 +419,8 @@ def test_periods_that_come_late_are_refused(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_certificate_lapses_when_recent_months_depart(tmp_path, capsys):
-    rng, tables = np.random.default_rng(1), []
+    rng = np.random.default_rng(1)
+    tables = []
     for month in range(18):
         sex = rng.choice(["f", "m"], 165)
         rate = np.where(sex == "f", 0.35 if month < 12 else 0.15, 0.37)

@@ -73,7 +73,9 @@ def test_sets_rest_on_the_probabilities_of_the_model_as_they_are(classifier, n_c
     X, y, group = draw(700)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     fitted = classifier.fit(X[:300], labels[:300])
-    X, labels, group = X[300:], labels[300:], group[300:]
+    X = X[300:]
+    labels = labels[300:]
+    group = group[300:]
     model = ConformalClassifier(fitted, 0.8, confidence_level=0.9, cv="prefit", **KNOWN)
     sets = model.fit(X, labels, sensitive_features=group).predict_set(X, sensitive_features=group)
     scores = 1.0 - fitted.predict_proba(X)
@@ -97,7 +99,8 @@ def test_unknown_groups_get_the_pooled_threshold():
 
 def test_a_fitted_model_needs_no_second_sample_of_a_class_or_of_a_known_group():
     X, y, group = draw(200)
-    labels, one = np.digitize(y, [0.0, 2.0]), np.append("c", group[1:])
+    labels = np.digitize(y, [0.0, 2.0])
+    one = np.append("c", group[1:])
     fitted = LogisticRegression().fit(X, labels)
     labels = np.append(2, labels[1:].clip(max=1))
     settings = {"coverage": 0.5, "cv": "prefit"} | KNOWN
@@ -271,7 +274,8 @@ def test_missing_groups_count_by_their_probability():
 def test_intervals_are_right_where_groups_are_missing_more_often_after_large_errors():
     X, y, group = draw(6000)
     rng = np.random.default_rng(1)
-    train, test = np.arange(6000) < 4000, np.arange(6000) >= 4000
+    train = np.arange(6000) < 4000
+    test = np.arange(6000) >= 4000
     is_large = np.abs(y - LinearRegression().fit(X, y).predict(X)) > 1.5
     partly = np.where(rng.random(6000) < np.where(is_large, 0.9, 0.2), None, group.astype(object))
     coverage = {}
@@ -287,8 +291,10 @@ def test_intervals_are_right_where_groups_are_missing_more_often_after_large_err
 
 
 def test_samples_that_belong_together_count_as_one():
-    scores, units = np.arange(200.0), np.arange(200) // 2
-    everyone, point = np.ones((200, 2)), np.zeros(200)
+    scores = np.arange(200.0)
+    units = np.arange(200) // 2
+    everyone = np.ones((200, 2))
+    point = np.zeros(200)
     sets = IntervalSets(point, point, point + 1.0)
     single = Calibration(scores, sets, everyone, np.arange(200), 0.9, 0.95)
     pairs = replace(single, units=units)

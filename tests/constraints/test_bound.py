@@ -73,7 +73,8 @@ def violation(constraint, scores):
 def sample(kind, seed=0):
     """Samples, their groups before encoding, and scores."""
     rng = np.random.default_rng(seed)
-    groups, target = GROUPS[kind](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
+    groups = GROUPS[kind](rng)
+    target = rng.choice([-1.0, 1.0], N_SAMPLES)
     samples = Samples(target, encode(groups), rng.uniform(0.5, 2, N_SAMPLES))
     return samples, groups, rng.normal(size=N_SAMPLES)
 
@@ -130,7 +131,8 @@ def test_rows_are_feasible_if_and_only_if_the_gap_is_within_tolerance(spec, sing
     samples, _, scores = sample(kind)
     bound = bind(spec, samples, single)
     gap = bound.gap(smooth_sums(bound, scores))
-    met, violated = replace(bound, tolerance=1.001 * gap), replace(bound, tolerance=0.999 * gap)
+    met = replace(bound, tolerance=1.001 * gap)
+    violated = replace(bound, tolerance=0.999 * gap)
     assert minimize_violation(met, scores) <= 1e-12
     assert minimize_violation(violated, scores) >= 1e-3 * gap / 20
     met = met.rows
@@ -176,7 +178,8 @@ def test_integer_weights_equal_repeated_rows(spec, single, kind):
     )
     aux = once.initial_aux(scores)
     np.testing.assert_allclose(often.initial_aux(scores[rows]), aux, rtol=1e-12)
-    result, expected = once(scores, aux), often(scores[rows], aux)
+    result = once(scores, aux)
+    expected = often(scores[rows], aux)
     np.testing.assert_allclose(result.values, expected.values, atol=1e-14)
     v = np.arange(1.0, 1 + len(result.values))
     sums = np.bincount(rows, expected.jacobian.adjoint(v))
@@ -203,10 +206,12 @@ def test_correction_counts_the_decisions(spec):
 @kinds
 def test_outcomes_and_layers_give_the_gap_of_any_decisions(spec, single, kind):
     samples, _, _ = sample(kind)
-    bound, rng = bind(spec, samples, single), np.random.default_rng(3)
+    bound = bind(spec, samples, single)
+    rng = np.random.default_rng(3)
     layers = disjoint_layers(bound.sums.events)
     for share in (0.0, 0.3, 1.0):
-        decisions, sums = np.where(rng.random(N_SAMPLES) < share, 1.0, -1.0), []
+        decisions = np.where(rng.random(N_SAMPLES) < share, 1.0, -1.0)
+        sums = []
         for low, change in decision_outcomes(bound.sums):
             total = np.append(bound.sums.events.means(low), 0.0)
             for codes, weights in layers:
@@ -300,7 +305,8 @@ def test_decisions_of_systems():
 
 
 def test_a_system_of_nothing_has_no_rows_and_no_unknowns():
-    nothing, scores = ConstraintSystem(()), np.arange(3.0)
+    nothing = ConstraintSystem(())
+    scores = np.arange(3.0)
     rows = nothing.rows
     result = rows(scores, rows.initial_aux(scores))
     assert len(nothing) == rows.n_aux == len(rows.lower) == len(rows.upper) == 0
@@ -318,12 +324,15 @@ def test_a_system_of_nothing_has_no_rows_and_no_unknowns():
 @kinds
 def test_a_subset_of_a_bound_constraint_is_that_of_the_subset(spec, kind):
     samples, groups, scores = sample(kind)
-    bound, rows = bind(spec, samples), np.r_[0:N_SAMPLES:2, 0:N_SAMPLES:3, 1, 1, 1]
+    bound = bind(spec, samples)
+    rows = np.r_[0:N_SAMPLES:2, 0:N_SAMPLES:3, 1, 1, 1]
     direct_samples = Samples(samples.target[rows], encode(groups[rows]), samples.weights[rows])
-    subset, expected = bound.take(rows), bind(spec, direct_samples)
+    subset = bound.take(rows)
+    expected = bind(spec, direct_samples)
     aux = subset.rows.initial_aux(scores[rows])
     np.testing.assert_allclose(aux, expected.rows.initial_aux(scores[rows]), atol=1e-14)
-    result, direct = subset.rows(scores[rows], aux), expected.rows(scores[rows], aux)
+    result = subset.rows(scores[rows], aux)
+    direct = expected.rows(scores[rows], aux)
     np.testing.assert_allclose(result.values, direct.values, atol=1e-14)
     v = np.arange(1.0, 1 + len(result.values))
     np.testing.assert_allclose(result.jacobian.adjoint(v), direct.jacobian.adjoint(v), atol=1e-14)
@@ -396,9 +405,11 @@ def test_samples_of_systems(kind):
 @specs
 def test_embedded_means_are_those_of_their_own_scores(spec):
     rng = np.random.default_rng(0)
-    scores, target = rng.normal(size=2 * N_SAMPLES), rng.choice([-1.0, 1.0], N_SAMPLES)
+    scores = rng.normal(size=2 * N_SAMPLES)
+    target = rng.choice([-1.0, 1.0], N_SAMPLES)
     samples = Samples(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
-    bound, rows = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1), slice(N_SAMPLES, None)
+    bound = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1)
+    rows = slice(N_SAMPLES, None)
     placed = _embed_constraint(bound, rows, len(scores))
     assert placed.value(scores) == pytest.approx(bound.value(scores[rows]))
     aux = bound.rows.initial_aux(scores[rows])
@@ -410,9 +421,11 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
 def test_rows_of_nothing_stack_and_are_drawn():
     samples, _, scores = sample("two")
     bound = bind(DemographicParity(), samples)
-    stacked, alone = StackedRows((StackedRows(()), bound.rows)), bound.rows
+    stacked = StackedRows((StackedRows(()), bound.rows))
+    alone = bound.rows
     aux = stacked.initial_aux(scores)
-    result, expected = stacked(scores, aux), alone(scores, aux)
+    result = stacked(scores, aux)
+    expected = alone(scores, aux)
     np.testing.assert_array_equal(result.values, expected.values)
     v = np.ones(len(expected.values))
     np.testing.assert_array_equal(result.jacobian.adjoint(v), expected.jacobian.adjoint(v))

@@ -15,7 +15,9 @@ N = 120
 RNG = np.random.default_rng(0)
 GROUPS, DEGREE, TOWN = (RNG.integers(k, size=N) for k in (2, 3, 2))
 FRAME = pd.DataFrame({"degree": DEGREE, "income": RNG.normal(size=N), "town": TOWN})
-TARGET, SCORES, WEIGHTS = RNG.choice([-1.0, 1.0], N), RNG.normal(size=N), RNG.uniform(1, 2, N)
+TARGET = RNG.choice([-1.0, 1.0], N)
+SCORES = RNG.normal(size=N)
+WEIGHTS = RNG.uniform(1, 2, N)
 
 
 def make_samples(X, rows=slice(None)):

@@ -183,7 +183,8 @@ def test_a_custom_constraint():
 
 def test_overlapping_groups_of_each_attribute():
     groups = [["f", "old"], ["f", "young"], ["m", "old"], ["m", "old"]]
-    target, scores = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])
+    target = np.array([1.0, -1.0, 1.0, -1.0])
+    scores = np.array([1.0, 1.0, 1.0, -1.0])
     bound = bind(DemographicParity(attributes="each"), make_samples(groups, target))
     assert [group for _, group in bound.sums.cells.labels] == [
         (0, "f"),
@@ -195,7 +196,8 @@ def test_overlapping_groups_of_each_attribute():
 
 
 def test_a_sum_over_one_cell_is_its_range():
-    ranged, summed = bind(DemographicParity()), bind(DemographicParity(aggregate="sum"))
+    ranged = bind(DemographicParity())
+    summed = bind(DemographicParity(aggregate="sum"))
     assert ranged.value(SCORES) == summed.value(SCORES)
     assert len(ranged.rows.lower) == len(summed.rows.lower) == 3
 

@@ -66,7 +66,8 @@ def evaluate_metric(spec, samples, scores):
     names = ("reference", "loss", "interval", "scale", "threshold", "rank_within")
     name = spec.metric
     if spec.ratio is not None:
-        names, name = (), spec.ratio_metric
+        names = ()
+        name = spec.ratio_metric
     options = {name: value for name, value in spec.get_params().items() if name in names}
     if options.get("threshold", "") is None:
         del options["threshold"]
@@ -76,7 +77,8 @@ def evaluate_metric(spec, samples, scores):
         options["method"] = METHODS[options.pop("reference")]
     if spec.uses_features:
         options["control_features"] = STRATA
-    truth, decisions = (samples.target > 0).astype(int), (scores > 0).astype(int)
+    truth = (samples.target > 0).astype(int)
+    decisions = (scores > 0).astype(int)
     predictions = {
         "classification": (truth, decisions),
         "score": (scores,),
@@ -101,7 +103,8 @@ def evaluate_metric(spec, samples, scores):
 @pytest.mark.parametrize("kind", GROUPS)
 def test_the_gap_is_the_metric(spec, kind):
     rng = np.random.default_rng(0)
-    groups, target = GROUPS[kind](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
+    groups = GROUPS[kind](rng)
+    target = rng.choice([-1.0, 1.0], N_SAMPLES)
     encoded = check_groups(groups, N_SAMPLES, overlapping=True)
     samples = Samples(target, encoded, rng.uniform(0.5, 2, N_SAMPLES), X)
     scores = rng.normal(size=N_SAMPLES)
@@ -124,7 +127,8 @@ def test_the_gap_is_the_metric(spec, kind):
 )
 def test_means_and_sums_by_the_rates_of_the_groups(reference, aggregate, aggregate_excesses):
     rng = np.random.default_rng(1)
-    groups, target = GROUPS["four"](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
+    groups = GROUPS["four"](rng)
+    target = rng.choice([-1.0, 1.0], N_SAMPLES)
     samples = Samples(target, check_groups(groups, N_SAMPLES), np.ones(N_SAMPLES), X)
     scores = rng.normal(size=N_SAMPLES)
     spec = EqualizedOdds(reference=reference, aggregate=aggregate)

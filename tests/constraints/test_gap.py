@@ -39,7 +39,8 @@ numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
 
 def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
     """The rows of a constraint of the gap, one sample an event."""
-    events, n = Events.disjoint(np.arange(n_events), n_events), n_events
+    events = Events.disjoint(np.arange(n_events), n_events)
+    n = n_events
     settings = {"gap": gap, "tolerance": tolerance, "one_row": as_one_row}
     cells = CellEvents(events, np.ones(n), [], np.arange(n), [], [], [])
     sums = Sums("gap", cells, np.ones(n), (None,), (None,))
@@ -128,10 +129,8 @@ def test_two_rates_need_one_two_sided_row():
 
 @given(means=hnp.arrays(np.float64, 6, elements=st.floats(-1, 1)))
 def test_small_numbers_of_pairs_need_no_unknowns(means):
-    smaller, larger = (
-        TotalRangeGap(((0, 1), (2, 3), (4, 5))),
-        TotalRangeGap(((0, 1), (2, 3), (4, 5, 5))),
-    )
+    smaller = TotalRangeGap(((0, 1), (2, 3), (4, 5)))
+    larger = TotalRangeGap(((0, 1), (2, 3), (4, 5, 5)))
     assert smaller(means) == larger(means)
     assert rows_of_gap(smaller, 6, 0.1).rates_to_rows.shape == (4, 6)
     assert rows_of_gap(smaller, 6, 0.1).n_aux == 0 < rows_of_gap(larger, 6, 0.1).n_aux
@@ -164,7 +163,8 @@ def test_gaps_of_equal_value_share_their_rows():
 
 @pytest.mark.parametrize("as_one_row", [False, True])
 def test_nothing_to_compare(as_one_row):
-    gap, means = RangeGap(()), np.array([0.2, 0.9])
+    gap = RangeGap(())
+    means = np.array([0.2, 0.9])
     rows = rows_of_gap(gap, 2, 0.1, as_one_row)
     assert gap(means) == 0
     np.testing.assert_array_equal(gap(np.ones((2, 3))), np.zeros(3))

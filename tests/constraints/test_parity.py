@@ -63,7 +63,8 @@ def test_smooth_errors_fall_with_the_margin():
 
 
 def test_the_gap_of_mean_parity_is_that_of_the_means():
-    scores, group = np.array([1.0, 3.0, 10.0, 4.0]), list("aabb")
+    scores = np.array([1.0, 3.0, 10.0, 4.0])
+    group = list("aabb")
     samples = Samples(scores, check_groups(group, 4), np.array([1.0, 3.0, 1.0, 1.0]))
     bound = MeanParity(tolerance=0.5).bind(samples, Sigmoid(), SquaredLoss(), 0.1)
     assert bound.value(scores) == 7.0 - 2.5

@@ -39,13 +39,14 @@ def test_values_are_weighted_means(data, corner):
 @pytest.mark.parametrize("corner", [0.1, 3.0])
 def test_derivatives_are_those_of_finite_differences(data, corner):
     membership, weights, scores, breakpoints = data
-    members, step = Events.overlapping(membership, weights), 1e-6
+    members = Events.overlapping(membership, weights)
+    step = 1e-6
 
     def value(scores, breakpoints):
         return MeanExcess(members, scores, breakpoints, corner).values
 
     result = MeanExcess(members, scores, breakpoints, corner)
-    by_scores = result.score_derivative(np.eye(4)) @ result.basis.toarray()
+    by_scores = result.score_derivative_coefficients(np.eye(4)) @ result.basis.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
         slope = (value(scores + bump, breakpoints) - value(scores - bump, breakpoints)) / (2 * step)
@@ -58,45 +59,54 @@ def test_derivatives_are_those_of_finite_differences(data, corner):
 
 def test_second_derivatives_are_those_of_corners_twice_as_long(data):
     membership, weights, scores, breakpoints = data
-    members, step = Events.overlapping(membership, weights), 1e-6
+    members = Events.overlapping(membership, weights)
+    step = 1e-6
     v = np.random.default_rng(0).normal(size=(3, 4))
 
     def gradients(scores, breakpoints):
         result = MeanExcess(members, scores, breakpoints, 2 * 1.0)
-        by_scores = v.ravel() @ (result.score_derivative(np.eye(4)) @ result.basis.toarray())
+        by_scores = v.ravel() @ (
+            result.score_derivative_coefficients(np.eye(4)) @ result.basis.toarray()
+        )
         return by_scores, -(v * result.above).sum(axis=0)
 
     result = MeanExcess(members, scores, breakpoints, 1.0)
-    curvature, (combine, diagonal) = result.curvature(v), result.breakpoint_second_derivatives(v)
+    curvature = result.curvature(v)
+    combine, diagonal = result.breakpoint_second_derivatives(v)
     cross_derivatives = combine @ result.basis.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
-        above, below = gradients(scores + bump, breakpoints), gradients(scores - bump, breakpoints)
+        above = gradients(scores + bump, breakpoints)
+        below = gradients(scores - bump, breakpoints)
         assert curvature[i] == pytest.approx((above[0] - below[0])[i] / (2 * step), abs=1e-8)
         np.testing.assert_allclose(
             cross_derivatives[:, i], (above[1] - below[1]) / (2 * step), atol=1e-8
         )
     for k in range(4):
         bump = step * (np.arange(4) == k)
-        above, below = gradients(scores, breakpoints + bump), gradients(scores, breakpoints - bump)
+        above = gradients(scores, breakpoints + bump)
+        below = gradients(scores, breakpoints - bump)
         assert diagonal[k] == pytest.approx((above[1] - below[1])[k] / (2 * step), abs=1e-8)
 
 
 @pytest.mark.parametrize("corner", [0.0, 0.5])
 def test_excesses_lie_above_their_tangents(data, corner):
     membership, weights, scores, breakpoints = data
-    members, rng = Events.overlapping(membership, weights), np.random.default_rng(1)
+    members = Events.overlapping(membership, weights)
+    rng = np.random.default_rng(1)
     result = MeanExcess(members, scores, breakpoints, corner)
     np.testing.assert_allclose(result.evaluate_tangents(np.zeros(40), np.zeros(4)), result.values)
     for _ in range(20):
-        by_scores, by_breakpoints = rng.normal(size=40), rng.normal(size=4)
+        by_scores = rng.normal(size=40)
+        by_breakpoints = rng.normal(size=4)
         there = MeanExcess(members, scores + by_scores, breakpoints + by_breakpoints, corner)
         assert (there.values >= result.evaluate_tangents(by_scores, by_breakpoints) - 1e-12).all()
 
 
 def test_sorting_does_not_depend_on_the_order_of_breakpoints(data):
     membership, weights, scores, breakpoints = data
-    members, order = Events.overlapping(membership, weights), [2, 0, 3, 1]
+    members = Events.overlapping(membership, weights)
+    order = [2, 0, 3, 1]
     result = MeanExcess(members, scores, breakpoints, 0.5)
     permuted = MeanExcess(members, scores, breakpoints[order], 0.5)
     np.testing.assert_allclose(permuted.values, result.values[:, order])

@@ -37,7 +37,8 @@ def test_rows_are_means_of_the_ramp_over_pairs():
 
 def test_derivatives_are_those_of_finite_differences():
     constraint, _, _ = bound(pairs=((0.1, 0.4), (0.6, 1.0)))
-    scores, step = np.random.default_rng(2).normal(size=60), 1e-7
+    scores = np.random.default_rng(2).normal(size=60)
+    step = 1e-7
     result = constraint(scores, np.empty(0))
     jacobian = (result.jacobian.means_to_rows @ result.jacobian.basis).toarray()
     for i in range(60):
@@ -67,7 +68,8 @@ def test_rows_hold_the_distance_from_one_half():
 
 
 def test_weights_taper_off_at_the_ends_of_an_interval():
-    ranks, pairs = (np.arange(1000) + 0.5) / 1000, np.array([[0.0, 0.2], [0.5, 0.7]])
+    ranks = (np.arange(1000) + 0.5) / 1000
+    pairs = np.array([[0.0, 0.2], [0.5, 0.7]])
     ranking = Ranking(pairs, np.arange(1000), np.full(1000, 1e-3), -ranks)
     window = np.zeros(1000)
     window[ranking.members_inside().samples] = ranking.members_inside().weights / 1e-3 * 0.4
@@ -130,8 +132,10 @@ def test_rows_are_differences_of_convex_functions(pairs):
 def test_the_majorant_touches_the_rows_at_one_point_and_is_nowhere_easier(pairs):
     constraint, _, _ = bound(pairs=pairs)
     rng = np.random.default_rng(6)
-    scores, none = rng.normal(size=60), np.empty(0)
-    majorant, rows = constraint.majorant(scores, none), constraint(scores, none)
+    scores = rng.normal(size=60)
+    none = np.empty(0)
+    majorant = constraint.majorant(scores, none)
+    rows = constraint(scores, none)
     result = majorant(scores, none)
     np.testing.assert_allclose(result.values, np.tile(rows.values, 2))
     slopes = np.vstack([(rows.jacobian.means_to_rows @ rows.jacobian.basis).toarray()] * 2)

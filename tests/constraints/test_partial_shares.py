@@ -52,7 +52,9 @@ def test_shares_are_means_of_the_surrogate(constraint, surrogate):
 
 
 def test_rounding_moves_a_share_by_little():
-    sharp, round_, (scores, aux) = bound(0.0), bound(0.1), point(2)
+    sharp = bound(0.0)
+    round_ = bound(0.1)
+    scores, aux = point(2)
     # A rounded corner is at most corner / 8 above the sharp one, in units of the width.
     distance = np.abs(sharp.shares(scores, aux) - round_.shares(scores, aux))
     assert distance.max() <= 0.1 / 8
@@ -65,17 +67,21 @@ def rows_and_derivatives(constraint):
 @pytest.mark.parametrize("which", [0, 1], ids=["rows", "majorant"])
 @pytest.mark.parametrize("rows", [bound(0.4), sigmoid()], ids=["ramp", "sigmoid"])
 def test_derivatives_are_those_of_finite_differences(rows, which):
-    constraint, (scores, aux) = rows_and_derivatives(rows)[which], point(3)
-    result, step = constraint(scores, aux), 1e-6
+    constraint = rows_and_derivatives(rows)[which]
+    scores, aux = point(3)
+    result = constraint(scores, aux)
+    step = 1e-6
     jacobian = result.jacobian.means_to_rows @ result.jacobian.basis.toarray()
     for i in range(30):
         bump = step * (np.arange(30) == i)
-        above, below = constraint(scores + bump, aux), constraint(scores - bump, aux)
+        above = constraint(scores + bump, aux)
+        below = constraint(scores - bump, aux)
         slope = (above.values - below.values) / (2 * step)
         np.testing.assert_allclose(jacobian[:, i], slope, atol=1e-8)
     for j in range(3):
         bump = step * (np.arange(3) == j)
-        above, below = constraint(scores, aux + bump), constraint(scores, aux - bump)
+        above = constraint(scores, aux + bump)
+        below = constraint(scores, aux - bump)
         slope = (above.values - below.values) / (2 * step)
         np.testing.assert_allclose(result.aux_jacobian[:, j], slope, atol=1e-8)
 
@@ -95,7 +101,8 @@ def gradient(constraint, v, scores, aux):
 def test_curvature_is_that_of_the_convex_part(pair, which):
     constraint, longer = (rows_and_derivatives(rows)[which] for rows in pair)
     (scores, aux) = point(4)
-    n_rows, step = len(constraint.lower), 1e-6
+    n_rows = len(constraint.lower)
+    step = 1e-6
     v = np.abs(np.random.default_rng(5).normal(size=n_rows))
     if which == 1:  # the multipliers of its rows have the sign of their only bound
         v = np.where(np.isfinite(constraint.upper), v, -v)
@@ -131,7 +138,8 @@ def test_a_majorant_touches_at_its_point_and_is_nowhere_easier(constraint):
     )
     for seed in range(20):
         there = point(seed)
-        values, rows = constraint(*there).values, majorant(*there).values
+        values = constraint(*there).values
+        rows = majorant(*there).values
         assert (rows[capped] >= values - 1e-12).all()
         assert (rows[~capped] <= values + 1e-12).all()
 
@@ -142,13 +150,15 @@ def test_a_majorant_is_convex_along_every_line(constraint):
     majorant = constraint.majorant(scores, aux)
     sign = np.where(np.isfinite(majorant.upper), 1.0, -1.0)
     for seed in range(20):
-        (h, a), (g, b) = point(seed), point(seed + 100)
+        h, a = point(seed)
+        g, b = point(seed + 100)
         ends = sign * (majorant(h, a).values + majorant(g, b).values) / 2
         assert (sign * majorant((h + g) / 2, (a + b) / 2).values <= ends + 1e-12).all()
 
 
 def test_multipliers_of_a_majorant_are_those_of_the_rows():
-    constraint, (scores, aux) = bound(0.4), point(6)
+    constraint = bound(0.4)
+    scores, aux = point(6)
     majorant = constraint.majorant(scores, aux)
     v = np.random.default_rng(0).normal(size=len(majorant.lower))
     np.testing.assert_allclose(

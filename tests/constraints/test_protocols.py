@@ -37,7 +37,8 @@ SPECS = {
 
 @pytest.fixture(params=SPECS.values(), ids=SPECS.keys())
 def bound(request):
-    target, groups = np.tile([1.0, 1.0, -1.0, -1.0], 50), np.tile([0, 1], 100)
+    target = np.tile([1.0, 1.0, -1.0, -1.0], 50)
+    groups = np.tile([0, 1], 100)
     samples = Samples(target, check_groups(groups, 200), np.ones(200), target[:, np.newaxis])
     return request.param.bind(samples, Sigmoid(), LogisticLoss(), 0.1)
 

@@ -99,7 +99,8 @@ def test_gaps_are_those_of_scikit_learn(name, score, options):
 
 
 def test_a_cost_by_hand():
-    y, groups = np.array([1, 1, 0, 0, 1, 0]) > 0, np.array(list("aaabbb"))
+    y = np.array([1, 1, 0, 0, 1, 0]) > 0
+    groups = np.array(list("aaabbb"))
     scores = np.array([1.0, -1.0, 1.0, -1.0, -1.0, -1.0])
     # a: a true positive, a false negative and a false positive, (5 + 1) / 3; b: 5 / 3.
     assert bind(RateParity(COST), y, groups).value(scores) == pytest.approx(1 / 3)
@@ -250,7 +251,8 @@ def count_false_certificates(constraint, n_samples, n_draws, truth):
 
 def draw_precisions(rng, n_samples):
     """Decisions at random; of those accepted .7 and .55 are positive, so that F1 differ too."""
-    groups, decisions = rng.integers(2, size=n_samples), rng.random(n_samples) < 0.4
+    groups = rng.integers(2, size=n_samples)
+    decisions = rng.random(n_samples) < 0.4
     rates = np.where(decisions, np.where(groups == 0, 0.7, 0.55), 0.2)
     return rng.random(n_samples) < rates, decisions, groups
 
@@ -366,7 +368,8 @@ def test_limits_of_shares_in_overlapping_groups_are_those_of_each_attribute():
     table = np.column_stack((groups, np.arange(300) % 3)).astype(str)
     bound = bind(RateParity("f1_score", attributes="each"), y, table)
     low, high = bound.estimates(2.0 * decisions - 1.0)[0].limits(0.95)
-    columns, rate = {"y_true": y, "decisions": decisions}, find_rate("f1_score")
+    columns = {"y_true": y, "decisions": decisions}
+    rate = find_rate("f1_score")
     estimates = [rate.estimate(columns, check_groups(one, 300), np.ones(300))[0] for one in table.T]
     np.testing.assert_allclose(low, np.concatenate([one.limits(0.95)[0] for one in estimates]))
     np.testing.assert_allclose(high, np.concatenate([one.limits(0.95)[1] for one in estimates]))

@@ -115,7 +115,8 @@ def test_real_clustering_columns_equal_the_published_matrix(real_data):
     folder = real_data(FILE, "safairkm/Bank.npz")
     bank = fetch_bank_marketing(columns="clustering")
     is_known = bank.sensitive_features != "unknown"
-    data, groups = bank.data[is_known], bank.sensitive_features[is_known]
+    data = bank.data[is_known]
+    groups = bank.sensitive_features[is_known]
     # the published rows are sorted by group, in file order within each
     codes = groups.map({"divorced": 0, "single": 1, "married": 2}).astype(int)
     order = np.argsort(codes, kind="stable")

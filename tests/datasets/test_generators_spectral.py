@@ -27,7 +27,8 @@ def is_simple_graph(adjacency):
 def rates_by_relation(adjacency, y, groups):
     """Share of linked pairs by (same cluster, same group), from the dense matrix."""
     links = adjacency.toarray()
-    cluster, group = y[:, None] == y, groups[:, None] == groups
+    cluster = y[:, None] == y
+    group = groups[:, None] == groups
     others = ~np.eye(len(y), dtype=bool)
     return {
         (same_y, same_g): links[(cluster == same_y) & (group == same_g) & others].mean()

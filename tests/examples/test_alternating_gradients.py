@@ -20,7 +20,9 @@ def example():
 
 @pytest.mark.parametrize("name", ["cost", "imbalance"])
 def test_the_slopes_of_fair_k_means_are_those_of_its_two_aims(name, example):
-    X, one_hot, ridge = example["X"], example["one_hot"], example["RIDGE"]
+    X = example["X"]
+    one_hot = example["one_hot"]
+    ridge = example["RIDGE"]
     temperature = example["TEMPERATURE"]
 
     def aim(theta):

@@ -59,8 +59,11 @@ class Curve:
         self.minimum = minimum  # smallest tolerance that a model keeps
         self.rough_gap = plain if rough is None else rough
         self.constraint = ConstraintSystem((BoundConstraint(tolerance),))
-        self.tolerances, self.widths, self.n_rows = [], [], []
-        self.solver, self.subsample = SQP(tol=1e-6), subsample
+        self.tolerances = []
+        self.widths = []
+        self.n_rows = []
+        self.solver = SQP(tol=1e-6)
+        self.subsample = subsample
 
     def fit_unconstrained_roughly(self):
         return self._candidate(self.rough_gap, 0.0)

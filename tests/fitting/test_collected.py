@@ -108,7 +108,8 @@ def test_a_cluster_and_threads_give_the_same_bits(client, tmp_path):
     X, y, sex, _ = draw()
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, sex=sex)
     table.to_parquet(tmp_path / "samples.parquet", row_group_size=CHUNK)
-    names, samples = ["a", "b", "c"], open_blocks(tmp_path / "samples.parquet")
+    names = ["a", "b", "c"]
+    samples = open_blocks(tmp_path / "samples.parquet")
     read = [
         fit_model(samples[names], samples["y"], samples["sex"], n_jobs=n_jobs) for n_jobs in (1, 2)
     ]
@@ -126,7 +127,8 @@ def test_a_cluster_and_threads_give_regressors_the_same_bits(client, tmp_path):
     y = X @ [3.0, 1.0, 2.0] + (sex == "f")
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, sex=sex)
     table.to_parquet(tmp_path / "samples.parquet", row_group_size=CHUNK)
-    samples, model = open_blocks(tmp_path / "samples.parquet"), ConstrainedERMRegressor()
+    samples = open_blocks(tmp_path / "samples.parquet")
+    model = ConstrainedERMRegressor()
     read = model.fit(samples[["a", "b", "c"]], samples["y"], sensitive_features=samples["sex"])
     X, y, sex = make_chunks(X, y, sex)
     assert_same_bits(ConstrainedERMRegressor().fit(X, y, sensitive_features=sex), read)
@@ -136,7 +138,8 @@ def test_a_cluster_and_threads_give_regressors_the_same_bits(client, tmp_path):
 @pytest.mark.parametrize(("fit", "max_passes"), [(fit_model, 15), (fit_ranks, 26)])
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch, fit, max_passes):
     columns = make_chunks(*draw()[:3], chunk=1500)
-    expected, passes = fit(*columns), []
+    expected = fit(*columns)
+    passes = []
     submit = DaskWorkers._submit
 
     def submit_or_lose(self, task, *others):
@@ -156,7 +159,9 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
 def test_partitions_may_be_empty_or_lack_groups_and_classes(client):
     X, y, sex, weights = draw()
     order = np.lexsort((y, sex))
-    X, y, sex = X[order], y[order], sex[order]
+    X = X[order]
+    y = y[order]
+    sex = sex[order]
     chunks = (0, 700, 0, 300, 3000, 0)
     partitioned = fit_model(
         *(column.rechunk({0: chunks}) for column in make_chunks(X, y, sex)), **SMOOTH
@@ -260,7 +265,8 @@ def test_data_that_differ_at_every_pass_are_refused_without_a_client(monkeypatch
 @pytest.mark.parametrize("fit", [fit_model, fit_ranks, fit_clusters])
 def test_data_that_differ_after_the_loss_of_a_worker_are_refused(monkeypatch, fit):
     distributed = pytest.importorskip("distributed")
-    columns, lost = make_chunks(*draw()[:3], chunk=1500), []
+    columns = make_chunks(*draw()[:3], chunk=1500)
+    lost = []
     submit = DaskWorkers._submit
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with (

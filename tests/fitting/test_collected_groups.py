@@ -26,7 +26,8 @@ pytestmark = [
 ]
 
 N_SAMPLES, CHUNK = 2400, 700
-NAMES, ATTRIBUTES = ["a", "b", "c"], ["sex", "region"]
+NAMES = ["a", "b", "c"]
+ATTRIBUTES = ["sex", "region"]
 SMALL = 150
 """Larger than the smallest region, and than one of the intersections."""
 

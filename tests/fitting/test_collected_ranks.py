@@ -60,7 +60,8 @@ def assert_within_tolerance(model, X, sex, weights=None):
 def test_a_fit_to_a_collection_is_as_good_as_one_in_memory(weighted):
     *data, weights = draw()
     data += [weights] if weighted else []
-    partitioned, in_memory = fit_model(*make_chunks(*data)), fit_model(*data)
+    partitioned = fit_model(*make_chunks(*data))
+    in_memory = fit_model(*data)
     for model in (partitioned, in_memory):
         assert_within_tolerance(model, data[0], *data[2:])
     assert partitioned.score(*data[:2]) == pytest.approx(in_memory.score(*data[:2]), abs=5e-4)
@@ -98,7 +99,9 @@ def test_blocks_of_many_samples_give_any_number_of_threads_the_same_bits():
 def test_a_group_may_be_in_one_partition_alone():
     X, y, sex, _ = draw()
     order = np.argsort(sex, kind="stable")
-    X, y, sex = X[order], y[order], sex[order]
+    X = X[order]
+    y = y[order]
+    sex = sex[order]
     assert_within_tolerance(fit_model(*make_chunks(X, y, sex, chunks=(0, 2000, 6000, 0))), X, sex)
 
 
@@ -106,10 +109,8 @@ def test_a_group_may_be_in_one_partition_alone():
 def test_without_enforcement_the_fit_is_that_in_memory():
     X, y, sex, _ = draw()
     settings = {"enforcement": None, "solver": SQP(tol=1e-8)}
-    partitioned, in_memory = (
-        fit_model(*make_chunks(X, y, sex), **settings),
-        fit_model(X, y, sex, **settings),
-    )
+    partitioned = fit_model(*make_chunks(X, y, sex), **settings)
+    in_memory = fit_model(X, y, sex, **settings)
     np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-3)
     assert partitioned.objective_ == pytest.approx(in_memory.objective_, rel=1e-6)
 

@@ -126,7 +126,8 @@ def test_the_cost_is_that_of_the_plain_fit_where_there_is_one(data, monkeypatch)
 
 
 def test_a_constant_prediction_is_warned_of_once():
-    X, y = np.repeat([[0.0], [1.0]], 200, axis=0), np.repeat([0, 1], 200)
+    X = np.repeat([[0.0], [1.0]], 200, axis=0)
+    y = np.repeat([0, 1], 200)
     model = ConstrainedERMClassifier(tolerance=0.0)
     groups = np.where(X[:, 0] + np.arange(400) % 7 // 6 > 0, "a", "b")
     with pytest.warns(UserWarning, match="Every training sample is given the class"):
@@ -170,7 +171,8 @@ def test_random_ranks_are_warned_of(module, model, monkeypatch):
         module, "warn_of_cost", lambda *args, **kwargs: calls.append((args, kwargs))
     )
     rng = np.random.default_rng(3)
-    groups, X = rng.integers(2, size=400), rng.normal(size=(400, 2))
+    groups = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 2))
     X[:, 0] += 0.5 * groups
     signal = 0.4 * X[:, 0] + rng.logistic(size=400)
     target = signal if "Regressor" in type(model).__name__ else (signal > 2.5).astype(int)
@@ -195,7 +197,8 @@ def test_random_ranks_are_warned_of(module, model, monkeypatch):
 
 def test_correlations_of_ranks_agree_with_areas_and_spearman():
     rng = np.random.default_rng(0)
-    target, scores = rng.normal(size=200), np.round(rng.normal(size=200), 1)
+    target = rng.normal(size=200)
+    scores = np.round(rng.normal(size=200), 1)
     weights = rng.integers(1, 4, size=200)
 
     def correlations(target, scores):
@@ -213,7 +216,8 @@ def test_correlations_of_ranks_agree_with_areas_and_spearman():
 
 def test_deviation_of_random_ranks():
     rng = np.random.default_rng(0)
-    labels, weights = np.where(np.arange(200) < 40, 1.0, -1.0), rng.uniform(0.5, 2.0, size=200)
+    labels = np.where(np.arange(200) < 40, 1.0, -1.0)
+    weights = rng.uniform(0.5, 2.0, size=200)
     problem = SimpleNamespace(target=labels, mean_weights=weights / weights.sum())
     values, deviation = rank_correlations(problem, rng.normal(size=(500, 200)))
     assert deviation == pytest.approx(values.std(), rel=0.1)
@@ -285,8 +289,10 @@ def test_useful_guarantees_and_fits_without_one_are_not_warned_of():
 )
 def test_rare_decisions_of_a_rare_class_are_not_warned_of(base, tolerance, name):
     """Without constraint as few samples are accepted."""
-    rng, n = np.random.default_rng(5), 3000
-    groups, X = rng.integers(2, size=n), rng.normal(size=(n, 4))
+    rng = np.random.default_rng(5)
+    n = 3000
+    groups = rng.integers(2, size=n)
+    X = rng.normal(size=(n, 4))
     y = (X @ [2.0, 1.5, 1.0, 0.5] + rng.logistic(size=n) > base).astype(int)
     for labels in (y, 1 - y):
         model = ConstrainedERMClassifier(name, tolerance=tolerance, confidence_level=0.8)

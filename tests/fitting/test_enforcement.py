@@ -183,7 +183,8 @@ def test_a_full_search_errs_no_more_than_a_search_of_intercepts():
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(loop):
     fitter = make_fitter(*draw(0), [DemographicParity()], tolerance=1.0)
-    best, unconstrained = LOOPS[loop](fitter), fitter.fit_unconstrained()
+    best = LOOPS[loop](fitter)
+    unconstrained = fitter.fit_unconstrained()
     np.testing.assert_allclose(best.parameters, unconstrained.parameters, rtol=1e-9)
     assert best.result.status == "optimal"
     assert not best.result.multipliers.any()
@@ -215,7 +216,8 @@ def test_the_line_to_a_point_is_not_searched_from_there():
 def test_scores_of_0_by_rounding_are_moved_away_from_0():
     # Symmetric samples: the plain fit is 0 everywhere, but for rounding.
     X = np.array([[0.1], [0.2], [0.3]] * 2)
-    target, groups = np.repeat([1.0, -1.0], 3), np.arange(6) % 2
+    target = np.repeat([1.0, -1.0], 3)
+    groups = np.arange(6) % 2
     fitter = make_fitter(X, target, groups, [DemographicParity()], tolerance=1.0)
     parameters = np.array([1e-17, 0.0])
     unclear = fitter.evaluate(parameters, fitter.fit_unconstrained().result)
@@ -333,7 +335,8 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(loop):
     solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
     start = problem.model.initial(0)
     fitter = Fitter(problem, start, solver)
-    plain, best = fitter.fit_unconstrained(), LOOPS[loop](fitter)
+    plain = fitter.fit_unconstrained()
+    best = LOOPS[loop](fitter)
     assert plain.violation > 0.05
     assert best.keeps_bound
     assert best.error <= plain.error + 0.15

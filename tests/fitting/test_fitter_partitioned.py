@@ -149,7 +149,8 @@ def test_settings_that_are_no_sum_over_samples_are_fitted_as_one_block(
 
 def test_flips_along_a_line_are_those_of_brute_force():
     fitter = make_fitter(*draw_few(3, n_samples=300), [EqualizedOdds()])
-    block, rng = fitter.problem, np.random.default_rng(0)
+    block = fitter.problem
+    rng = np.random.default_rng(0)
     start, direction = rng.normal(size=(2, block.n_parameters))
     errors, (means,), (negative,) = _counting.count_along_lines(
         block, start, direction[np.newaxis], np.array([0.25])
@@ -166,10 +167,8 @@ def test_flips_along_a_line_are_those_of_brute_force():
 
 @pytest.mark.parametrize("spec", [EqualizedOdds(), BoundedGroupLoss(0.9)])
 def test_counts_of_partitions_are_those_in_memory(spec):
-    problem, rng = (
-        make_fitter(*draw_few(3, n_samples=300), [spec]).problem,
-        np.random.default_rng(0),
-    )
+    problem = make_fitter(*draw_few(3, n_samples=300), [spec]).problem
+    rng = np.random.default_rng(0)
     partitions = make_partitions(
         [problem.contribution(rows) for rows in blocks(len(problem.target), 50)]
     )
@@ -190,8 +189,10 @@ def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
         [problem.contribution(rows) for rows in blocks(len(problem.target), 50)]
     )
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
-    parameters, direction = np.array([0.5, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
-    scores, lines = problem.predict_scores(parameters), [(direction, np.ones(len(problem.target)))]
+    parameters = np.array([0.5, 1.0, 0.0])
+    direction = np.array([0.0, 0.0, 1.0])
+    scores = problem.predict_scores(parameters)
+    lines = [(direction, np.ones(len(problem.target)))]
     least = []
     for one in (problem, partitioned):
         start = LineStart(parameters, scores, lines, np.inf)

@@ -48,17 +48,20 @@ def test_kernels_find_the_best_points_of_all_lines(name, ties, is_within):
 @pytest.mark.parametrize("membership", ["each attribute", "probabilities"])
 def test_points_of_overlapping_groups(membership):
     rng = np.random.default_rng(2)
-    X, target = rng.normal(size=(200, 2)), np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(200, 2))
+    target = np.where(rng.random(200) < 0.5, 1.0, -1.0)
     groups = check_groups(rng.integers(2, size=(200, 2)), 200)
     constraint = DemographicParity(attributes="each")
     if membership == "probabilities":
-        constraint, groups = EqualizedOdds(), make_uncertain_groups(rng.random(200))
+        constraint = EqualizedOdds()
+        groups = make_uncertain_groups(rng.random(200))
     check_lines(*make_problem(X, target, groups, constraint), max_error=np.inf)
 
 
 def test_points_of_several_classes():
     rng = np.random.default_rng(3)
-    X, labels = rng.normal(size=(120, 2)), rng.integers(3, size=120)
+    X = rng.normal(size=(120, 2))
+    labels = rng.integers(3, size=120)
     target = np.where(labels == np.arange(3)[:, np.newaxis], 1.0, -1.0).ravel()
     groups = check_groups(np.tile(rng.integers(2, size=120), 3), 360)
     model = ArgmaxModel.from_features([X] * 3, np.ones(120))
@@ -82,7 +85,8 @@ def make_uncertain_groups(share):
 
 def make_problem(X, target, groups, constraint, model=None):
     """The problem of a constraint of tolerance .1, and its model."""
-    weights, loss = np.ones(len(target)), LogisticLoss()
+    weights = np.ones(len(target))
+    loss = LogisticLoss()
     bound = constraint.bind(Samples(target, groups, weights), Sigmoid(), loss, tolerance=0.1)
     model = model or LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, target, weights, 0.0, ConstraintSystem((bound,))), model

@@ -103,7 +103,8 @@ def test_the_optimism_of_the_training_data_is_subtracted_in_full(optimism):
 
 
 def test_a_fit_far_below_its_tolerance_is_not_repeated():
-    groups, calls = np.repeat([0, 1], 2000), []
+    groups = np.repeat([0, 1], 2000)
+    calls = []
     constraint = bind_all(DemographicParity(), target=np.ones(4000), groups=groups)
 
     def make_fit(rows):
@@ -120,7 +121,8 @@ def test_a_fit_far_below_its_tolerance_is_not_repeated():
 
 
 def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
-    groups, calls = np.repeat([0, 1], 20_000), []
+    groups = np.repeat([0, 1], 20_000)
+    calls = []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows):
@@ -140,7 +142,8 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
 
 def test_the_returned_tolerance_had_folds_where_the_first_fit_is_plain():
     # Its gap is .095 without a constraint: certain only at a lower tolerance.
-    groups, calls = np.repeat([0, 1], 20_000), []
+    groups = np.repeat([0, 1], 20_000)
+    calls = []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows):
@@ -179,7 +182,8 @@ def make_slow_fit(groups, slope, gap_outside, calls):
 @pytest.mark.parametrize("slope", [0.4, 0.6, 1.0])
 def test_a_guarantee_is_given_only_where_out_of_fold_gaps_are_certain(slope):
     # The assumption that they fall as training gaps do would end the search too early.
-    groups, calls = np.repeat([0, 1], 20_000), []
+    groups = np.repeat([0, 1], 20_000)
+    calls = []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
     make_fit = make_slow_fit(groups, slope, 0.097, calls)
     result = fit_with_guarantee(constraint, 0.95, make_fit)
@@ -190,7 +194,8 @@ def test_a_guarantee_is_given_only_where_out_of_fold_gaps_are_certain(slope):
 
 
 def test_a_tolerance_out_of_reach_is_refused_and_the_smallest_that_is_kept_is_stated():
-    groups, calls = np.repeat([0, 1], 20_000), []
+    groups = np.repeat([0, 1], 20_000)
+    calls = []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
     result = fit_with_guarantee(constraint, 0.95, make_slow_fit(groups, 0.1, 0.16, calls))
     outside = calls[-1][2]
@@ -203,7 +208,8 @@ def test_a_tolerance_out_of_reach_is_refused_and_the_smallest_that_is_kept_is_st
 
 
 def test_no_round_follows_where_equal_rates_would_not_be_certain_enough():
-    groups, calls = np.repeat([0, 1], 100), []
+    groups = np.repeat([0, 1], 100)
+    calls = []
     constraint = bind_all(DemographicParity(), target=np.ones(200), groups=groups)
 
     def make_fit(rows):
@@ -219,7 +225,9 @@ def test_no_round_follows_where_equal_rates_would_not_be_certain_enough():
 
 def test_no_third_round_is_made_where_losses_cannot_fall_far_enough():
     # Losses are equal within groups, and their gap on other samples falls by a tenth of training's.
-    groups, target, calls = np.repeat([0, 1], 1500), np.ones(3000), []
+    groups = np.repeat([0, 1], 1500)
+    target = np.ones(3000)
+    calls = []
     constraint = bind_all(LossParity(), target=target, groups=groups, tolerance=0.1)
 
     def make_fit(rows):
@@ -260,7 +268,8 @@ def test_the_smallest_tolerance_that_is_kept_is_hardly_less_than_one_that_is_jus
 def test_the_gap_of_ranks_that_pooled_scores_of_several_models_hide_is_added():
     # One group has equal scores, half of the other are above them and half below. Every model has
     # the gap 1/2, and its own scale: the pooled scores have a gap of about 1/10.
-    groups, target = np.repeat([0, 1], 1000), np.ones(2000)
+    groups = np.repeat([0, 1], 1000)
+    target = np.ones(2000)
     parity = PartialStatisticalParity((0.0, 1.0))
     constraint = bind_all(parity, target=target, groups=groups, tolerance=0.3)
     scores = np.where(groups == 0, 0.0, np.where(np.arange(2000) % 2, 0.1, -0.1))
@@ -328,7 +337,8 @@ def test_a_small_sample_gets_the_factor_of_the_required_size():
     assert result.probability < 0.95
     # Gaps of nearly 0, of which both signs count: errors of 1.96 standard deviations.
     error = np.sqrt(2 * 0.4 * 0.6 / 50)
-    low, high = 1.645**2 * (error / 0.1) ** 2, 2.3**2 * (error / 0.1) ** 2
+    low = 1.645**2 * (error / 0.1) ** 2
+    high = 2.3**2 * (error / 0.1) ** 2
     assert low < result.size_factor < high
     # The fit is nearly as certain as one of equal rates.
     posterior = make_posterior(constraint[0], decisions(groups, 0.0))
@@ -347,7 +357,8 @@ def test_a_tolerance_of_0_has_no_guarantee():
 
 
 def test_a_cell_of_one_sample_cannot_be_held_out():
-    groups, target = np.repeat([0, 1], [99, 1]), np.ones(100)
+    groups = np.repeat([0, 1], [99, 1])
+    target = np.ones(100)
     constraint = bind_all(DemographicParity(), target=target, groups=groups, tolerance=0.3)
     fitted_rows = []
 
@@ -368,7 +379,8 @@ def test_without_constraints_the_probability_is_one():
 
 def test_folds_are_balanced_within_groups_and_leave_classes_to_chance():
     rng = np.random.default_rng(0)
-    groups, target = np.repeat([0, 1, 2], [500, 101, 23]), rng.choice([-1.0, 1.0], 624)
+    groups = np.repeat([0, 1, 2], [500, 101, 23])
+    target = rng.choice([-1.0, 1.0], 624)
     both = bind_all(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
     fold = _assign_folds(both, 624)
     sizes = np.array([np.bincount(fold[groups == g], minlength=N_FOLDS) for g in range(3)])
@@ -384,7 +396,8 @@ def test_folds_are_balanced_within_groups_and_leave_classes_to_chance():
 
 def test_several_constraints_share_the_risk():
     rng = np.random.default_rng(1)
-    groups, target = np.repeat([0, 1], 3000), rng.choice([-1.0, 1.0], 6000)
+    groups = np.repeat([0, 1], 3000)
+    target = rng.choice([-1.0, 1.0], 6000)
     one = bind_all(DemographicParity(), target=target, groups=groups)
     two = bind_all(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
     single = fit_with_guarantee(one, 0.9, make_exact_fit(groups)).training_tolerances[0]
@@ -397,7 +410,8 @@ def test_a_point_that_is_chosen_among_many_has_a_share_of_the_risk():
     groups = np.repeat([0, 1], 3000)
     system = bind_all(DemographicParity(), target=np.ones(6000), groups=groups)
     scores = decisions(groups, 0.08)
-    fit, training = (system.tolerances, FittedScores(scores)), system.gaps(scores)
+    fit = (system.tolerances, FittedScores(scores))
+    training = system.gaps(scores)
     one, chosen = (
         _Evidence(system, fit, scores, training, None, share=share)
         for share in (1.0, _SELECTION_SHARE)
@@ -462,7 +476,8 @@ def test_declared_copies_do_not_add_certainty():
 
 def test_a_fall_that_seems_small_by_chance_does_not_lead_to_the_lowest_tolerance():
     # The second round's gap is as large as the first one's, by chance; the third falls in full.
-    groups, calls = np.repeat([0, 1], 20_000), []
+    groups = np.repeat([0, 1], 20_000)
+    calls = []
     constraint = bind_all(DemographicParity(), target=np.ones(40_000), groups=groups)
 
     def make_fit(rows):

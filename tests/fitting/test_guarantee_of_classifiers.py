@@ -55,7 +55,8 @@ def gap_on(model, data):
 @pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_the_tolerance_holds_on_the_population_with_the_stated_probability():
     # 20 redraws: without a guarantee about half exceed the tolerance, with .9 about two of them.
-    population, n_violations = draw(50_000, seed=1000), {None: 0, 0.9: 0}
+    population = draw(50_000, seed=1000)
+    n_violations = {None: 0, 0.9: 0}
     guaranteed = 0
     for seed in range(20):
         X, y, groups = draw(800, seed)
@@ -357,7 +358,8 @@ def test_a_sample_too_small_for_ranks_is_warned_of():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the guarantee that is missing
 def test_ranks_left_out_are_scored_by_models_of_other_samples(monkeypatch):
-    outside, score = [], _Refits._score
+    outside = []
+    score = _Refits._score
 
     def record(refits, tolerances, candidate):
         scores = score(refits, tolerances, candidate)
@@ -454,7 +456,8 @@ def test_copies_that_are_declared_add_no_certainty(model):
 
 def test_repeated_rows_of_discrete_features_are_not_warned_of():
     rng = np.random.default_rng(17)
-    X, sex = rng.integers(3, size=(1000, 3)).astype(float), rng.integers(2, size=1000)
+    X = rng.integers(3, size=(1000, 3)).astype(float)
+    sex = rng.integers(2, size=1000)
     y = (X.sum(axis=1) + 3 * rng.logistic(size=1000) > 3).astype(int)
     model = ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.9)
     with warnings.catch_warnings():

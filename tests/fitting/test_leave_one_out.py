@@ -73,7 +73,8 @@ def test_one_step_leads_nearly_to_the_fit_without_the_sample(constraints, size):
             for k in range(40)
         ]
     )
-    inside, approximate = candidate.scores[: len(exact)], approximate[: len(exact)]
+    inside = candidate.scores[: len(exact)]
+    approximate = approximate[: len(exact)]
     change = exact - inside
     assert np.abs(approximate - exact).max() < 0.25 * np.abs(change).max()
     assert np.abs(approximate - exact).mean() < 0.12 * np.abs(change).mean()
@@ -84,7 +85,8 @@ def test_one_step_leads_nearly_to_the_fit_without_the_sample(constraints, size):
 @pytest.mark.parametrize("constraint", [DemographicParity(), EqualOpportunity(), EqualizedOdds()])
 def test_rows_at_their_bound_change_by_the_effect_of_a_sample_that_is_left_out(constraint):
     X, target, groups = draw(60, 3)
-    rng, scores = np.random.default_rng(1), draw(60, 1)[0][:, 0]
+    rng = np.random.default_rng(1)
+    scores = draw(60, 1)[0][:, 0]
     loose = make_fitter(X, target, groups, constraint, tolerance=0.9).constraint
     none = np.zeros(len(loose.rows.lower))
     assert len(_active_rows(loose, scores, none)[0]) == 0
@@ -128,7 +130,8 @@ def test_estimated_multipliers_are_those_of_the_solver_at_its_result(constraint,
     assert result.multipliers.any()
     estimated = _estimate_multipliers(fitter.problem, result.x)
     # Several multipliers may have the same effect on the parameters.
-    evaluation, p = fitter.problem.evaluate(result.x), fitter.problem.n_parameters
+    evaluation = fitter.problem.evaluate(result.x)
+    p = fitter.problem.n_parameters
     jacobian = evaluation.jacobian_of(np.arange(len(estimated)))
     np.testing.assert_allclose(jacobian.T @ estimated, jacobian.T @ result.multipliers, atol=1e-6)
     np.testing.assert_allclose(evaluation.grad[:p], -(jacobian.T @ estimated)[:p], atol=1e-6)
@@ -137,7 +140,8 @@ def test_estimated_multipliers_are_those_of_the_solver_at_its_result(constraint,
 def test_what_samples_contribute_to_a_search_is_left_out_with_them():
     # Labels are noise in one group: with 30 columns, error rates are equal by overfitting alone.
     rng = np.random.default_rng(0)
-    n_train, w = 1500, np.r_[0.8, 0.8, 0.6, np.zeros(27)]
+    n_train = 1500
+    w = np.r_[0.8, 0.8, 0.6, np.zeros(27)]
     groups = rng.integers(2, size=41_500)
     X = rng.normal(size=(len(groups), 30))
     noise = np.where(groups, 0.3, 1.2) * rng.logistic(size=len(groups))

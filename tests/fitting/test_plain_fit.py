@@ -88,7 +88,8 @@ def fit_pair(rng, estimator, data, loose=1.0):
 
 def draw_linear(rng):
     """A linear classifier under a parity of decisions, losses or ranks."""
-    (X, y, _, groups), is_of_decisions = draw_samples(rng), rng.random() < 0.8
+    X, y, _, groups = draw_samples(rng)
+    is_of_decisions = rng.random() < 0.8
     interactions = (False, False, True, "intercept")[int(rng.integers(4))]
     estimator = ConstrainedERMClassifier(
         str(rng.choice(DECISIONS if is_of_decisions else OF_SCORES)),
@@ -249,7 +250,8 @@ def test_plain_decisions_are_kept_where_smooth_rates_are_beyond_the_bound():
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_the_last_layer_of_a_network_is_the_plain_one_if_that_keeps_the_bound(factor, monkeypatch):
     X, y, _, groups = draw_samples(np.random.default_rng(3))
-    fitters, search = [], _network.enforce_in_population
+    fitters = []
+    search = _network.enforce_in_population
 
     def record(fitter, *args):
         # The trained layers depend on the tolerance: it is set for the last one alone.
@@ -271,7 +273,8 @@ def test_the_last_layer_of_a_network_is_the_plain_one_if_that_keeps_the_bound(fa
 @pytest.mark.parametrize("make", [ConstrainedERMClassifier, ConstrainedClassifierCV])
 def test_a_certain_plain_fit_is_returned_with_a_confidence(make):
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(2000, 4)), rng.integers(2, size=2000)
+    X = rng.normal(size=(2000, 4))
+    groups = rng.integers(2, size=2000)
     y = (X.sum(axis=1) + rng.logistic(size=2000) > 0).astype(int)
     base = {"estimator": LogisticRegression()} if make is ConstrainedClassifierCV else {}
     fits = [

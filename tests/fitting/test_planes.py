@@ -50,7 +50,8 @@ def test_gaps_and_errors_are_polynomials_of_the_counts(constraint):
     assert len(planes) == 4
     for plane in planes[:2]:
         models = [plane.scores + a * plane.slopes + b * plane.reach for a in _ALONG for b in _BY]
-        weights, is_positive = fitter.problem.mean_weights, fitter.problem.target > 0
+        weights = fitter.problem.mean_weights
+        is_positive = fitter.problem.target > 0
         errors = [weights @ ((scores > 0) != is_positive) for scores in models]
         errors = grid @ np.linalg.lstsq(counted, errors, rcond=None)[0]
         np.testing.assert_allclose(np.ptp(plane.errors - errors), 0.0, atol=1e-7)
@@ -63,7 +64,8 @@ def test_scores_of_a_point_are_those_of_its_parameters():
     fitter, leave_out, (plane, *_) = make_planes(DemographicParity(), 300)
     (plain, left_out, *_), model = leave_out.plain, fitter.problem.model
     parameters, scores = plane.point(7 * len(_BY_GRID) + 40)
-    a, b = _ALONG_GRID[7], _BY_GRID[40]
+    a = _ALONG_GRID[7]
+    b = _BY_GRID[40]
     by_direction = a * model.scores(plane.direction) + b * plane.reach
     np.testing.assert_allclose(model.scores(parameters), plain.scores + by_direction)
     np.testing.assert_allclose(scores, left_out + a * plane.slopes + b * plane.reach)
@@ -73,14 +75,16 @@ def test_scores_of_a_point_are_those_of_its_parameters():
 def test_effects_are_changes_of_the_rates_that_a_decision_makes(constraint):
     fitter, leave_out, _ = make_planes(constraint, 200)
     (one,), scores = fitter.constraint, leave_out.plain.scores
-    high, low = (one.sums.exact_means(scores).argmax(), one.sums.exact_means(scores).argmin())
+    high = one.sums.exact_means(scores).argmax()
+    low = one.sums.exact_means(scores).argmin()
     changes = np.empty(200)
     for i in range(200):
         positive, negative = np.array(scores), np.array(scores)
         positive[i], negative[i] = 1.0, -1.0
         change = one.sums.exact_means(positive) - one.sums.exact_means(negative)
         changes[i] = change[high] - change[low]
-    expected, computed = changes / np.abs(changes).max(), effects(fitter.problem, scores)
+    expected = changes / np.abs(changes).max()
+    computed = effects(fitter.problem, scores)
     np.testing.assert_allclose(computed / np.abs(computed).max(), expected, atol=1e-10)
 
 

@@ -94,7 +94,8 @@ def fit(kind, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_planes_guarantee_more_fits_and_lose_little_where_others_do_too(kind, monkeypatch):
-    n_draws, certain = 10, []
+    n_draws = 10
+    certain = []
     search = _guarantee._Refits.search_planes
 
     def record(refits, confidence, aim):

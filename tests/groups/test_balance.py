@@ -7,7 +7,8 @@ from skfair.groups._groups import balance, cluster_balances, count_table, data_b
 
 
 def test_count_table_by_hand():
-    labels, codes = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0])
+    labels = np.array([0, 0, 1, 1, 1])
+    codes = np.array([0, 1, 1, 1, 0])
     counts = count_table(labels, codes, np.array([1, 2, 0.5, 0.25, 3]), n_clusters=3, n_groups=2)
     np.testing.assert_array_equal(counts, [[1, 2], [3, 0.75], [0, 0]])
     assert counts.dtype == np.float64

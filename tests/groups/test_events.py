@@ -19,7 +19,8 @@ memberships = hnp.arrays(np.bool_, (11, 3)).map(lambda inside: np.vstack(([True]
 
 
 def assert_adjoint(events, values, v):
-    left, right = events.means(values) @ v, values @ events.means_adjoint(v)
+    left = events.means(values) @ v
+    right = values @ events.means_adjoint(v)
     assert left == pytest.approx(right, rel=1e-12, abs=1e-9)
 
 
@@ -119,7 +120,8 @@ def test_draws_go_by_weight():
 
 @pytest.mark.parametrize("disjoint", [True, False])
 def test_members_shares_and_entries(disjoint):
-    codes, weights = np.array([1, 0, -1, 1]), np.array([1.0, 2.0, 5.0, 3.0])
+    codes = np.array([1, 0, -1, 1])
+    weights = np.array([1.0, 2.0, 5.0, 3.0])
     inside = sparse.csr_array(codes[:, np.newaxis] == np.arange(2))
     events = Events.disjoint(codes, 2, weights) if disjoint else Events.overlapping(inside, weights)
     samples, shares = events.members(1)
@@ -136,7 +138,8 @@ def test_members_shares_and_entries(disjoint):
 def test_quantiles_are_exceeded_by_their_level(inside, weights, values):
     events = Events.overlapping(sparse.csr_array(inside), weights)
     for e, rows in enumerate(inside.T):
-        group_values, share = values[rows], weights[rows] / weights[rows].sum()
+        group_values = values[rows]
+        share = weights[rows] / weights[rows].sum()
         levels = (0.0, 0.3, 1.0)
         for level, quantile in zip(levels, events.upper_quantiles(e, values, levels), strict=True):
             assert share[group_values > quantile].sum() <= level + share.max() / 2 + 1e-9
@@ -151,7 +154,8 @@ def test_quantiles_are_between_the_middles_of_weights():
 
 @given(values)
 def test_quantiles_of_equal_and_of_nearly_equal_weights_agree(values):
-    weights, levels = np.ones(len(values)), np.linspace(0.0, 1.0, 7)
+    weights = np.ones(len(values))
+    levels = np.linspace(0.0, 1.0, 7)
     equal = Events.disjoint(np.zeros(len(values), dtype=int), 1, weights)
     weights[0] += 1e-12
     nearly = Events.disjoint(np.zeros(len(values), dtype=int), 1, weights)
@@ -174,7 +178,8 @@ def test_taken_events_may_overlap(inside, weights, values):
 def test_means_are_the_same_whether_counted_or_multiplied(n_samples):
     rng = np.random.default_rng(0)
     codes = np.r_[0, 1, 2, rng.integers(-1, 3, n_samples - 3)]
-    values, weights = rng.normal(size=n_samples), rng.uniform(0.1, 2.0, n_samples)
+    values = rng.normal(size=n_samples)
+    weights = rng.uniform(0.1, 2.0, n_samples)
     disjoint = Events.disjoint(codes, 3, weights)
     inside = sparse.csr_array(codes[:, np.newaxis] == np.arange(3))
     expected = Events.overlapping(inside, weights)
@@ -196,7 +201,8 @@ def test_means_are_the_same_whether_counted_or_multiplied(n_samples):
 )
 @pytest.mark.parametrize("rows", [slice(3, 7), np.array([0, 2, 3, 8])], ids=["slice", "positions"])
 def test_events_among_more_samples(events, rows):
-    placed, values = events.embed(rows, 9), np.random.default_rng(0).normal(size=9)
+    placed = events.embed(rows, 9)
+    values = np.random.default_rng(0).normal(size=9)
     assert placed.n_samples == 9
     np.testing.assert_allclose(placed.means(values), events.means(values[rows]))
     others = np.delete(np.arange(9), rows)

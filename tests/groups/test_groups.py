@@ -329,7 +329,8 @@ def test_match_groups_refuses_other_attributes():
 
 
 def test_alignment():
-    X, labels = pd.DataFrame({"x": [1, 2]}, index=[5, 7]), pd.Series(["a", "b"], index=[7, 5])
+    X = pd.DataFrame({"x": [1, 2]}, index=[5, 7])
+    labels = pd.Series(["a", "b"], index=[7, 5])
     check_alignment(X=X, sensitive_features=labels.loc[X.index])
     check_alignment(X=X.to_numpy(), sensitive_features=labels)
     check_alignment(X=X, sensitive_features=["a", "b"], sample_weight=None)

@@ -77,7 +77,8 @@ def test_weights_are_shares_of_a_group():
 @pytest.mark.parametrize("n", [3, 7, 10, 49, 1000])
 def test_every_share_of_a_group_is_met_exactly(n):
     """[k/n, 1] holds n - k members, however k/n and the ranks are rounded."""
-    score, groups = np.arange(n, dtype=float), check_groups(np.zeros(n), n)
+    score = np.arange(n, dtype=float)
+    groups = check_groups(np.zeros(n), n)
     for weight in (1.0, 0.1, 1 / 3):
         for k in range(0, n, max(1, n // 50)):
             n_chosen = select_interval(score, groups, (k / n, 1.0), np.full(n, weight)).sum()
@@ -86,7 +87,8 @@ def test_every_share_of_a_group_is_met_exactly(n):
 
 def test_one_includes_the_very_last():
     """However little weight the last has: its rank is 1 but for rounding."""
-    score, weights = np.array([2.0, 1.0]), np.array([1.0, 1e-15])
+    score = np.array([2.0, 1.0])
+    weights = np.array([1.0, 1e-15])
     assert select_interval(score, check_groups(["a", "a"], 2), (0.5, 1.0), weights).tolist() == [
         0,
         1,

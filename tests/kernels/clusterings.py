@@ -63,7 +63,8 @@ def problems(draw, equal_weights=False):
 def cost_by_definition(problem):
     cost = 0.0
     for k in np.unique(problem.labels):
-        x, w = problem.X[problem.labels == k], problem.masses[problem.labels == k]
+        x = problem.X[problem.labels == k]
+        w = problem.masses[problem.labels == k]
         cost += w @ ((x - np.average(x, axis=0, weights=w)) ** 2).sum(axis=1)
     return cost
 

@@ -33,7 +33,8 @@ def climb(problem, goal, rows=None, max_moves=100):
     """The path from the problem's labels, and the clustering it leads to."""
     X, weights, codes, *_ = problem
     rows = np.arange(len(X)) if rows is None else rows
-    clustering, distances = problem.clustering(), problem.distances()[rows]
+    clustering = problem.clustering()
+    distances = problem.distances()[rows]
     limits = balance_limits(problem.n_groups, goal)
     samples = X, problem.masses, weights, codes
     path = kernels.raise_balance(*samples, clustering, rows, distances, limits, max_moves)
@@ -101,7 +102,8 @@ def test_a_path_respects_max_moves_and_rows():
 def test_the_cheapest_helpful_sample_moves_first():
     """Cluster 0 has a a a b, cluster 1 has b b b a; one b must come, and that at 6 is nearest."""
     X = np.array([[0.0], [0.0], [0.0], [1.0], [6.0], [9.0], [10.0], [9.0]])
-    codes, labels = np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    codes = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+    labels = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     path, _ = climb(Problem(X, np.ones(8), codes, labels, 2, 2), 0.5)
     assert (path.samples[0], path.clusters[0]) == (4, 0)
 
@@ -118,7 +120,8 @@ def test_a_sample_does_not_go_to_and_fro():
 
 def test_a_missing_group_is_brought_in():
     X = np.array([[0.0], [0.1], [5.0], [5.1], [6.0], [7.0]])
-    codes, labels = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 1])
+    codes = np.array([0, 0, 0, 1, 1, 1])
+    labels = np.array([0, 0, 1, 1, 1, 1])
     path, clustering = climb(Problem(X, np.ones(6), codes, labels, 2, 2), 0.1)
     assert path.balances[-1] > 0
     assert (clustering.members > 0).all()
@@ -127,7 +130,8 @@ def test_a_missing_group_is_brought_in():
 def test_a_path_ends_below_the_goal_where_no_move_helps():
     """One member of a group cannot be in two clusters."""
     X = np.arange(6.0)[:, None]
-    codes, labels = np.array([1, 0, 0, 0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
+    codes = np.array([1, 0, 0, 0, 0, 0])
+    labels = np.array([0, 0, 0, 1, 1, 1])
     path, clustering = climb(Problem(X, np.ones(6), codes, labels, 2, 2), 1.0)
     assert len(path.samples) == 0
     np.testing.assert_array_equal(clustering.labels, labels)
@@ -137,7 +141,8 @@ def test_a_path_ends_below_the_goal_where_no_move_helps():
 def test_a_goal_that_any_gain_reaches_is_reached_as_cheaply_as_can_be(goal, first):
     """Cluster 0 has a a a a b: b at 6 would double its balance, a at 4.5 leaves for less."""
     X = np.array([4.5, 0.0, 0.0, 0.0, 0.0, 10.0, 6.0, 10.0, 10.0, 10.0, 10.0])[:, np.newaxis]
-    codes, labels = np.array([0] * 4 + [1] + [0] * 2 + [1] * 4), np.array([0] * 5 + [1] * 6)
+    codes = np.array([0] * 4 + [1] + [0] * 2 + [1] * 4)
+    labels = np.array([0] * 5 + [1] * 6)
     codes[5:] = [0, 1, 1, 1, 0, 0]
     path, _ = climb(Problem(X, np.ones(11), codes, labels, 2, 2), goal)
     assert path.samples[0] == first

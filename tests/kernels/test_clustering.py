@@ -22,8 +22,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:Runtime
 @given(problems())
 def test_a_clustering_is_what_its_labels_say(problem):
     X, weights, codes, labels, n_clusters, n_groups, _ = problem
-    clustering, masses = problem.clustering(), problem.masses
-    in_cluster, in_group = np.eye(n_clusters)[labels], np.eye(n_groups)[codes]
+    clustering = problem.clustering()
+    masses = problem.masses
+    in_cluster = np.eye(n_clusters)[labels]
+    in_group = np.eye(n_groups)[codes]
     counts = (in_cluster * weights[:, None]).T @ in_group
     np.testing.assert_allclose(clustering.counts, counts, atol=1e-12)
     np.testing.assert_allclose(clustering.sizes, masses @ in_cluster)
@@ -57,7 +59,8 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
     clustering = problem.clustering()
     labels, centers, sizes = clustering.labels, clustering.centers, clustering.sizes
     for p in rng.integers(len(X), size=10):
-        a, k = labels[p], rng.integers(n_clusters)
+        a = labels[p]
+        k = rng.integers(n_clusters)
         if k == a or not standalone(kernels.may_leave)(clustering, p, masses[p], limits):
             continue
         before = cost_by_definition(problem.replace_labels(labels))
@@ -74,6 +77,7 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
 
 def test_the_last_member_may_not_leave():
     problem = make_problem(np.random.default_rng(0), 4, 2, 1).replace_labels([0, 1, 1, 1])
-    clustering, limits = problem.clustering(), balance_limits(1)
+    clustering = problem.clustering()
+    limits = balance_limits(1)
     assert not standalone(kernels.may_leave)(clustering, 0, problem.weights[0], limits)
     assert standalone(kernels.may_leave)(clustering, 1, problem.weights[1], limits)

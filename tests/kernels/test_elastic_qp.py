@@ -32,7 +32,8 @@ def solve_by_enumeration(h, G, b, penalty):
     points = []
     for state in product(range(3), repeat=len(b)):
         state = np.array(state)
-        capped, free = penalty * G[state == 2].sum(axis=0), G[state == 1]
+        capped = penalty * G[state == 2].sum(axis=0)
+        free = G[state == 1]
         # Stationarity h z + capped + free' duals = 0, and free z = b.
         gram = (free / h) @ free.T
         if len(free) and np.linalg.matrix_rank(gram) < len(free):
@@ -61,7 +62,8 @@ def test_lower_bounds_are_upper_ones_of_the_opposite_rows():
     h, G, b = draw(2)
     z, duals = solve(h, G, b, 3.0)
     signs = np.array([1.0, -1.0, 1.0, -1.0])
-    lower, upper = np.where(signs < 0, -b, -np.inf), np.where(signs > 0, b, np.inf)
+    lower = np.where(signs < 0, -b, -np.inf)
+    upper = np.where(signs > 0, b, np.inf)
     point, multipliers = solve_interior_point(h, signs[:, None] * G, lower, upper, 3.0, 1e-12)
     np.testing.assert_allclose(point, z, atol=1e-9)
     np.testing.assert_allclose(multipliers, signs * duals, atol=1e-6)

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:Runtime
 
 def all_bounds(problem):
     """The bound of each sample for going to each cluster, and the lowest bounds."""
-    clustering, distances, codes = problem.clustering(), problem.distances(), problem.codes
+    clustering = problem.clustering()
+    distances = problem.distances()
+    codes = problem.codes
     lowest = kernels.min_exchange_bounds(distances, codes, 1.0, clustering, problem.n_groups)
     n_clusters, _, n_groups = lowest.shape
     # For partners with so low a bound all samples are candidates.
@@ -43,7 +45,8 @@ def all_bounds(problem):
 
 def exchange(problem, floor):
     X, weights, codes, *_ = problem
-    clustering, distances = problem.clustering(), problem.distances()
+    clustering = problem.clustering()
+    distances = problem.distances()
     limits = balance_limits(problem.n_groups, floor)
     lowest = kernels.min_exchange_bounds(distances, codes, weights[0], clustering, problem.n_groups)
     partners = kernels.partner_bounds(clustering, lowest, weights[0], limits)
@@ -95,10 +98,14 @@ def test_two_bounds_add_up_to_less_than_their_exchange(problem):
 @pytest.mark.slow
 @given(problems(equal_weights=True), st.floats(0, 1))
 def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
-    clustering, limits = problem.clustering(), balance_limits(problem.n_groups, bound)
+    clustering = problem.clustering()
+    limits = balance_limits(problem.n_groups, bound)
     labels, codes = problem.labels, problem.codes
     for p, q in combinations(range(len(labels)), 2):
-        a, c, g, h = labels[p], labels[q], codes[p], codes[q]
+        a = labels[p]
+        c = labels[q]
+        g = codes[p]
+        h = codes[q]
         if a != c and g != h:
             after = ratios_by_definition(move_samples(problem, (p, c), (q, a)))[[a, c]].min()
             assert standalone(kernels._may_exchange)(clustering, a, c, g, h, 1.0, limits) == (
@@ -110,7 +117,9 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
 
 @given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 1.0]))
 def test_candidates_are_all_samples_of_improving_exchanges(problem, share):
-    labels, codes, clustering = problem.labels, problem.codes, problem.clustering()
+    labels = problem.labels
+    codes = problem.codes
+    clustering = problem.clustering()
     floor = share * ratios_by_definition(problem).min()
     bounds, lowest = all_bounds(problem)
     limits = balance_limits(problem.n_groups, floor)

@@ -75,7 +75,8 @@ class Problem(NamedTuple):
 
 def make_problem(rng, n_samples, n_clusters, n_groups, share=0.8):
     """Random points and centres; the ratio is a share of the balance of the data."""
-    X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(n_clusters, 2))
+    X = rng.normal(size=(n_samples, 2))
+    centers = rng.normal(size=(n_clusters, 2))
     codes = rng.permutation(np.arange(n_samples) % n_groups)
     X[:, 0] += 2 * codes  # separated groups make the constraints bind
     weights = rng.uniform(0.5, 2.0, n_samples)
@@ -216,7 +217,8 @@ def test_any_multipliers_bound_the_cost_from_below(drawn):
 
 def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
     problem = make_problem(np.random.default_rng(0), 60, 3, 2)
-    width, nothing = 0.5, np.zeros((3, 2, 2))
+    width = 0.5
+    nothing = np.zeros((3, 2, 2))
     _, assignment = dual(problem, nothing, width)
     near = assignment.gaps < width
     assert 0 < assignment.n_near_ties == near.sum() < 60
@@ -230,7 +232,7 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
 
 def fitting_width(gaps):
     evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
-    return _dual._estimate_width(
+    return _dual._near_tie_width(
         SimpleNamespace(block_evaluations=make_partitions([evaluation]), n_samples=len(gaps))
     )
 
@@ -378,7 +380,8 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
     step, sized, scale
 ):
     multipliers, counts, ratio, density = step
-    ridge, mean = 0.1, counts.sum(axis=1).mean()
+    ridge = 0.1
+    mean = counts.sum(axis=1).mean()
     limits = {"smallest": mean, "largest": mean} if sized else {}
     rows, ratios = rows_of(scale * multipliers, counts, ratio, **limits)
     matrix = matrix_of(rows, ratios, density)
@@ -516,7 +519,8 @@ def test_the_ascent_stops_where_every_constraint_holds_within_the_slack():
 
 def test_partitioned_samples_have_the_same_solution():
     problem = make_problem(np.random.default_rng(3), 400, 3, 2)
-    full, partitioned = solve(problem), solve(problem, n_partitions=9)
+    full = solve(problem)
+    partitioned = solve(problem, n_partitions=9)
     assert partitioned.value == pytest.approx(full.value, rel=1e-7)
     assert (partitioned.labels == full.labels).mean() > 0.98
 

@@ -21,7 +21,8 @@ def test_sums_follow_the_decisions():
         rng.integers(n_samples, size=n_entries),
         rng.integers(n_events, size=n_entries),
     )
-    effects, flip_times = rng.normal(size=n_entries), rng.integers(N_TIMES + 1, size=n_samples)
+    effects = rng.normal(size=n_entries)
+    flip_times = rng.integers(N_TIMES + 1, size=n_samples)
     decisions = rng.choice([-1, 1], size=n_samples)
     sums = np.zeros((n_events, N_TIMES + 1))
     kernels.add_flips(samples, events, effects, decisions, flip_times, sums)

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:Runtime
 def hartigan(problem, floor):
     """A pass from the problem's labels: the number of moves, and the problem it leads to."""
     X, weights, codes, *_ = problem
-    clustering, distances = problem.clustering(), problem.distances()
+    clustering = problem.clustering()
+    distances = problem.distances()
     limits = balance_limits(problem.n_groups, floor)
     n_moves = kernels.hartigan_pass(
         X, distances, problem.masses, weights, codes, clustering, limits

@@ -35,7 +35,8 @@ def build(monkeypatch, tmp_path):
 
 @compiled
 def test_a_kernel_is_compiled_once_its_calls_have_taken_many_steps(build):
-    kernel, values = build(), np.array([1.0, 2.0, 0.0, -4.0])
+    kernel = build()
+    values = np.array([1.0, 2.0, 0.0, -4.0])
     for n_signatures in (0, 1, 1):
         assert kernel(values) == np.inf  # and no error, nor a warning, of the division
         assert kernel(values[:2]) == 1.5

@@ -99,7 +99,8 @@ def settings_restored():
 @pytest.fixture
 def unraisable(monkeypatch, settings_restored):
     """Exceptions that Python discards: an interrupt in a finalizer is not raised."""
-    callbacks, exceptions = gc.callbacks[:], []
+    callbacks = gc.callbacks[:]
+    exceptions = []
     gc.callbacks.clear()  # of other tools: exceptions in them are discarded too
     monkeypatch.setattr(sys, "unraisablehook", exceptions.append)
     yield exceptions
@@ -115,11 +116,14 @@ DISCARDING = {"npy_ctypes_check", "_promote_fields", "__len__"}
 @compiled
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_interrupt_at_any_moment_is_raised_and_leaves_the_earlier_fit(name, unraisable):
-    estimator, data = ESTIMATORS[name], make_data(name, 300 if name == "front" else 1000)
+    estimator = ESTIMATORS[name]
+    data = make_data(name, 300 if name == "front" else 1000)
     seconds = -perf_counter()
     estimator.fit(**data)
     seconds += perf_counter()
-    interrupts, spared = [], DISCARDING | {sys._getframe().f_code.co_name}  # here no fit runs
+    # here no fit runs
+    interrupts = []
+    spared = DISCARDING | {sys._getframe().f_code.co_name}
 
     def handler(_, frame):
         if frame.f_code.co_name not in spared:
@@ -164,7 +168,8 @@ def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
     A function that several fits call is interrupted in the first of them.
     """
     # Interrupted conditions of the standard library raise other errors.
-    spared, known = DISCARDING | set(vars(Condition)), {}
+    spared = DISCARDING | set(vars(Condition))
+    known = {}
 
     def interrupt(frame, event, _):
         code = frame.f_code
@@ -175,13 +180,15 @@ def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
             code_objects.add(code)
             raise KeyboardInterrupt
 
-    estimator, n_before = ESTIMATORS[name], len(code_objects)
+    estimator = ESTIMATORS[name]
+    n_before = len(code_objects)
     # Few functions are called for many samples alone, such as more than the 1,000 up to which
     # points of a front are searched locally.
     for n_samples in (300, 1001):
         data = make_data(name, n_samples)
         estimator.fit(**data)
-        earlier, n_earlier = pickle.dumps(vars(estimator)), -1
+        earlier = pickle.dumps(vars(estimator))
+        n_earlier = -1
         # Every fit but the last is interrupted, each elsewhere.
         while n_earlier < len(code_objects):
             n_earlier = len(code_objects)
@@ -397,7 +404,8 @@ kmeans.nearest_centers(np.zeros((4, 2)), np.zeros((2, 2)))
 kernels = [kernel for kernel in vars(kmeans).values() if hasattr(kernel, "stats")]
 print(sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels))
 """
-    first, second = tmp_path / "first", tmp_path / "second"
+    first = tmp_path / "first"
+    second = tmp_path / "second"
     sources = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(skfair.__file__).parent, first / "skfair", ignore=sources)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_CACHE")}
@@ -461,7 +469,9 @@ def test_a_verbose_fit_prints_what_is_compiled_for_it(monkeypatch, capsys):
             kernel(x)
 
     _double.__module__ = "skfair._kernels.example"
-    silent, verbose, doubler = _kernels.jit(_double), _kernels.jit(_double), Doubler()
+    silent = _kernels.jit(_double)
+    verbose = _kernels.jit(_double)
+    doubler = Doubler()
     doubler.fit(silent, np.ones(3))
     assert capsys.readouterr().out == ""
     doubler.verbose = 1

@@ -17,7 +17,8 @@ def distances_by_definition(X, centers):
 @pytest.mark.parametrize("n_samples", SIZES)
 def test_distances_equal_their_definition(n_samples):
     rng = np.random.default_rng(n_samples)
-    X, centers = rng.normal(size=(n_samples, 3)), rng.normal(size=(2, 3))
+    X = rng.normal(size=(n_samples, 3))
+    centers = rng.normal(size=(2, 3))
     distances = kernels.squared_distances(X, centers)
     np.testing.assert_allclose(distances, distances_by_definition(X, centers), rtol=1e-14)
     np.testing.assert_array_equal(kernels.squared_distances_by_cluster(X, centers), distances.T)
@@ -26,7 +27,8 @@ def test_distances_equal_their_definition(n_samples):
 @pytest.mark.parametrize("n_samples", SIZES)
 def test_nearest_centers_are_the_least_distances(n_samples):
     rng = np.random.default_rng(n_samples)
-    X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(3, 2))
+    X = rng.normal(size=(n_samples, 2))
+    centers = rng.normal(size=(3, 2))
     distances = kernels.squared_distances(X, centers)
     labels, least = kernels.nearest_centers(X, centers)
     assert labels.dtype == np.int32
@@ -51,7 +53,8 @@ def test_no_sample_is_nearest_to_the_nan_centre_of_an_empty_cluster():
 @given(st.floats(-1e8, 1e8), st.integers(0, 2**32))
 def test_no_digit_is_lost_far_from_the_origin(offset, seed):
     rng = np.random.default_rng(seed)
-    X, centers = rng.integers(-9, 9, (20, 2)) / 1.0, rng.integers(-9, 9, (3, 2)) / 1.0
+    X = rng.integers(-9, 9, (20, 2)) / 1.0
+    centers = rng.integers(-9, 9, (3, 2)) / 1.0
     offset = np.round(offset)  # so that the shifted data are exact
     np.testing.assert_array_equal(
         kernels.squared_distances(X + offset, centers + offset),

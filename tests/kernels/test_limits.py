@@ -27,10 +27,12 @@ def tables(draw):
     )
     n_rows = draw(st.integers(0, 3))
     # One line of bounds for all clusters, or one for each.
-    rows, bounds = rng.normal(size=(n_rows, 5)), rng.normal(size=(rng.choice([1, 3]), n_rows))
+    rows = rng.normal(size=(n_rows, 5))
+    bounds = rng.normal(size=(rng.choice([1, 3]), n_rows))
     limits = limits_kernels.add_rows(limits, rows, 5 * bounds, rng.integers(2, size=n_rows))
     numbers = rng.integers(0, 6, size=(3, 6))
-    counts, members = np.zeros((3, 5)), np.zeros((3, 5), dtype=np.int64)
+    counts = np.zeros((3, 5))
+    members = np.zeros((3, 5), dtype=np.int64)
     for code, groups in enumerate(intersections):
         counts[:, groups] += 0.5 * numbers[:, [code]]
         members[:, groups] += numbers[:, [code]]
@@ -44,9 +46,11 @@ def test_a_change_is_allowed_if_the_limits_hold_after_it_or_get_no_worse(table):
     for k, code, change in product(range(3), range(6), (0.5, -0.5)):
         if change < 0 and numbers[k, code] == 0:
             continue
-        after, groups = counts[k].copy(), limits.intersections[code]
+        after = counts[k].copy()
+        groups = limits.intersections[code]
         after[groups] += change
-        values, before = limits.rows @ after, limits.rows @ counts[k]
+        values = limits.rows @ after
+        before = limits.rows @ counts[k]
         bounds = np.broadcast_to(limits.bounds, (3, len(limits.rows)))[k] + limits.rounding
         holds = ((values <= bounds) | (values <= before)).all()
         after_members = members[k].copy()
@@ -67,7 +71,8 @@ def test_an_exchange_is_allowed_if_the_limits_hold_after_it(table):
     for k, leaving, joining in product(range(3), range(6), range(6)):
         if numbers[k, leaving] == 0 or leaving == joining or numbers[k].sum() == 1:
             continue
-        after, after_members = counts[k].copy(), members[k].copy()
+        after = counts[k].copy()
+        after_members = members[k].copy()
         for code, sign in ((leaving, -1), (joining, 1)):
             after[limits.intersections[code]] += 0.5 * sign
             after_members[limits.intersections[code]] += sign
@@ -148,7 +153,8 @@ def test_the_groups_that_bind_are_those_of_the_least_ratio():
 
 
 def test_the_ratio_after_a_change_leaves_the_table_as_it_is():
-    counts, members = np.array([2.0, 4.0]), np.array([1, 2])
+    counts = np.array([2.0, 4.0])
+    members = np.array([1, 2])
     limits = limits_kernels.balance_limits(2)
     assert standalone(limits_kernels.ratio_after)(counts, members, 0, 2.0, limits) == 1
     assert standalone(limits_kernels.ratio_after)(counts, members, 0, -2.0, limits) == 0

@@ -43,7 +43,8 @@ def losses(loss):
 
 def events(*rates):
     """Arguments of rates on the same events: pairs of a function, and whether it is of errors."""
-    n_rates, known = len(rates), [kernel_kind_and_width(rate) for rate, _ in rates]
+    n_rates = len(rates)
+    known = [kernel_kind_and_width(rate) for rate, _ in rates]
     return (
         np.tile(CODES, (n_rates, 1)),
         np.tile(SHARES, (n_rates, 1)),
@@ -68,7 +69,8 @@ def draw_parameters(model):
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_sums_are_those_of_losses_and_models(loss, fit_intercept, order):
     model = LinearModel.from_features(np.asarray(X, order=order), SHARE, fit_intercept)
-    parameters, point = draw_parameters(model), model.evaluate(draw_parameters(model))
+    parameters = draw_parameters(model)
+    point = model.evaluate(draw_parameters(model))
     value, slope, curvature = loss(point.scores, TARGET)
     no_events = events()
     sums = evaluate_block(model.kernel_columns, parameters, losses(loss), no_events, np.empty(0))
@@ -83,14 +85,18 @@ def test_sums_are_those_of_losses_and_models(loss, fit_intercept, order):
 )
 def test_means_are_those_of_rates(rate, is_error):
     model = LinearModel.from_features(X, SHARE)
-    parameters, loss = draw_parameters(model), LogisticLoss()
-    point, weights = model.evaluate(parameters), RNG.normal(size=2 * (N_EVENTS + 1))
-    cells, sigmoid = membership(), Sigmoid(0.5)(point.scores)
+    parameters = draw_parameters(model)
+    loss = LogisticLoss()
+    point = model.evaluate(parameters)
+    weights = RNG.normal(size=2 * (N_EVENTS + 1))
+    cells = membership()
+    sigmoid = Sigmoid(0.5)(point.scores)
     arguments = (point.scores,) if rate in SURROGATES else (point.scores, TARGET)
     value, slope, curvature = rate(*arguments)
     if is_error:
         value = np.where(TARGET > 0, 1.0 - value, value)
-        slope, curvature = -TARGET * slope, -TARGET * curvature
+        slope = -TARGET * slope
+        curvature = -TARGET * curvature
     rates = events((rate, is_error), (Sigmoid(0.5), False))
     sums = evaluate_block(model.kernel_columns, parameters, losses(loss), rates, weights)
     close(sums[2], np.concatenate((cells @ value, cells @ sigmoid.value)))
@@ -105,15 +111,18 @@ def test_means_are_those_of_rates(rate, is_error):
 @pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss()], ids=str)
 def test_derivatives_are_difference_quotients(loss):
     model = LinearModel.from_features(X, SHARE)
-    rates, weights = events((Sigmoid(), False)), np.array([0.5, -1.0, 2.0, 0.0])
+    rates = events((Sigmoid(), False))
+    weights = np.array([0.5, -1.0, 2.0, 0.0])
 
     def evaluate(parameters):
         return evaluate_block(model.kernel_columns, parameters, losses(loss), rates, weights)
 
-    parameters, step = draw_parameters(model), 1e-6
+    parameters = draw_parameters(model)
+    step = 1e-6
     _, gradient, _, jacobian, hessian = evaluate(parameters)
     for k, move in enumerate(step * np.eye(len(parameters))):
-        after, before = evaluate(parameters + move), evaluate(parameters - move)
+        after = evaluate(parameters + move)
+        before = evaluate(parameters - move)
         rise, curvature, moved, turned, _ = (
             (a - b) / (2 * step) for a, b in zip(after, before, strict=True)
         )
@@ -149,7 +158,9 @@ def test_extreme_scores_give_what_numpy_gives(loss):
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("is_error", [False, True])
 def test_counts_are_those_of_decisions(is_error):
-    coef, intercept, loss = RNG.normal(size=N_COLUMNS), 0.3, LogisticLoss()
+    coef = RNG.normal(size=N_COLUMNS)
+    intercept = 0.3
+    loss = LogisticLoss()
     scores = X @ coef + intercept
     totals, moments = sum_block_metrics(
         X, (coef, intercept), losses(loss), events((step_function, is_error))
@@ -157,7 +168,8 @@ def test_counts_are_those_of_decisions(is_error):
     wrong = (scores > 0) != (TARGET > 0)
     expected = [SHARE @ loss(scores, TARGET).value, SHARE @ wrong, np.count_nonzero(scores > 0)]
     close(totals, expected)
-    rate, cells = wrong if is_error else scores > 0, membership()
+    rate = wrong if is_error else scores > 0
+    cells = membership()
     close(moments, [cells @ rate, cells @ rate, (cells**2).sum(axis=1)])
     close(score_samples(X, coef, intercept), scores)
 
@@ -165,7 +177,10 @@ def test_counts_are_those_of_decisions(is_error):
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("is_error", [False, True])
 def test_lines_are_counted_between_flips(is_error):
-    coef, intercept, n_bins, lengths = RNG.normal(size=N_COLUMNS), 0.3, 64, np.array([1.0, 4.0])
+    coef = RNG.normal(size=N_COLUMNS)
+    intercept = 0.3
+    n_bins = 64
+    lengths = np.array([1.0, 4.0])
     steps = RNG.normal(size=(2, N_COLUMNS + 1))
     steps[1, :-1] = 0.0  # all scores move equally
     errors, sums, negative = sum_line_bins(
@@ -177,7 +192,8 @@ def test_lines_are_counted_between_flips(is_error):
         losses(LogisticLoss()),
         events((step_function, is_error)),
     )
-    scores, slopes = X @ coef + intercept, steps[:, :-1] @ X.T + steps[:, -1:]
+    scores = X @ coef + intercept
+    slopes = steps[:, :-1] @ X.T + steps[:, -1:]
     position = np.linspace(-1.0, 1.0, n_bins + 1)[1:-1]  # flips may lie beyond the outermost bins
     for line, typical in enumerate(lengths):
         for bin_end, length in enumerate(typical * position / (1.0 - np.abs(position)), start=1):
@@ -189,10 +205,13 @@ def test_lines_are_counted_between_flips(is_error):
 
 
 def test_shares_are_sums_over_buckets():
-    model, loss = LinearModel.from_features(X, SHARE), LogisticLoss()
+    model = LinearModel.from_features(X, SHARE)
+    loss = LogisticLoss()
     parameters = draw_parameters(model)
-    point, bounds = model.evaluate(parameters), np.sort(RNG.normal(size=7))
-    has_corner, weights = np.arange(8) % 2 == 1, RNG.normal(size=(N_EVENTS, 8))
+    point = model.evaluate(parameters)
+    bounds = np.sort(RNG.normal(size=7))
+    has_corner = np.arange(8) % 2 == 1
+    weights = RNG.normal(size=(N_EVENTS, 8))
     sums = evaluate_bucket_moments(
         model.kernel_columns,
         parameters,

@@ -27,7 +27,8 @@ def draw(n_samples, n_lines=3, n_starts=2, n_terms=2, decimals=None, seed=0):
     scores = rng.normal(size=(n_starts, n_samples))
     slopes = rng.normal(size=(n_lines, n_samples))
     if decimals is not None:
-        scores, slopes = scores.round(decimals), slopes.round(decimals)
+        scores = scores.round(decimals)
+        slopes = slopes.round(decimals)
     slopes[:, :3], scores[:, 2:5] = 0.0, 0.0
     cells = rng.integers(2, size=(n_terms, n_samples)) + 2 * np.arange(n_terms)[:, np.newaxis]
     effects = (
@@ -151,11 +152,15 @@ def test_bins_are_few_where_tables_would_be_large():
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_interpreted_kernels_of_lines_equal_compiled_ones(monkeypatch):
     rng = np.random.default_rng(0)
-    scores, slopes = rng.normal(size=(1, 300)), rng.normal(size=(2, 300))
+    scores = rng.normal(size=(1, 300))
+    slopes = rng.normal(size=(2, 300))
     slopes[0, :5] = 0.0  # decisions that never flip
-    pairs, scales = np.array([[0, 0], [0, 1]]), np.array([1.0, 0.5])
-    on_error, on_means = rng.normal(size=300), rng.normal(size=(1, 300))
-    cells, first_means = rng.integers(2, size=(1, 300)), np.array([0.2, 0.1])
+    pairs = np.array([[0, 0], [0, 1]])
+    scales = np.array([1.0, 0.5])
+    on_error = rng.normal(size=300)
+    on_means = rng.normal(size=(1, 300))
+    cells = rng.integers(2, size=(1, 300))
+    first_means = np.array([0.2, 0.1])
     effects = on_error, on_means, cells, 0.3, first_means
     is_useful = np.ones((2, 32), dtype=bool)
     is_useful[1, 10:20] = False

@@ -35,7 +35,8 @@ def partition_of(K, labels, groups, n_clusters):
     members = np.eye(n_clusters)[labels]
     links = K @ members
     counts = members.T @ np.eye(groups.max() + 1)[groups]
-    within, volumes = (members * links).sum(axis=0), members.T @ K.sum(axis=1)
+    within = (members * links).sum(axis=0)
+    volumes = members.T @ K.sum(axis=1)
     return kernels.NodeClustering(labels, links, within, volumes, counts.astype(np.int64))
 
 
@@ -49,7 +50,8 @@ def sparse_graph(K, groups):
 
 def dense_graph(K, groups):
     n = len(K)
-    nodes, zeros = np.arange(n), np.zeros(n, dtype=np.int64)
+    nodes = np.arange(n)
+    zeros = np.zeros(n, dtype=np.int64)
     return stored_graph(K, groups, (nodes.astype(np.int32), K.ravel(), zeros, n * nodes, zeros + n))
 
 
@@ -87,7 +89,8 @@ def problems(draw):
     n = draw(st.integers(2 * n_clusters * n_groups, 24))
     K = random_affinity(rng, n, draw(st.sampled_from([0.2, 0.8])))
     shuffle = rng.permutation(n)
-    groups, labels = np.arange(n) % n_groups, np.arange(n) // n_groups % n_clusters
+    groups = np.arange(n) % n_groups
+    labels = np.arange(n) // n_groups % n_clusters
     return K, groups[shuffle], labels[shuffle], n_clusters
 
 
@@ -129,7 +132,8 @@ def test_an_entry_of_the_affinity(storage):
 @given(problems())
 def test_after_the_last_pass_no_move_lowers_the_cut(problem):
     K, groups, labels, n_clusters = problem
-    graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
+    graph = sparse_graph(K, groups)
+    clustering = partition_of(K, labels, groups, n_clusters)
     before = ncut_by_definition(K, labels)
     while kernels.move_pass(graph, clustering, free(clustering)):
         after = ncut_by_definition(K, clustering.labels)
@@ -149,7 +153,8 @@ def test_after_the_last_pass_no_move_lowers_the_cut(problem):
 @settings(max_examples=15)
 def test_moves_stay_within_the_bounds(problem):
     K, groups, labels, n_clusters = problem
-    graph, clustering = dense_graph(K, groups), partition_of(K, labels, groups, n_clusters)
+    graph = dense_graph(K, groups)
+    clustering = partition_of(K, labels, groups, n_clusters)
     bounds = kernels.Bounds(clustering.counts - 1, clustering.counts + 1)
     while kernels.move_pass(graph, clustering, bounds):
         pass
@@ -231,7 +236,8 @@ def test_repair_meets_the_bounds_of_each_group(problem, seed):
 
 def test_repair_takes_the_cheapest_member():
     rng = np.random.default_rng(3)
-    K, labels = random_affinity(rng, 10, 0.9), np.array([0] * 6 + [1] * 4)
+    K = random_affinity(rng, 10, 0.9)
+    labels = np.array([0] * 6 + [1] * 4)
     groups = np.zeros(10, dtype=np.intp)
     clustering = partition_of(K, labels, groups, 2)
     sizes = np.array([[5], [5]])
@@ -282,8 +288,10 @@ def test_an_exchange_repairs_bounds_that_no_move_can():
 @given(problems())
 def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
     K, groups, labels, n_clusters = problem
-    graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
-    counts, before = clustering.counts.copy(), ncut_by_definition(K, labels)
+    graph = sparse_graph(K, groups)
+    clustering = partition_of(K, labels, groups, n_clusters)
+    counts = clustering.counts.copy()
+    before = ncut_by_definition(K, labels)
     for g in range(groups.max() + 1):
         n_exchanges = flows.exchange_pass(graph, clustering, np.flatnonzero(groups == g))
         after = ncut_by_definition(K, clustering.labels)
@@ -297,7 +305,8 @@ def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
 @given(problems())
 def test_the_cost_of_an_exchange(problem):
     K, groups, labels, n_clusters = problem
-    graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
+    graph = sparse_graph(K, groups)
+    clustering = partition_of(K, labels, groups, n_clusters)
     before = ncut_by_definition(K, labels)
     i = 0
     for j in np.flatnonzero(labels != labels[i]):
@@ -312,12 +321,14 @@ def test_the_cost_of_an_exchange(problem):
 @pytest.mark.parametrize("storage", [sparse_graph, dense_graph])
 def test_interpreted_flows_and_exchanges_equal_compiled_ones(storage):
     rng = np.random.default_rng(0)
-    K, groups = random_affinity(rng, 40) * 0.37, np.arange(40) % 2
+    K = random_affinity(rng, 40) * 0.37
+    groups = np.arange(40) % 2
     start = np.minimum(rng.integers(8, size=40), 3)  # the last cluster has too many
     bounds = kernels.Bounds(np.full((4, 2), 4), np.full((4, 2), 6))
 
     def search(*functions):
-        graph, clustering = storage(K, groups), partition_of(K, start, groups, 4)
+        graph = storage(K, groups)
+        clustering = partition_of(K, start, groups, 4)
         members = [np.flatnonzero(groups == g) for g in range(2)]
         repair, exchange = functions
         n_paths = [repair(graph, clustering, bounds, nodes) for nodes in members]

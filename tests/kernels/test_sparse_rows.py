@@ -41,7 +41,8 @@ def test_weighted_gram(index_type):
 
 @index_types
 def test_outer_sum(index_type):
-    (A, X), (B, Y) = random_rows(20, 6), random_rows(20, 9, seed=1)
+    A, X = random_rows(20, 6)
+    B, Y = random_rows(20, 9, seed=1)
     total = sum_outer_products(parts(A, index_type), parts(B, index_type), 6, 9)
     np.testing.assert_allclose(total, X.T @ Y, atol=1e-14)
 
@@ -49,7 +50,8 @@ def test_outer_sum(index_type):
 @index_types
 def test_stored_deviations(index_type):
     A, X = random_rows(20, 6)
-    share, mean = np.random.default_rng(1).dirichlet(np.ones(20)), np.arange(6.0)
+    share = np.random.default_rng(1).dirichlet(np.ones(20))
+    mean = np.arange(6.0)
     counts, stored, deviations, squares = sum_stored_deviations(*parts(A, index_type), share, mean)
     inside = np.zeros_like(X)
     inside[np.repeat(np.arange(20), np.diff(A.indptr)), A.indices] = 1.0

@@ -20,7 +20,8 @@ def test_single_samples_are_copies_of_rows_for_kernels_and_python(X):
     def copy(rows, p):
         return sparse_samples.row_of(rows, p)
 
-    rows, dense = sparse_samples.kernel_rows(X), X.toarray()
+    rows = sparse_samples.kernel_rows(X)
+    dense = X.toarray()
     for p in (0, 1, 39):
         for read in (copy, sparse_samples.row_of):
             np.testing.assert_array_equal(read(rows, p), dense[p])
@@ -29,8 +30,11 @@ def test_single_samples_are_copies_of_rows_for_kernels_and_python(X):
 
 
 def test_distances_and_sums_are_those_of_dense_samples(X):
-    dense, rng = X.toarray().astype(float), np.random.default_rng(1)
-    centers, labels, masses = rng.normal(size=(5, 12)), rng.integers(5, size=40), rng.random(40)
+    dense = X.toarray().astype(float)
+    rng = np.random.default_rng(1)
+    centers = rng.normal(size=(5, 12))
+    labels = rng.integers(5, size=40)
+    masses = rng.random(40)
     distances = cdist(dense, centers, "sqeuclidean")
     np.testing.assert_allclose(sparse_samples.sparse_distances(X, centers), distances)
     to_members = sparse_samples.member_distances(X, centers, labels)

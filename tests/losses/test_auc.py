@@ -42,7 +42,8 @@ def evaluate_pairs(scores, target, loss, positives=slice(None), negatives=slice(
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_all_pairs_count_by_their_weights(loss):
     scores, target, share = draw_scores()
-    won, lost = target > 0, target < 0
+    won = target > 0
+    lost = target < 0
     differences = np.subtract.outer(scores[won], scores[lost]).ravel()
     pairs = np.outer(share[won], share[lost]).ravel()
     values = LOSSES[loss](differences, np.ones(len(pairs))).value
@@ -76,7 +77,8 @@ def test_a_weight_is_a_number_of_samples(taper):
 )
 def test_slopes_are_those_of_finite_differences(loss, interval):
     scores, target, share = draw_scores()
-    auc, step = AUCLoss(interval, loss), 1e-6
+    auc = AUCLoss(interval, loss)
+    step = 1e-6
     slope = share * auc(scores, target, share).slope
     for i in range(40):
         bump = step * (np.arange(40) == i)
@@ -87,7 +89,8 @@ def test_slopes_are_those_of_finite_differences(loss, interval):
 
 def test_curvatures_lie_above_those_of_differences():
     scores, target, share = draw_scores()
-    won, lost = target > 0, target < 0
+    won = target > 0
+    lost = target < 0
     near = np.subtract.outer(scores[won], scores[lost]) < 1.0
     pairs = near * np.outer(share[won] / share[won].sum(), share[lost] / share[lost].sum())
     hessian = np.diag(np.zeros(40))
@@ -101,7 +104,8 @@ def test_curvatures_lie_above_those_of_differences():
 @each_loss
 @pytest.mark.parametrize("taper", [0.0, 0.5])
 def test_both_terms_are_convex_and_their_difference_is_the_loss(loss, taper):
-    rng, auc = np.random.default_rng(2), AUCLoss((0.2, 0.5), loss, taper)
+    rng = np.random.default_rng(2)
+    auc = AUCLoss((0.2, 0.5), loss, taper)
     _, target, share = draw_scores()
 
     def values(scores):
@@ -116,10 +120,12 @@ def test_both_terms_are_convex_and_their_difference_is_the_loss(loss, taper):
 
 @each_loss
 def test_the_majorant_touches_at_one_point_and_is_above(loss):
-    rng, auc = np.random.default_rng(3), AUCLoss((0.2, 0.5), loss)
+    rng = np.random.default_rng(3)
+    auc = AUCLoss((0.2, 0.5), loss)
     scores, target, share = draw_scores()
     majorant = auc.majorant(scores, target, share)
-    here, there = majorant(scores, target, share), auc(scores, target, share)
+    here = majorant(scores, target, share)
+    there = auc(scores, target, share)
     assert share @ here.value == pytest.approx(share @ there.value)
     np.testing.assert_allclose(here.slope, there.slope)
     for other in scores + rng.normal(size=(50, 40)):
@@ -128,7 +134,8 @@ def test_the_majorant_touches_at_one_point_and_is_above(loss):
 
 
 def test_tied_negatives_count_equally():
-    share, target = np.full(20, 0.05), np.repeat([1.0, -1.0], 10)
+    share = np.full(20, 0.05)
+    target = np.repeat([1.0, -1.0], 10)
     slope = AUCLoss((0.0, 0.2))(np.zeros(20), target, share).slope
     np.testing.assert_allclose(slope, -2.0 * target)
 
@@ -182,7 +189,8 @@ def test_solvers_find_what_a_sum_over_all_pairs_has_as_its_least():
 @pytest.mark.slow
 def test_a_partial_area_has_the_same_least_directly_and_by_convex_problems():
     task = problem(AUCLoss((0.05, 0.3), taper=1.0))
-    direct, by_parts = SQP(tol=1e-3).solve(task), IDCA(tol=1e-3).solve(task)
+    direct = SQP(tol=1e-3).solve(task)
+    by_parts = IDCA(tol=1e-3).solve(task)
     assert direct.fun < 0.5 * task.evaluate(task.initial_point()).fun
     assert by_parts.fun == pytest.approx(direct.fun, abs=1e-4)
     steps = []
@@ -201,7 +209,8 @@ def draw_data(n_samples=600):
 @pytest.mark.slow
 def test_scores_are_fair_and_as_well_ordered_as_one_may_ask():
     X, y, groups = draw_data()
-    target, share = np.where(y, 1.0, -1.0), np.full(len(y), 1 / len(y))
+    target = np.where(y, 1.0, -1.0)
+    share = np.full(len(y), 1 / len(y))
 
     def fit_model(loss):
         model = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.2, loss=loss)
@@ -249,7 +258,8 @@ def test_logistic_pairs_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_curvatures_of_smooth_losses_lie_above_those_of_differences(loss):
     scores, target, share = draw_scores()
-    auc, step = AUCLoss(loss=loss), 1e-5
+    auc = AUCLoss(loss=loss)
+    step = 1e-5
     bumps = step * np.eye(40)
 
     def slope(scores):
@@ -263,7 +273,8 @@ def test_curvatures_of_smooth_losses_lie_above_those_of_differences(loss):
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_fit_minimises_the_mean_over_pairs(loss):
     rng = np.random.default_rng(4)
-    X, y = rng.normal(size=(60, 2)), rng.random(60) < 0.4
+    X = rng.normal(size=(60, 2))
+    y = rng.random(60) < 0.4
     X[y, 0] += 1.0
     model = ConstrainedERMClassifier(None, loss=AUCLoss(loss=loss), alpha=0.01).fit(X, y)
 

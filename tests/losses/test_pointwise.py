@@ -42,9 +42,11 @@ def test_known_values(loss, scores, target, value, slope, curvature):
 @pytest.mark.parametrize("target", [-1.0, 1.0])
 def test_derivatives(loss, target):
     # A grid without breakpoints.
-    scores, step = np.linspace(-3, 3, 97) + 0.0123, 1e-6
+    scores = np.linspace(-3, 3, 97) + 0.0123
+    step = 1e-6
     target = np.full_like(scores, target)
-    above, below = loss(scores + step, target), loss(scores - step, target)
+    above = loss(scores + step, target)
+    below = loss(scores - step, target)
     result = loss(scores, target)
     np.testing.assert_allclose(result.slope, (above.value - below.value) / (2 * step), atol=1e-8)
     np.testing.assert_allclose(
@@ -54,7 +56,8 @@ def test_derivatives(loss, target):
 
 @losses
 def test_convex_and_least_where_the_target_is(loss):
-    scores, ones = np.linspace(-5, 5, 101), np.ones(101)
+    scores = np.linspace(-5, 5, 101)
+    ones = np.ones(101)
     value, slope, curvature = loss(scores, ones)
     assert (np.diff(slope) >= 0).all() and (curvature >= 0).all()
     assert value.argmin() >= scores.searchsorted(1.0 - 1e-9)
@@ -76,8 +79,10 @@ def test_logistic_keeps_its_digits_at_large_margins():
 
 @pytest.mark.parametrize("loss", [HingeLoss, AbsoluteLoss])
 def test_rounding_stays_within_half_a_width(loss):
-    scores, ones = np.linspace(-3, 3, 601), np.ones(601)
-    sharp, rounded = loss(width=1e-12)(scores, ones).value, loss(width=0.4)(scores, ones).value
+    scores = np.linspace(-3, 3, 601)
+    ones = np.ones(601)
+    sharp = loss(width=1e-12)(scores, ones).value
+    rounded = loss(width=0.4)(scores, ones).value
     assert 0 < np.abs(sharp - rounded).max() <= 0.2 + 1e-12
 
 

@@ -8,7 +8,8 @@ from skfair.metrics import class_report, group_report
 
 RNG = np.random.default_rng(0)
 Y_TRUE, Y_PRED = RNG.choice(["a", "b", "c"], (2, 200))
-GROUP, WEIGHTS = RNG.choice(["f", "m"], 200), RNG.random(200)
+GROUP = RNG.choice(["f", "m"], 200)
+WEIGHTS = RNG.random(200)
 
 
 def test_a_report_of_every_class():

@@ -135,7 +135,8 @@ def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, group, repe
 @given(y_true=classes, y_pred=classes, group=groups, order=st.permutations(range(15)))
 def test_order_and_names_do_not_matter(metric, y_true, y_pred, group, order):
     expected = ignore_warnings(metric, y_true, y_pred, sensitive_features=group)
-    words, names = np.array(["reject", "select"]), np.array([30.0, -1.0, 2.0])
+    words = np.array(["reject", "select"])
+    names = np.array([30.0, -1.0, 2.0])
     renamed = ignore_warnings(
         metric,
         words[y_true][order],
@@ -204,7 +205,8 @@ def test_warnings_point_to_the_caller():
 
 @every_metric
 def test_misaligned_input_is_refused(metric):
-    y, group = pd.Series([0, 1]), pd.Series(["a", "b"], index=[1, 0])
+    y = pd.Series([0, 1])
+    group = pd.Series(["a", "b"], index=[1, 0])
     with pytest.raises(ValueError, match="y_true and sensitive_features must have the same pandas"):
         metric(y, [0, 1], sensitive_features=group)
 
@@ -281,11 +283,9 @@ FAIRLEARN = [
 @pytest.mark.parametrize("name", FAIRLEARN)
 def test_the_keywords_of_fairlearn_have_its_values(name, method, seed, peer):
     rng = np.random.default_rng(seed)
-    y, decisions, groups = (
-        rng.integers(2, size=200),
-        rng.integers(2, size=200),
-        rng.integers(4, size=200),
-    )
+    y = rng.integers(2, size=200)
+    decisions = rng.integers(2, size=200)
+    groups = rng.integers(4, size=200)
     keywords = {
         "sensitive_features": groups,
         "method": method,

@@ -32,7 +32,8 @@ def test_balance_by_hand():
 
 def test_share_ratios_by_hand():
     # Of the four a two, one and one; of the two b one and one; of the one c one.
-    labels, groups = [0, 0, 1, 2, 0, 1, 0], list("aaaabbc")
+    labels = [0, 0, 1, 2, 0, 1, 0]
+    groups = list("aaaabbc")
     ratios = cluster_share_ratios(labels, sensitive_features=groups)
     assert ratios.to_dict() == {0: (2 / 4) / 1, 1: 0, 2: 0}
     assert share_ratio_score(labels, sensitive_features=groups) == 0
@@ -44,7 +45,8 @@ def test_share_ratios_by_hand():
 
 def test_share_ratios_detect_a_group_that_dominates_a_cluster():
     """A rare group that fills half of a small cluster leaves the balance high."""
-    labels, groups = [0] * 20 + [1] * 80, ["rare"] * 10 + ["other"] * 10 + ["rare"] * 20
+    labels = [0] * 20 + [1] * 80
+    groups = ["rare"] * 10 + ["other"] * 10 + ["rare"] * 20
     groups += ["other"] * 60
     assert balance_score(labels, sensitive_features=groups, relative=True) >= 0.77
     assert share_ratio_score(labels, sensitive_features=groups) == pytest.approx((1 / 7) / (1 / 3))
@@ -106,7 +108,8 @@ def test_integer_weights_equal_repeated_rows(metric, labels, groups, repeats):
 @given(labels=cluster_labels, groups=group_labels)
 def test_names_do_not_matter(metric, labels, groups):
     expected = metric(labels, sensitive_features=groups)
-    clusters, names = np.array(["z", "y", "x", "w"]), np.array([30.0, -1.0, 2.0])
+    clusters = np.array(["z", "y", "x", "w"])
+    names = np.array([30.0, -1.0, 2.0])
     renamed = metric(clusters[labels], sensitive_features=names[groups])
     assert renamed == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
@@ -160,7 +163,9 @@ def test_a_less_fair_clustering_has_a_worse_value(metric):
 
 
 def test_samples_of_zero_weight_are_absent():
-    labels, groups, weights = [0, 0, 1, 2], ["a", "b", "c", "a"], [1, 1, 0, 0]
+    labels = [0, 0, 1, 2]
+    groups = ["a", "b", "c", "a"]
+    weights = [1, 1, 0, 0]
     assert balance_score(labels, sensitive_features=groups, sample_weight=weights) == 1
     table = cluster_composition(labels, sensitive_features=groups, sample_weight=weights)
     assert table.shape == (1, 2)

@@ -36,6 +36,7 @@ def test_a_perfect_prediction_violates_independence_alone():
 
 
 def test_the_worst_gaps_are_two():
-    y_true, y_pred = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0])
+    y_true = np.array([0, 1, 0, 1])
+    y_pred = np.array([0, 1, 1, 0])
     assert separation_gap(y_true, y_pred, sensitive_features=list("aabb")) == 2
     assert sufficiency_gap(y_true, y_pred, sensitive_features=list("aabb")) == 2

@@ -96,7 +96,8 @@ def test_order_and_names_and_shifts_do_not_matter(scores, groups, order, shift):
 
 def test_the_distance_is_the_mean_parity_difference_over_all_thresholds():
     rng = np.random.default_rng(0)
-    scores, group = rng.integers(0, 101, 300) / 100, rng.integers(0, 2, 300)
+    scores = rng.integers(0, 101, 300) / 100
+    group = rng.integers(0, 2, 300)
     thresholds = np.arange(100) / 100 + 0.005
     mean = np.mean(
         [

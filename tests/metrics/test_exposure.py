@@ -22,7 +22,8 @@ def draw_documents(seed, n=60):
 
 def test_the_example_of_singh_and_joachims_by_hand():
     relevance = [0.82, 0.81, 0.80, 0.79, 0.78, 0.77]
-    high, low = LOG[:3].mean(), LOG[3:].mean()
+    high = LOG[:3].mean()
+    low = LOG[3:].mean()
     assert exposure_difference(relevance, sensitive_features=GROUP) == pytest.approx(
         high - low, abs=1e-12
     )
@@ -37,7 +38,8 @@ def test_the_example_of_singh_and_joachims_by_hand():
 
 
 def test_alternating_groups_of_two_queries_by_hand():
-    scores, query = [2, 1, 1, 2], ["q", "q", "r", "r"]
+    scores = [2, 1, 1, 2]
+    query = ["q", "q", "r", "r"]
     # a: ranks 1 and 2, b: ranks 2 and 1.
     assert exposure_difference(scores, sensitive_features=[*"abab"], query_id=query) == 0.0
     assert exposure_ratio(scores, sensitive_features=[*"abab"], query_id=query) == 1.0

@@ -48,7 +48,8 @@ def test_groups_below_the_overall_rate_have_a_distance_and_no_excess():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_ratio_of_rates_of_zero_is_undefined(method):
-    none, one = (np.zeros(2), 0.0), (np.array([0.0, 0.4]), 0.2)
+    none = (np.zeros(2), 0.0)
+    one = (np.array([0.0, 0.4]), 0.2)
     with pytest.warns(UndefinedMetricWarning, match=r"recall of every group is 0, .* is nan\."):
         assert np.isnan(ratio([none], method, names=["recall"]))
     with pytest.warns(UndefinedMetricWarning, match=r"a, c of every group .* are compared\."):

@@ -78,7 +78,8 @@ def random_predictions(seed):
     """Predictions of 60 to 300 samples in groups and strata; no outcome of a cell is missing."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(60, 300))
-    group, stratum = rng.integers(rng.integers(2, 4), size=n), rng.integers(2, size=n)
+    group = rng.integers(rng.integers(2, 4), size=n)
+    stratum = rng.integers(2, size=n)
     y_true, y_pred = rng.random((2, n)) < rng.uniform(0.3, 0.7, size=(2, 1))
     cells = pd.crosstab([stratum, group], [y_true, y_pred])
     if cells.shape[1] < 4 or (cells == 0).any(axis=None):
@@ -203,7 +204,8 @@ def test_a_division_by_zero_is_undefined_whatever_other_threads_do_with_warnings
 @pytest.mark.parametrize("is_selected", [False, True])
 def test_a_group_without_positives_has_no_value_that_needs_them(metric, is_selected):
     rng = np.random.default_rng(0)
-    group, proba = np.repeat(["a", "b"], 40), rng.uniform(0.1, 0.9, 80)
+    group = np.repeat(["a", "b"], 40)
+    proba = rng.uniform(0.1, 0.9, 80)
     y_true = np.where(group == "a", rng.random(80) < proba, 0)
     y_pred = np.where(group == "a", proba > 0.5, is_selected).astype(int)
     with warnings.catch_warnings():
@@ -216,7 +218,8 @@ def test_a_group_without_positives_has_no_value_that_needs_them(metric, is_selec
 
 def test_a_comparison_leaves_a_group_without_positives_out():
     difference = GroupComparison(find_group_metric("average_precision"), "difference")
-    scores, group = np.array([0.1, 0.2, 0.3, 0.4, 0.7, 0.6]), np.repeat(["a", "b", "c"], 2)
+    scores = np.array([0.1, 0.2, 0.3, 0.4, 0.7, 0.6])
+    group = np.repeat(["a", "b", "c"], 2)
     with pytest.warns(UndefinedMetricWarning, match="unknown for some groups: 'b'"):
         value = difference([1, 0, 0, 0, 1, 0], scores, sensitive_features=group)
     assert value == 1.0 - 0.5
@@ -314,8 +317,10 @@ def test_constant_draws_have_no_limits():
 
 def test_scores_and_probabilities():
     rng = np.random.default_rng(0)
-    y_true, y_proba = rng.integers(2, size=200), rng.random(200)
-    groups, weights = rng.integers(2, size=200), rng.random(200)
+    y_true = rng.integers(2, size=200)
+    y_proba = rng.random(200)
+    groups = rng.integers(2, size=200)
+    weights = rng.random(200)
     metrics = {
         "auc": "roc_auc",
         "precision": "average_precision",
@@ -466,7 +471,8 @@ def test_every_registered_metric_has_its_name():
 
 def fast_f1(y_true, y_pred, sample_weight=None):
     sample_weight = np.ones(len(y_true)) if sample_weight is None else sample_weight
-    tp, positives = (sample_weight * y_true) @ y_pred, sample_weight @ (y_true + y_pred)
+    tp = (sample_weight * y_true) @ y_pred
+    positives = sample_weight @ (y_true + y_pred)
     return 2 * tp / positives
 
 
@@ -476,15 +482,18 @@ def fast_f1(y_true, y_pred, sample_weight=None):
 def balanced_limits(is_true, is_positive, level=0.975):
     """Balanced accuracy and its limits, from those of the rates of both classes."""
     right = [is_positive[is_true], ~is_positive[~is_true]]
-    rates, sizes = np.array([one.mean() for one in right]), np.array([len(one) for one in right])
+    rates = np.array([one.mean() for one in right])
+    sizes = np.array([len(one) for one in right])
     low, high = rate_limits(rates, sizes, level)
-    below, above = np.hypot(*(rates - low)) / 2, np.hypot(*(high - rates)) / 2
+    below = np.hypot(*(rates - low)) / 2
+    above = np.hypot(*(high - rates)) / 2
     return rates.mean(), rates.mean() - below, rates.mean() + above
 
 
 def test_limits_of_balanced_accuracy_are_made_of_those_of_both_rates():
     rng = np.random.default_rng(0)
-    is_true, group = rng.random(90) < 0.3, np.arange(90) % 3
+    is_true = rng.random(90) < 0.3
+    group = np.arange(90) % 3
     is_positive = np.where(rng.random(90) < 0.9, is_true, ~is_true)
     is_positive[group == 0] = is_true[group == 0]  # no errors, of which resamples show no spread
     settings = {"metrics": ["balanced_accuracy"], "confidence_level": 0.95}
@@ -530,17 +539,20 @@ def misses_of_balanced_accuracy(size, n_groups, weighted=False):
     rng = np.random.default_rng(size)
     share = rng.choice([0.5, 0.3, 0.2, 0.1, 0.05], n_groups)
     recalls = rng.choice([0.99, 0.95, 0.9, 0.8, 0.6], (2, n_groups))
-    codes, n = np.repeat(np.arange(n_groups), size), n_groups * size
+    codes = np.repeat(np.arange(n_groups), size)
+    n = n_groups * size
     y_true = rng.random(n) < share[codes]
     is_right = rng.random(n) < recalls[y_true.astype(int), codes]
     columns = {"y_true": y_true, "decisions": np.where(is_right, y_true, ~y_true)}
     weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
     groups = Groups(np.arange(n_groups)[:, np.newaxis], codes=codes)
     estimates, present = GROUP_METRICS["balanced_accuracy"].estimate(columns, groups, weights)
-    truth, (low, high) = recalls.mean(axis=0)[present], estimates.limits(0.975)
+    truth = recalls.mean(axis=0)[present]
+    low, high = estimates.limits(0.975)
     pairs = sparse.eye_array(len(truth)) - sparse.eye_array(len(truth), k=1)
     pairs = sparse.csr_array(pairs)[:-1:2]
-    above, below = estimates.upper(pairs, 0.975), -estimates.upper(-pairs, 0.975)
+    above = estimates.upper(pairs, 0.975)
+    below = -estimates.upper(-pairs, 0.975)
     outside = (truth < low - 1e-12) | (truth > high + 1e-12)
     is_beyond = (pairs @ truth > above) | (pairs @ truth < below)
     return outside.mean(), is_beyond.mean(), (high - low).mean()
@@ -567,7 +579,8 @@ def test_bootstrap_limits_hold(n):
 
     Those that hold in .75 of samples would fail with a probability of .95.
     """
-    rng, held = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    held = []
     names = {"f1": 2 * 0.35 / 1.0, "matthews_corrcoef": 0.4, "treatment_equality": 1.0}
     metrics = [
         GroupMetric(fast_f1, "f1"),

@@ -79,7 +79,8 @@ METHODS = {
 @pytest.mark.parametrize("constraint", GAPS)
 def test_every_comparison_is_that_of_the_constraint(constraint, reference, data):
     scores, y, groups = data
-    target, weights = np.where(y == 1, 1.0, -1.0), np.arange(60) % 3 + 1.0
+    target = np.where(y == 1, 1.0, -1.0)
+    weights = np.arange(60) % 3 + 1.0
     those = Samples(target, check_groups(groups, 60), weights)
     spec = constraint(loss="hinge", reference=reference)
     bound = spec.bind(those, Sigmoid(), LogisticLoss(), 0.1)
@@ -98,7 +99,9 @@ def test_the_largest_group_loss_is_that_of_the_constraint(data):
 
 def test_by_hand():
     # Squared hinge losses: a: positive (1 - 0)^2 = 1, negative (1 - 2)^2 = 0; b: 0 and 4.
-    y, scores, group = [1, 0, 1, 0], [0.0, -2.0, 1.0, 1.0], list("aabb")
+    y = [1, 0, 1, 0]
+    scores = [0.0, -2.0, 1.0, 1.0]
+    group = list("aabb")
     metadata = {"sensitive_features": group, "loss": "squared_hinge"}
     scale = loss_parity_difference(y, scores, **metadata) / (4 / 2 - 1 / 2)  # 1, or 1/2 if halved
     assert equal_opportunity_loss_difference(y, scores, **metadata) == pytest.approx(scale * 1)
@@ -109,6 +112,8 @@ def test_by_hand():
 
 
 def test_a_group_without_positives_is_named_and_left_out():
-    y, scores, group = [1, 0, 1, 0, 0, 0], np.zeros(6), list("aabbcc")
+    y = [1, 0, 1, 0, 0, 0]
+    scores = np.zeros(6)
+    group = list("aabbcc")
     with pytest.warns(UserWarning, match="1 of 3 groups have no samples of a class.*'c'"):
         assert equal_opportunity_loss_difference(y, scores, sensitive_features=group) == 0

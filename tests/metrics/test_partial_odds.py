@@ -229,9 +229,11 @@ def test_scorers_use_the_threshold_of_the_estimator(data, name, estimator, metho
     response = getattr(model, method)(X)
     response = response[:, 1] if method == "predict_proba" else response
     metric = replace(METRICS[name], params={"interval": (0.0, 0.8)})
-    inputs, options = [response], {}
+    inputs = [response]
+    options = {}
     if metric.kind == "labelled_decision":
-        inputs, options = [y_true, response], {"pos_label": "yes"}
+        inputs = [y_true, response]
+        options = {"pos_label": "yes"}
     if metric.kind != "score":
         options["threshold"] = threshold
     expected = metric(*inputs, sensitive_features=group, **options)

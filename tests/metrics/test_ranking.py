@@ -36,7 +36,8 @@ def test_the_metric_equals_counts_of_pairs(per_query, n_groups):
 
 
 def test_without_queries_all_documents_are_one():
-    y, groups = [1, 1, 0, 0], ["a", "b", "a", "b"]
+    y = [1, 1, 0, 0]
+    groups = ["a", "b", "a", "b"]
     assert ranking_parity_difference(y, [4, 1, 2, 3], sensitive_features=groups) == 1.0
 
 

@@ -51,7 +51,8 @@ def matrices_of(names, weights):
 
 
 def test_cells_are_indexed_by_group_truth_and_prediction():
-    y_true, y_pred = [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]
+    y_true = [0, 0, 1, 1, 1]
+    y_pred = [0, 1, 0, 1, 1]
     cells = confusion_matrices(y_true, y_pred, list("aaaab"), [1, 2, 3, 4, 5], None)
     assert cells.names == ["a", "b"]
     assert cells.weights.tolist() == [[[1, 2], [3, 4]], [[0, 0], [0, 5]]]
@@ -144,7 +145,8 @@ def test_booleans_and_numbers_mean_the_same():
 
 @pytest.mark.parametrize("container", [list, np.array, pd.Series, pd.Categorical])
 def test_labels_in_any_container(container):
-    y_true, y_pred = container(["y", "n", "n"]), container(["y", "n", "y"])
+    y_true = container(["y", "n", "n"])
+    y_pred = container(["y", "n", "y"])
     assert outcomes(y_true, y_pred, "y") == [3, 0, 1]
     assert outcomes(y_true, y_pred, "n") == [0, 3, 2]
 

@@ -28,7 +28,8 @@ def test_every_metric_is_public_and_has_a_scorer(name):
 
 
 def test_a_record_fills_in_its_parameters():
-    labels, group = [0, 0, 0, 1, 1, 1], list("aabaab")
+    labels = [0, 0, 0, 1, 1, 1]
+    group = list("aabaab")
     assert METRICS["balance"](labels, sensitive_features=group) == 0.5
     assert METRICS["relative_balance"](labels, sensitive_features=group) == 1
 
@@ -36,7 +37,9 @@ def test_a_record_fills_in_its_parameters():
 def predictions(kind, n=400):
     """Positional arguments of a metric of a kind."""
     rng = np.random.default_rng(0)
-    y, decided, scores = rng.integers(2, size=n), rng.integers(2, size=n), rng.normal(size=n)
+    y = rng.integers(2, size=n)
+    decided = rng.integers(2, size=n)
+    scores = rng.normal(size=n)
     return {
         "clustering": (decided,),
         "regression": (scores, rng.normal(size=n)),
@@ -50,7 +53,8 @@ def predictions(kind, n=400):
 
 @pytest.mark.parametrize("name", METRICS)
 def test_tables_of_one_column_are_columns(name):
-    metric, groups = METRICS[name], np.arange(400) % 3
+    metric = METRICS[name]
+    groups = np.arange(400) % 3
     columns = predictions(metric.kind)
     expected = metric(*columns, sensitive_features=groups)
     tables = [pd.DataFrame({"column": column}) for column in columns]
@@ -70,7 +74,8 @@ def test_reports_by_class_take_tables_of_one_column():
 @pytest.mark.parametrize("name", METRICS)
 def test_measurements_as_groups_are_warned_of(name):
     """Forty ages are no groups; as text they may be names."""
-    metric, ages = METRICS[name], 20 + np.arange(400) % 40
+    metric = METRICS[name]
+    ages = 20 + np.arange(400) % 40
     columns = predictions(metric.kind)
     with pytest.warns(UserWarning, match="has 40 different numbers, from 20 to 59, and each is a"):
         value = metric(*columns, sensitive_features=ages)
@@ -88,7 +93,8 @@ def test_thirty_numbers_may_be_groups():
 @pytest.mark.parametrize("name", METRICS)
 def test_no_value_exceeds_the_largest_one(name):
     """Separation and sufficiency are sums of two differences."""
-    metric, groups = METRICS[name], np.arange(400) % 2
+    metric = METRICS[name]
+    groups = np.arange(400) % 2
     columns = predictions(metric.kind)
     # Predictions depend on the group, and classes nearly do.
     columns = (*columns[:-1], np.where(np.arange(400) < 390, groups, columns[-1]))

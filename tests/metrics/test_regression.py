@@ -19,7 +19,8 @@ NAMES = [name for name, metric in METRICS.items() if metric.kind == "regression"
 @pytest.fixture
 def outcomes():
     rng = np.random.default_rng(0)
-    y, groups = rng.normal(size=60), rng.integers(3, size=60)
+    y = rng.normal(size=60)
+    groups = rng.integers(3, size=60)
     return y, y + (1 + groups) * rng.normal(size=60) + groups, groups
 
 

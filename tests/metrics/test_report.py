@@ -110,7 +110,8 @@ def test_weighted_intervals_are_those_of_the_inference():
 @pytest.mark.slow
 def test_weighted_intervals_hold():
     """At weights of mean 100 intervals that take weights for counts hold in .1 of samples."""
-    rng, held = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    held = []
     for _ in range(250):
         y_true, y_pred, groups, weights = weighted_samples(300, rng)
         report = group_report(
@@ -150,7 +151,8 @@ def test_the_unit_of_weights_does_not_matter():
 @pytest.mark.parametrize("report", [group_report, class_report])
 def test_counted_rows_keep_effective_sizes(report):
     """Equal rows of many samples are counted once; of few samples they are not."""
-    rng, n = np.random.default_rng(0), 2 * BLOCK
+    rng = np.random.default_rng(0)
+    n = 2 * BLOCK
     y_true, y_pred, groups = rng.integers(2, size=(3, n))
     weights = rng.integers(5, size=n).astype(float)
     metadata = {"sensitive_features": groups, "sample_weight": weights}

@@ -176,7 +176,8 @@ def test_sample_weight_can_be_requested(enable_routing, data):
     assert scores["test_score"].tolist() == [0.5, 0.5, 0.5]
 
 
-SINGLE, SEVERAL = get_scorer("balance"), {"balance": get_scorer("balance")}
+SINGLE = get_scorer("balance")
+SEVERAL = {"balance": get_scorer("balance")}
 
 
 @pytest.mark.parametrize("scoring", [SINGLE, SEVERAL], ids=["single", "several"])
@@ -201,7 +202,8 @@ def test_missing_groups_stop_a_search_with_routing(enable_routing, data):
 
 
 def test_misaligned_groups_are_refused(data):
-    X, groups = pd.DataFrame(data[0]), pd.Series(data[1])
+    X = pd.DataFrame(data[0])
+    groups = pd.Series(data[1])
     kmeans = clone(PLAIN).fit(X)
     with pytest.raises(ValueError, match="X and sensitive_features must have the same pandas"):
         SINGLE(kmeans, X, sensitive_features=groups[::-1])
@@ -247,7 +249,8 @@ class QuotaClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X, *, sensitive_features):
-        groups, scores = np.asarray(sensitive_features), np.empty(len(X))
+        groups = np.asarray(sensitive_features)
+        scores = np.empty(len(X))
         for group in np.unique(groups):
             members = np.flatnonzero(groups == group)
             scores[members] = np.arange(len(members)) % 2 - 0.5
@@ -416,7 +419,8 @@ def three_classes():
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
 def test_the_worst_class_counts_and_one_may_be_chosen(three_classes, name):
     X, y, groups, model = three_classes
-    metric, sign = METRICS[name], 1 if METRICS[name].greater_is_better else -1
+    metric = METRICS[name]
+    sign = 1 if METRICS[name].greater_is_better else -1
     name = name if metric.greater_is_better else f"neg_{name}"
     metadata = {"sensitive_features": groups}
     y_pred = model.predict(X)
@@ -456,7 +460,8 @@ def test_decisions_for_a_class_are_those_of_argmax(three_classes):
     X, y, groups, model = three_classes
     partial = "partial_demographic_parity_difference"
     metric = replace(METRICS[partial], params={"interval": (0.0, 1.0)})
-    name, metadata = "neg_demographic_parity_difference", {"sensitive_features": groups}
+    name = "neg_demographic_parity_difference"
+    metadata = {"sensitive_features": groups}
     for label in model.classes_:
         # All thresholds shift one cut-off: without a tolerance it is the plain gap of decisions.
         decided = get_scorer(name, pos_label=label)(model, X, y, **metadata)
@@ -594,7 +599,8 @@ def test_unknown_response_methods_are_refused():
 )
 def test_functions_of_ones_own_take_the_requested_response(applicants, response_method, expected):
     X, y, groups = applicants
-    model, received = clone(LOGISTIC).fit(X, y), []
+    model = clone(LOGISTIC).fit(X, y)
+    received = []
 
     def record(y_true, response, *, sensitive_features, sample_weight, pos_label):
         received.append(np.asarray(response))
@@ -640,7 +646,8 @@ class ThresholdPerGroup(ClassifierMixin, BaseEstimator):
 
 
 def test_scorers_of_scikit_learn_hand_groups_on_to_predict(enable_routing):
-    X, groups = np.arange(40.0)[:, np.newaxis] % 4, np.arange(40) % 3
+    X = np.arange(40.0)[:, np.newaxis] % 4
+    groups = np.arange(40) % 3
     y = (X[:, 0] > groups).astype(int)
     model = ThresholdPerGroup()
     scores = cross_validate(
@@ -662,7 +669,8 @@ def test_scorers_of_scikit_learn_hand_groups_on_to_predict(enable_routing):
 
 
 def test_scorers_equal_those_of_scikit_learn_for_other_estimators(data):
-    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    y = np.arange(50) % 2
     model = LogisticRegression().fit(X, y)
     for name in ("accuracy", "roc_auc", "neg_log_loss"):
         expected = sklearn.metrics.get_scorer(name)(model, X, y)

@@ -53,11 +53,13 @@ def test_a_part_of_one_sample_has_a_rate():
 def test_ties_are_the_mean_over_all_orders(scores, seed, share):
     """Equal parts are the expected decisions of a random order of tied samples."""
     scores = np.array(scores, dtype=float)
-    n, k = len(scores), max(1, int(share * len(scores)))
+    n = len(scores)
+    k = max(1, int(share * len(scores)))
     groups = Groups.single(n)
     selection = select_top(scores, Samples(None, groups, np.ones(n)), k)
     cut = np.sort(scores)[-k]
-    n_above, n_at = (scores > cut).sum(), (scores == cut).sum()
+    n_above = (scores > cut).sum()
+    n_at = (scores == cut).sum()
     expected = np.where(scores > cut, 1.0, np.where(scores == cut, (k - n_above) / n_at, 0.0))
     np.testing.assert_allclose(selection.decisions, expected)
     weights = np.random.default_rng(seed).random(n) + 0.1
@@ -117,7 +119,8 @@ def test_masses_are_computed_around_the_mode(log_odds):
 
 def test_two_groups_are_one_number():
     """With k fixed the rates of two groups move together: margins of a difference add up."""
-    sizes, hits = np.array([30.0, 50.0]), np.array([10.0, 22.0])
+    sizes = np.array([30.0, 50.0])
+    hits = np.array([10.0, 22.0])
     rates = FixedTotalRates(hits, sizes, sizes, 32.0, 80.0)
     low, high = rates.limits(0.975)
     assert low @ sizes != pytest.approx(32.0)
@@ -135,7 +138,10 @@ def test_all_samples_have_a_rate_without_error():
 @pytest.mark.slow
 def test_intervals_hold_given_k():
     """Of samples from a population where one group has higher scores, and k is fixed."""
-    rng, held, n, k = np.random.default_rng(0), [], 80, 20
+    rng = np.random.default_rng(0)
+    held = []
+    n = 80
+    k = 20
     group = np.repeat([0, 1], [30, 50])
     draws = rng.normal(size=(2000, n)) + 0.5 * (group == 0)
     top = np.argsort(-draws, axis=1)[:, :k]
@@ -178,7 +184,8 @@ def test_k_needs_scores_and_no_decisions():
 def test_scorers_of_the_highest_scores():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
-    y, group = X[:, 0] + rng.normal(size=100) > 0, rng.integers(2, size=100)
+    y = X[:, 0] + rng.normal(size=100) > 0
+    group = rng.integers(2, size=100)
     model = LogisticRegression().fit(X, y)
     report = group_report(
         y,

@@ -41,7 +41,8 @@ def test_ties_between_classes_give_the_first(case):
 
 def test_derivatives_are_those_of_the_margins(case):
     _, model, parameters, rng = case
-    slopes, step = rng.normal(size=75), 1e-7
+    slopes = rng.normal(size=75)
+    step = 1e-7
     point = model.evaluate(parameters)
     numeric = [
         (
@@ -62,7 +63,8 @@ def test_derivatives_are_those_of_the_margins(case):
 def test_margins_of_a_subset(case):
     _, model, parameters, rng = case
     rows = np.array([70, 3, 3, 40])
-    subset, at_once = model.take(rows).evaluate(parameters), model.evaluate(parameters)
+    subset = model.take(rows).evaluate(parameters)
+    at_once = model.evaluate(parameters)
     np.testing.assert_array_equal(subset.scores, at_once.scores[rows])
     slopes = rng.normal(size=4)
     spread = np.bincount(rows, slopes, minlength=75)

@@ -8,7 +8,9 @@ from skfair.models._mlp import MLPModel
 from skfair.models._model import check_model
 
 RNG = np.random.default_rng(0)
-X, WEIGHTS, CODES = RNG.normal(size=(24, 3)), np.ones(24), np.arange(24) % 2
+X = RNG.normal(size=(24, 3))
+WEIGHTS = np.ones(24)
+CODES = np.arange(24) % 2
 MODELS = {
     "linear": LinearModel.from_features(X, WEIGHTS),
     "no intercept": LinearModel.from_features(X, WEIGHTS, fit_intercept=False),

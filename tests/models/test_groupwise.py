@@ -11,7 +11,8 @@ from skfair.models._model import Model
 @pytest.fixture(params=[GroupwiseModel, GroupInterceptsModel])
 def case(request):
     rng = np.random.default_rng(0)
-    X, codes = rng.normal(size=(30, 3)) + 2.0, np.arange(30) % 2
+    X = rng.normal(size=(30, 3)) + 2.0
+    codes = np.arange(30) % 2
     model = request.param.from_features(X, codes, np.ones(30))
     return X, codes, model, rng.normal(size=model.n_parameters), rng
 
@@ -28,7 +29,8 @@ def test_scores_are_those_of_one_linear_model_per_group(case):
 def test_pull_backs_and_gram_are_those_of_the_design_matrix(case):
     _, _, model, _, rng = case
     design = np.array([model.scores(unit) for unit in np.eye(model.n_parameters)]).T
-    slopes, weights = rng.normal(size=30), rng.random(30)
+    slopes = rng.normal(size=30)
+    weights = rng.random(30)
     rows = sparse.csr_array(rng.normal(size=(5, 30)) * (rng.random((5, 30)) < 0.4))
     np.testing.assert_allclose(model.pull_back(slopes), design.T @ slopes, atol=1e-12)
     np.testing.assert_allclose(model.pull_back_rows(rows), rows @ design, atol=1e-12)
@@ -53,7 +55,8 @@ def test_the_intercept_direction_adds_a_constant_to_all_scores(case):
 
 
 def test_without_intercepts_there_is_no_intercept_direction():
-    X, codes = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    codes = np.arange(30) % 2
     without = GroupwiseModel.from_features(X, codes, np.ones(30), fit_intercept=False)
     assert without.intercept_direction() is None
 

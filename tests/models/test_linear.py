@@ -69,7 +69,8 @@ def test_model_is_numpy_on_standardised_columns(container, X, fit_intercept):
     model = LinearModel.from_features(container(X), WEIGHTS, fit_intercept)
     Z = standardize(X, fit_intercept)
     rng = np.random.default_rng(2)
-    parameters, slopes = rng.normal(size=Z.shape[1]), rng.normal(size=N_SAMPLES)
+    parameters = rng.normal(size=Z.shape[1])
+    slopes = rng.normal(size=N_SAMPLES)
     assert model.n_parameters == Z.shape[1]
     np.testing.assert_allclose(model.scores(parameters), Z @ parameters, atol=1e-12)
     np.testing.assert_allclose(model.pull_back(slopes), slopes @ Z, atol=1e-12)
@@ -232,7 +233,8 @@ def test_the_intercept_direction_adds_a_constant_to_all_scores(fit_intercept):
 def test_a_subset_has_the_scores_of_its_samples(X, fit_intercept):
     model = LinearModel.from_features(X, WEIGHTS, fit_intercept)
     rows = np.array([3, 1, 1, 49, 7])
-    taken, parameters = model.take(rows), RNG.normal(size=model.n_parameters)
+    taken = model.take(rows)
+    parameters = RNG.normal(size=model.n_parameters)
     np.testing.assert_allclose(taken.evaluate(parameters).scores, model.scores(parameters)[rows])
     slopes = RNG.normal(size=len(rows))
     spread = np.bincount(rows, slopes, minlength=N_SAMPLES)
@@ -259,7 +261,8 @@ def misalign(buffer):
 
 def test_rows_that_came_over_a_network_have_the_same_sums():
     rng = np.random.default_rng(0)
-    X, slopes = rng.normal(size=(511, 3)), rng.normal(size=511)
+    X = rng.normal(size=(511, 3))
+    slopes = rng.normal(size=511)
     model = LinearModel.from_features(X, np.ones(511))
     expected = model.pull_back(slopes), model.gram(slopes)
     far = np.frombuffer(misalign(X.tobytes())).reshape(X.shape)

@@ -37,7 +37,8 @@ def test_the_model_implements_the_protocol(X):
 def test_the_gradient_is_that_of_the_scores(sizes, activation, X):
     model = model_of(X, hidden_layer_sizes=sizes, activation=activation)
     rng = np.random.default_rng(1)
-    parameters, slopes = model.initial(3), rng.normal(size=len(X))
+    parameters = model.initial(3)
+    slopes = rng.normal(size=len(X))
     gradient = model.evaluate(parameters).pull_back(slopes)
     for _ in range(5):
         direction = 1e-7 * rng.normal(size=model.n_parameters)
@@ -48,7 +49,8 @@ def test_the_gradient_is_that_of_the_scores(sizes, activation, X):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_chunks_of_rows_give_the_same_scores(container, X, monkeypatch):
     at_once = model_of(X)
-    parameters, slopes = at_once.initial(0), np.linspace(-1, 1, len(X))
+    parameters = at_once.initial(0)
+    slopes = np.linspace(-1, 1, len(X))
     monkeypatch.setattr(mlp, "_CHUNK_SIZE", 7)
     chunked = model_of(container(X)).evaluate(parameters)
     assert isinstance(chunked, mlp.ChunkedPoint)
@@ -68,7 +70,8 @@ def test_rows_of_a_jacobian_are_gradients(X):
 
 def test_a_subset_has_the_scores_of_its_samples(X):
     model = model_of(X)
-    parameters, rows = model.initial(0), np.array([3, 3, 17])
+    parameters = model.initial(0)
+    rows = np.array([3, 3, 17])
     scores = model.evaluate(parameters).scores
     np.testing.assert_allclose(
         model.take(rows).evaluate(parameters).scores, scores[rows], atol=1e-14
@@ -113,8 +116,10 @@ def test_initial_parameters_are_those_of_scikit_learn(X):
 
 
 def test_single_precision_is_near(X):
-    exact, single = model_of(X), model_of(X, dtype=np.float32)
-    parameters, slopes = exact.initial(0), np.linspace(-1, 1, len(X))
+    exact = model_of(X)
+    single = model_of(X, dtype=np.float32)
+    parameters = exact.initial(0)
+    slopes = np.linspace(-1, 1, len(X))
     at = single.evaluate(parameters)
     assert at.hidden.dtype == np.float32
     assert at.scores.dtype == at.pull_back(slopes).dtype == np.float64
@@ -152,7 +157,8 @@ def test_invalid_networks_are_refused(settings, message, X):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_columns_of_two_values_are_scaled_by_half_their_distance(container):
-    rare, coded = np.arange(50) == 7, np.where(np.arange(50) % 5, 3.0, -1.0)
+    rare = np.arange(50) == 7
+    coded = np.where(np.arange(50) % 5, 3.0, -1.0)
     number = np.linspace(0, 1, 50)
     X = np.column_stack((rare, coded, number))
     weights = np.linspace(1, 2, 50)

@@ -20,10 +20,12 @@ def test_the_model_implements_the_protocol(problem):
 
 def test_derivatives_are_those_of_the_network_at_its_parameters(problem):
     x = problem.initial_point(random_state=1)
-    here, rng = problem.evaluate(x), np.random.default_rng(2)
+    here = problem.evaluate(x)
+    rng = np.random.default_rng(2)
     for _ in range(5):
         direction = 1e-6 * rng.normal(size=len(x))
-        ahead, behind = problem.evaluate(x + direction), problem.evaluate(x - direction)
+        ahead = problem.evaluate(x + direction)
+        behind = problem.evaluate(x - direction)
         assert 2 * here.grad @ direction == pytest.approx(ahead.fun - behind.fun, rel=1e-5)
         np.testing.assert_allclose(
             2 * here.jacobian @ direction, ahead.values - behind.values, rtol=1e-4

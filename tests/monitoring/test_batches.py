@@ -30,7 +30,9 @@ def test_an_order_belongs_to_the_data_and_not_to_their_size_or_order():
     values = np.resize([0.0, 1.0, 1.0], 40)
     order = draw_order(codes, values)
     assert order == draw_order(codes[::-1], values[::-1])
-    other_values, other_codes, weights = values.copy(), codes.copy(), np.ones(40)
+    other_values = values.copy()
+    other_codes = codes.copy()
+    weights = np.ones(40)
     other_values[0], other_codes[0], weights[0] = 1.0, 1, 0.5
     others = [
         draw_order(codes, other_values),
@@ -44,7 +46,8 @@ def test_an_order_belongs_to_the_data_and_not_to_their_size_or_order():
 
 def test_orders_of_data_of_equal_sizes_are_uniform():
     # The first sample of the order is each of ten equally often: chi-squared, 9 degrees.
-    codes, counts = np.zeros(10, dtype=int), np.zeros(10)
+    codes = np.zeros(10, dtype=int)
+    counts = np.zeros(10)
     rng = np.random.default_rng(0)
     for _ in range(500):
         counts[draw_order(codes, rng.random(10))[0]] += 1

@@ -17,11 +17,13 @@ from skfair.monitoring._state import (
 
 
 def test_detectors_follow_their_recursions():
-    gap, e_values = GapEvidence(1, 0), [1.5, 0.4, 3.0, 2.0]
+    gap = GapEvidence(1, 0)
+    e_values = [1.5, 0.4, 3.0, 2.0]
     mixture, change = 0.0, 0.0
     for t, e in enumerate(e_values, start=1):
         gap.update(np.log([e]), np.log(np.full(3, e)))
-        mixture, change = e * (mixture + 1 / (t * (t + 1))), e * (change + 1)
+        mixture = e * (mixture + 1 / (t * (t + 1)))
+        change = e * (change + 1)
         against = 0.75 * np.prod(e_values[:t]) + 0.25 * (mixture + 1 / (t + 1))
         assert np.exp(log_evidence_against([gap])) == pytest.approx(against)
         assert change_evidence([gap]) == pytest.approx(change)
@@ -85,9 +87,12 @@ def test_a_group_that_joins_has_neither_counts_nor_certificates():
 
 def streams(rates, n_streams, n_batches, tolerance, batch=10, seed=0):
     """Evidence of streams of batches: the largest for and against at any look."""
-    rng, levels = np.random.default_rng(seed), np.array([tolerance])
-    shape, rates = (n_streams,), np.asarray(rates)
-    cell, gap = CellEvidence(DifferenceHypotheses(), levels, 0, shape), GapEvidence(1, 0, shape)
+    rng = np.random.default_rng(seed)
+    levels = np.array([tolerance])
+    shape = (n_streams,)
+    rates = np.asarray(rates)
+    cell = CellEvidence(DifferenceHypotheses(), levels, 0, shape)
+    gap = GapEvidence(1, 0, shape)
     cell.add_groups(len(rates))
     n = np.full((n_streams, len(rates)), float(batch))
     against = np.full(n_streams, -np.inf)

@@ -37,7 +37,9 @@ def test_predictions_by_hand():
 
 def test_predictions_are_drawn_to_gaps_up_to_the_level_by_hand():
     # All groups: 60.5 / 101. Groups: 10.5 / 51 and 50.5 / 51, beyond .1 of it.
-    x, n, overall = np.array([10.0, 50.0]), np.array([50.0, 50.0]), 60.5 / 101
+    x = np.array([10.0, 50.0])
+    n = np.array([50.0, 50.0])
+    overall = 60.5 / 101
     expected = [(10.5 + 20 * (overall - 0.1)) / 71, (50.5 + 20 * (overall + 0.1)) / 71]
     np.testing.assert_allclose(plug_in_means(x, n, 0.2), expected)
     np.testing.assert_allclose(plug_in_means(x, n, 2.0), [10.5 / 51, 50.5 / 51])
@@ -52,7 +54,9 @@ def test_the_return_of_a_bet_is_that_of_its_samples_by_hand():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_projection_on_small_gaps_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
-    q, n, gap = rng.uniform(0.05, 0.95, 4), rng.integers(1, 50, 4), rng.uniform(0, 0.3)
+    q = rng.uniform(0.05, 0.95, 4)
+    n = rng.integers(1, 50, 4)
+    gap = rng.uniform(0, 0.3)
     projected = DifferenceHypotheses().project_means(q, n, gap)
     assert np.ptp(projected) <= gap + 1e-9
     best = optimize.minimize_scalar(
@@ -74,7 +78,9 @@ def test_means_within_the_hypothesis_are_not_moved():
 @pytest.mark.parametrize("share", [1.0, 0.75])
 def test_an_alarm_bet_has_an_expectation_of_at_most_one(seed, share):
     rng = np.random.default_rng(seed)
-    n, q, gap = rng.integers(0, 4, 3).astype(float), rng.uniform(0.02, 0.98, 3), rng.uniform(0, 0.4)
+    n = rng.integers(0, 4, 3).astype(float)
+    q = rng.uniform(0.02, 0.98, 3)
+    gap = rng.uniform(0, 0.4)
     x = counts_up_to(n)
     log_e = log_e_gap(DifferenceHypotheses(), x, n, q, np.full(len(x), gap), share)
     for _ in range(40):
@@ -89,9 +95,11 @@ def test_an_alarm_bet_has_an_expectation_of_at_most_one(seed, share):
 @pytest.mark.parametrize("seed", range(8))
 def test_a_certificate_bet_has_an_expectation_of_at_most_one(seed):
     rng = np.random.default_rng(seed)
-    n, q = rng.integers(0, 5, 2).astype(float), rng.uniform(0.02, 0.98, 2)
+    n = rng.integers(0, 5, 2).astype(float)
+    q = rng.uniform(0.02, 0.98, 2)
     gap = np.array([rng.uniform(0.01, 0.6)])
-    x, is_open = counts_up_to(n), np.array(True)
+    x = counts_up_to(n)
+    is_open = np.array(True)
     pairs = DifferenceHypotheses().log_e_contrasts(
         x, np.broadcast_to(n, x.shape), q[None], gap, is_open
     )
@@ -107,7 +115,8 @@ def test_a_certificate_bet_has_an_expectation_of_at_most_one(seed):
 
 
 def test_a_pair_bets_on_the_hypothesis_that_the_first_is_larger():
-    n, q = np.array([100.0, 100.0]), np.array([0.2, 0.3])
+    n = np.array([100.0, 100.0])
+    q = np.array([0.2, 0.3])
     log_e = DifferenceHypotheses().log_e_contrasts(n * q, n, q, np.array([0.05]), np.array(True))[
         ..., 0
     ]
@@ -116,7 +125,8 @@ def test_a_pair_bets_on_the_hypothesis_that_the_first_is_larger():
 
 def test_values_between_0_and_1_bet_no_better_than_rates_of_the_same_mean():
     # x = sum of values: the bet on half of the samples at 0 and half at 1 is the same.
-    n, q = np.array([2.0, 0.0]), np.array([0.9, 0.5])
+    n = np.array([2.0, 0.0])
+    q = np.array([0.9, 0.5])
     x = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
     e = np.exp(log_e_gap(MeanHypotheses(), x, n, q, np.full(3, 0.5), 1.0))
     assert e[1] <= (e[0] + e[2]) / 2

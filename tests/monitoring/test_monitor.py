@@ -32,7 +32,8 @@ def draw(rng, n, rates=(0.3, 0.3), names="abcdef"):
 
 
 def make_monitor(rates, n_batches=8, n=500, tolerance=0.1, seed=0, **params):
-    rng, monitor = np.random.default_rng(seed), GapMonitor("demographic_parity", tolerance)
+    rng = np.random.default_rng(seed)
+    monitor = GapMonitor("demographic_parity", tolerance)
     monitor.set_params(**params)
     for _ in range(n_batches):
         decisions, groups = draw(rng, n, rates)
@@ -174,7 +175,8 @@ def test_a_large_first_batch_counts_as_its_samples_would_in_several():
 
 @pytest.mark.slow
 def test_a_change_raises_the_alarm_and_names_its_time():
-    rng, monitor = np.random.default_rng(1), GapMonitor("demographic_parity", 0.05, run_length=500)
+    rng = np.random.default_rng(1)
+    monitor = GapMonitor("demographic_parity", 0.05, run_length=500)
     alarms = []
     for time in range(60):
         decisions, groups = draw(rng, 400, (0.4, 0.4 if time < 30 else 0.2))
@@ -190,7 +192,8 @@ def test_a_change_raises_the_alarm_and_names_its_time():
 
 
 def test_rates_that_change_together_are_no_alarm():
-    rng, monitor = np.random.default_rng(2), GapMonitor("demographic_parity", 0.05)
+    rng = np.random.default_rng(2)
+    monitor = GapMonitor("demographic_parity", 0.05)
     for time in range(60):
         rate = 0.5 + 0.4 * np.sin(time / 4)
         decisions, groups = draw(rng, 200 + 100 * (time % 3), (rate, rate))
@@ -200,7 +203,8 @@ def test_rates_that_change_together_are_no_alarm():
 
 @pytest.mark.slow
 def test_a_model_that_is_far_within_the_tolerance_raises_no_alarm_after_the_run_length():
-    rng, monitor = np.random.default_rng(3), GapMonitor("demographic_parity", 0.2, run_length=10)
+    rng = np.random.default_rng(3)
+    monitor = GapMonitor("demographic_parity", 0.2, run_length=10)
     for _ in range(60):
         decisions, groups = draw(rng, 400, (0.4, 0.4))
         monitor.update(None, decisions, sensitive_features=groups)
@@ -208,7 +212,8 @@ def test_a_model_that_is_far_within_the_tolerance_raises_no_alarm_after_the_run_
 
 
 def test_three_groups_with_unequal_odds_raise_an_alarm_about_one_class():
-    rng, monitor = np.random.default_rng(3), GapMonitor("equalized_odds", 0.1)
+    rng = np.random.default_rng(3)
+    monitor = GapMonitor("equalized_odds", 0.1)
     for _ in range(10):
         groups, y_true = rng.integers(3, size=600), rng.integers(2, size=600)
         rate = np.where(y_true == 1, 0.6, np.where(groups == 2, 0.5, 0.2))
@@ -277,7 +282,8 @@ def test_strata_are_compared_within():
     rng = np.random.default_rng(5)
     monitor = GapMonitor(DemographicParity(control_features=0), 0.1)
     for _ in range(10):
-        X, groups = rng.integers(2, size=(800, 1)), rng.choice(["a", "b"], 800)
+        X = rng.integers(2, size=(800, 1))
+        groups = rng.choice(["a", "b"], 800)
         rate = np.where(X[:, 0] == 0, 0.2, 0.6)
         decisions = (rng.random(800) < rate).astype(int)
         monitor.update(None, decisions, sensitive_features=groups, X=X)
@@ -294,7 +300,8 @@ def test_bounded_losses_and_means_keep_their_units():
     monitor = GapMonitor(BoundedGroupLoss(3.0, loss=square), 3.0, value_range=(0.0, 9.0))
     means = GapMonitor("mean_parity", 2.0, value_range=(-5.0, 5.0))
     for _ in range(10):
-        y, groups = rng.uniform(-1, 1, 500), rng.choice(["a", "b"], 500)
+        y = rng.uniform(-1, 1, 500)
+        groups = rng.choice(["a", "b"], 500)
         predicted = y + rng.uniform(-1, 1, 500)
         monitor.update(y, predicted, sensitive_features=groups)
         means.update(None, predicted, sensitive_features=groups)
@@ -308,7 +315,8 @@ def test_bounded_losses_and_means_keep_their_units():
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("no", "yes")])
 def test_squared_errors_of_classes_are_those_of_the_metric(labels):
     rng = np.random.default_rng(8)
-    y, groups = rng.integers(2, size=2000), rng.choice(["a", "b"], 2000)
+    y = rng.integers(2, size=2000)
+    groups = rng.choice(["a", "b"], 2000)
     scores = np.clip(y + rng.normal(size=2000) * (1 + (groups == "a")), -3.0, 3.0)
     square = (scores - np.where(y == 1, 1.0, -1.0)) ** 2
     by_hand = abs(square[groups == "a"].mean() - square[groups == "b"].mean())
@@ -325,7 +333,8 @@ def test_squared_errors_of_classes_are_those_of_the_metric(labels):
 @pytest.mark.parametrize("name", ["mean_parity", "squared", "absolute"])
 def test_predicted_numbers_come_with_real_outcomes(name):
     rng = np.random.default_rng(9)
-    y, groups = rng.uniform(0, 3, 2000), rng.choice(["a", "b"], 2000)
+    y = rng.uniform(0, 3, 2000)
+    groups = rng.choice(["a", "b"], 2000)
     predicted = y + rng.uniform(-1, 1, 2000) + (groups == "a")
     constraint = name if name == "mean_parity" else LossParity(loss=name)
     values = {
@@ -486,7 +495,8 @@ def test_a_class_of_text_needs_a_positive_one():
 
 def read_change(**params):
     """A monitor of rates that are equal for ten batches and then differ by .25 for ten."""
-    rng, monitor = np.random.default_rng(9), GapMonitor("demographic_parity", 0.1, **params)
+    rng = np.random.default_rng(9)
+    monitor = GapMonitor("demographic_parity", 0.1, **params)
     for time in range(20):
         decisions, groups = draw(rng, 1000, (0.4, 0.4 if time < 10 else 0.15))
         monitor.update(None, decisions, sensitive_features=groups, time=time)
@@ -495,7 +505,8 @@ def read_change(**params):
 
 def test_an_interval_begins_again_after_an_alarm():
     monitor = read_change(run_length=100)
-    summary, first = monitor.summary(), monitor.alarms_["batch"].iloc[0]
+    summary = monitor.summary()
+    first = monitor.alarms_["batch"].iloc[0]
     assert summary["high"].iloc[9] < 0.1 and 11 <= first <= 13
     after = summary[summary["batch"] > first]
     assert after["gap"].to_numpy() == pytest.approx(0.25, abs=0.06)
@@ -537,7 +548,8 @@ def test_since_moves_on_if_the_tolerance_was_certified_between_two_alarms():
 @pytest.mark.parametrize("run_length", [None, 20])
 def test_shares_of_the_error_add_up_to_it(run_length):
     monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length)
-    decisions, groups = np.repeat([0, 1], 500), np.repeat(["a", "b"], 500)
+    decisions = np.repeat([0, 1], 500)
+    groups = np.repeat(["a", "b"], 500)
     errors = []
     for _ in range(6):
         monitor.update(None, decisions, sensitive_features=groups)
@@ -564,12 +576,14 @@ def test_the_interval_of_the_largest_gap_is_above_all_levels_that_are_rejected()
 def test_monitors_of_few_streams_on_the_edge_raise_no_more_alarms_than_the_level_allows():
     n_streams, alarms, shown = 40, 0, 0
     for seed in range(n_streams):
-        rng, monitor = np.random.default_rng(seed), GapMonitor("demographic_parity", 0.05)
+        rng = np.random.default_rng(seed)
+        monitor = GapMonitor("demographic_parity", 0.05)
         verdicts = set()
         for _ in range(30):
             decisions, groups = draw(rng, int(rng.integers(20, 300)), (0.25, 0.2))
             verdicts.add(monitor.update(None, decisions, sensitive_features=groups).verdict_)
-        alarms, shown = alarms + ("contradicted" in verdicts), shown + ("shown" in verdicts)
+        alarms = alarms + ("contradicted" in verdicts)
+        shown = shown + ("shown" in verdicts)
     # Binomial limit: of streams that err in .2 of cases, more do with a probability of .92.
     limit = stats.binom.isf(0.05, n_streams, 0.05)
     assert alarms <= limit and shown <= limit

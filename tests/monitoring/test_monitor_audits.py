@@ -38,7 +38,8 @@ def test_a_monitor_of_audits_and_one_of_counts_are_those_of_arrays(constraint):
 
 def test_samples_of_unknown_group_and_of_no_weight_are_left_out():
     table, y_true, y_pred = draw_month(0)
-    sex, is_known = table["sex"].to_numpy(object), np.arange(400) >= 50
+    sex = table["sex"].to_numpy(object)
+    is_known = np.arange(400) >= 50
     sex[:50] = "n/a"
     weights = np.r_[np.ones(390), np.zeros(10)]
     known = SensitiveFeatures(sex, unknown=["n/a"])
@@ -57,7 +58,8 @@ def test_samples_of_unknown_group_and_of_no_weight_are_left_out():
 
 def test_the_features_of_an_audited_model_make_strata():
     rng = np.random.default_rng(0)
-    X, sex = rng.integers(0, 2, (600, 1)).astype(float), rng.choice(["f", "m"], 600)
+    X = rng.integers(0, 2, (600, 1)).astype(float)
+    sex = rng.choice(["f", "m"], 600)
     y = rng.integers(0, 2, 600)
     model = LogisticRegression().fit(X, y)
     constraint = DemographicParity(control_features=0)

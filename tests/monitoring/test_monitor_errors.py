@@ -11,7 +11,9 @@ import pytest
 from skfair.constraints import DemographicParity
 from skfair.monitoring import GapMonitor
 
-DECISIONS, OUTCOMES, SEX = [0, 1, 1, 0], [0, 1, 0, 1], list("abab")
+DECISIONS = [0, 1, 1, 0]
+OUTCOMES = [0, 1, 0, 1]
+SEX = list("abab")
 TABLE = pd.DataFrame({"sex": SEX, "age": [1, 2, 1, 2]})
 
 
@@ -172,7 +174,8 @@ def test_wrong_outcomes_leave_the_state(make, name):
 @pytest.mark.parametrize("name", WRONG_PARAMETERS)
 def test_a_parameter_that_changes_is_named_and_may_be_set_back(name):
     monitor, call = monitor_without_outcomes()
-    before, value = (monitor.to_json(), pickle.dumps(monitor)), getattr(monitor, name)
+    before = (monitor.to_json(), pickle.dumps(monitor))
+    value = getattr(monitor, name)
     monitor.set_params(**{name: WRONG_PARAMETERS[name]})
     with pytest.raises(ValueError, match=f"{name}=") as error:
         monitor.update(**call)

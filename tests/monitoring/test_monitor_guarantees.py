@@ -9,7 +9,8 @@ from skfair.monitoring import GapMonitor
 
 def read_equal_sizes(size, rng, n_batches=1):
     """Statuses of a monitor of two groups of this size whose gap equals the tolerance."""
-    monitor, verdicts = GapMonitor("demographic_parity", 0.1), set()
+    monitor = GapMonitor("demographic_parity", 0.1)
+    verdicts = set()
     decisions = (rng.random((2, size)) < [[0.5], [0.4]]).astype(int)
     for batch in np.array_split(decisions, n_batches, axis=1):
         groups = np.repeat([0, 1], batch.shape[1])
@@ -31,7 +32,8 @@ def read_equal_sizes(size, rng, n_batches=1):
 )
 def test_a_model_on_the_edge_is_rarely_certified_at_any_size(size):
     # If the order depended on sizes alone, .66 of draws at 2,099 would be certified.
-    rng, n_draws = np.random.default_rng(size), 25
+    rng = np.random.default_rng(size)
+    n_draws = 25
     verdicts = [read_equal_sizes(size, rng) for _ in range(n_draws)]
     limit = stats.binom.isf(1e-4, n_draws, 0.05)
     assert sum("shown" in one for one in verdicts) <= limit
@@ -41,7 +43,8 @@ def test_a_model_on_the_edge_is_rarely_certified_at_any_size(size):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [2099, 5051])
 def test_a_model_on_the_edge_is_rarely_certified_in_twelve_batches(size):
-    rng, n_draws = np.random.default_rng(size), 40
+    rng = np.random.default_rng(size)
+    n_draws = 40
     verdicts = [read_equal_sizes(size, rng, n_batches=12) for _ in range(n_draws)]
     limit = stats.binom.isf(1e-4, n_draws, 0.05)
     assert sum("shown" in one for one in verdicts) <= limit
@@ -49,7 +52,8 @@ def test_a_model_on_the_edge_is_rarely_certified_in_twelve_batches(size):
 
 
 def test_equal_rates_of_fixed_sizes_are_certified():
-    rng, certified = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+    certified = 0
     for _ in range(20):
         decisions = (rng.random(4000) < 0.45).astype(int)
         monitor = GapMonitor("demographic_parity", 0.1)
@@ -64,7 +68,10 @@ def test_certificates_and_intervals_are_right_over_all_restarts(rates, n_batches
     # With the full level after each restart .37 of streams were falsely certified, and intervals
     # of .27 of streams were wrong.
     n_streams, run_length = 12, 10
-    certified, wrong, n_alarms, gap = 0, 0, 0, rates[0] - rates[1]
+    certified = 0
+    wrong = 0
+    n_alarms = 0
+    gap = rates[0] - rates[1]
     for seed in range(n_streams):
         rng = np.random.default_rng(seed)
         monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length)

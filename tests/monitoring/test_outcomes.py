@@ -83,7 +83,8 @@ def read_month(monitor, rng, time, labels_first):
 @pytest.mark.parametrize("constraint", ["equalized_odds", "error_rate_parity"])
 @pytest.mark.parametrize("labels_first", [False, True])
 def test_decisions_and_outcomes_of_one_time_are_one_row(constraint, labels_first):
-    rng, earlier = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    earlier = []
     monitor = GapMonitor(constraint, 0.2, delay=1 if constraint == "error_rate_parity" else None)
     for time in range(6):
         read_month(monitor, rng, time, labels_first)
@@ -113,13 +114,15 @@ def test_late_outcomes_have_the_time_of_their_decisions():
         if time >= 3:
             monitor.update_labels(batches[time - 3], np.ones(400, dtype=int), time=time)
     assert monitor.to_frame()["time"].unique().tolist() == list(range(17))
-    frame, alarm = monitor.to_frame(), monitor.alarms_.iloc[0]
+    frame = monitor.to_frame()
+    alarm = monitor.alarms_.iloc[0]
     assert (frame["batch"] - 1 - frame["time"] == 3).all()
     assert 7 <= alarm["since"] == monitor.since_ <= 8 <= alarm["time"] == alarm["batch"] - 4
 
 
 def test_outcomes_of_several_months_are_bet_on_by_month():
-    rng, monitor = np.random.default_rng(2), GapMonitor("equal_opportunity", 0.1, run_length=50)
+    rng = np.random.default_rng(2)
+    monitor = GapMonitor("equal_opportunity", 0.1, run_length=50)
     ids = {}
     for time in range(20):
         groups = rng.choice(["a", "b"], 400)

@@ -25,7 +25,8 @@ def feed(monitor, counts, time=None):
 
 def limits(hits, n, error):
     """Clopper and Pearson's limits, or Wilson's where they are wider."""
-    z, p = -np.sqrt(2) * erfcinv(2 - 2 * error), hits / n
+    z = -np.sqrt(2) * erfcinv(2 - 2 * error)
+    p = hits / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     width = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     exact = beta.ppf(error, hits, n - hits + 1), beta.ppf(1 - error, hits + 1, n - hits)
@@ -78,7 +79,8 @@ def test_groups_that_are_small_in_a_window_are_left_out_of_it():
 
 def test_weights_that_differ_are_not_judged_and_equal_ones_are():
     rng = np.random.default_rng(0)
-    groups, decisions = rng.choice(["a", "b"], 200), rng.integers(2, size=200)
+    groups = rng.choice(["a", "b"], 200)
+    decisions = rng.integers(2, size=200)
     for weights, n_windows in ((np.ones(200), 1), (rng.uniform(0.5, 1.0, 200), 0)):
         monitor = GapMonitor("demographic_parity", 0.5, run_length=RUN_LENGTH, windows=(1,))
         monitor.update(None, decisions, sensitive_features=groups, sample_weight=weights)
@@ -148,7 +150,8 @@ def test_windows_of_normal_streams_err_once_in_a_run_length(windows):
     """Streams on the edge: a quarter of the false alarms is left to the detector."""
     z = -ndtri(find_alarm_error(RUN_LENGTH, windows))
     steps = np.random.default_rng(1).normal(size=(500, 8 * RUN_LENGTH))
-    sums, is_alarm = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0))), np.zeros(steps.shape, bool)
+    sums = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
+    is_alarm = np.zeros(steps.shape, bool)
     for n in windows:
         is_alarm[:, n - 1 :] |= sums[:, n:] - sums[:, :-n] > z * np.sqrt(n)
     first = np.where(is_alarm.any(axis=1), is_alarm.argmax(axis=1) + 1, is_alarm.shape[1])
@@ -173,7 +176,8 @@ def late_monitor():
 
 def test_late_decisions_count_in_windows_and_in_no_evidence():
     plain, monitor = late_monitor(), late_monitor()
-    labels, decisions = np.repeat(["a", "b"], 500), np.repeat([1, 0, 1, 0], [100, 400, 400, 100])
+    labels = np.repeat(["a", "b"], 500)
+    decisions = np.repeat([1, 0, 1, 0], [100, 400, 400, 100])
     monitor.update_late(None, decisions, sensitive_features=labels, time=2)
     # By hand: 200 + 200 + 200 + 100 of 2,000 and 200 + 200 + 200 + 400 of 2,000.
     window = monitor.windows_.iloc[0]
@@ -195,7 +199,8 @@ def test_a_certificate_lapses_by_late_decisions():
     for time in range(5, 20):
         feed(monitor, {"a": (500, 200), "b": (500, 200)}, time)
     assert monitor.verdict_ == "shown"
-    labels, decisions = np.repeat(["a", "b"], 2000), np.repeat([0, 1], 2000)
+    labels = np.repeat(["a", "b"], 2000)
+    decisions = np.repeat([0, 1], 2000)
     monitor.update_late(None, decisions, sensitive_features=labels, time=18)
     assert monitor.verdict_ == "open"
     assert monitor.windows_.iloc[0]["verdict"] == "contradicted"
@@ -231,7 +236,8 @@ def test_means_that_are_no_shares_have_their_own_unit():
     """A gap of losses of .2 is no gap of 20 percentage points."""
     rng = np.random.default_rng(0)
     monitor = GapMonitor("loss_parity", 0.5, value_range=(0.0, 20.0))
-    labels, y = rng.choice(["a", "b"], 600), rng.integers(2, size=600)
+    labels = rng.choice(["a", "b"], 600)
+    y = rng.integers(2, size=600)
     monitor.update(y, rng.normal(size=600), sensitive_features=labels, time="2026-01-01")
     page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None)
     text = " ".join(monitor_findings(monitor, "month", None))

@@ -68,7 +68,8 @@ def test_a_file_replaced_while_it_is_read_is_refused(parquet, monkeypatch):
     from pyarrow.parquet import ParquetFile
 
     TABLE.to_parquet(parquet)
-    blocks, read = open_blocks(parquet), ParquetFile.read_row_group
+    blocks = open_blocks(parquet)
+    read = ParquetFile.read_row_group
 
     def read_and_replace(*arguments, **settings):
         table = read(*arguments, **settings)
@@ -88,7 +89,8 @@ def test_a_file_replaced_during_a_fit_is_refused(parquet, monkeypatch):
     blocks = open_blocks(parquet)
     from skfair.partitions._blocks import _ParquetFile
 
-    reads, read = [], _ParquetFile.read
+    reads = []
+    read = _ParquetFile.read
 
     def count_and_replace(*arguments):
         reads.append(1)
@@ -228,7 +230,8 @@ def test_damage_in_the_middle_of_a_parquet_file(parquet):
 def test_damage_before_the_footer_is_named_or_does_no_harm(parquet, seed):
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=200), "g": list("fm") * 100})
     frame.to_parquet(parquet, write_page_checksum=True, row_group_size=80)
-    content, rng = parquet.read_bytes(), np.random.default_rng(seed)
+    content = parquet.read_bytes()
+    rng = np.random.default_rng(seed)
     end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     for _ in range(20):
         damaged = bytearray(content)
@@ -254,7 +257,8 @@ def test_columns_of_one_name(parquet):
 def test_text_that_spells_numbers_is_read_as_in_memory(parquet):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 2)).round(3), columns=["x", "z"])
-    y, groups = (frame["x"] > 0).astype(int), pd.Series(np.resize(["01", "1"], 300))
+    y = (frame["x"] > 0).astype(int)
+    groups = pd.Series(np.resize(["01", "1"], 300))
     text = frame.astype(str).assign(y=y, g=groups)
     text.to_parquet(parquet)
     blocks = open_blocks(parquet)

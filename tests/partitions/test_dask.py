@@ -98,13 +98,15 @@ def same_bits(one, other):
 
 @pytest.mark.parametrize("n_partitions", [1, 8, 75])
 def test_sums_have_the_bits_of_those_in_memory(client, n_partitions):
-    partitions, shift = on_workers(client, n_partitions), np.arange(3.0)
+    partitions = on_workers(client, n_partitions)
+    shift = np.arange(3.0)
     assert len(partitions) == n_partitions
     assert same_bits(partitions.reduce(outer, shift), local(n_partitions).reduce(outer, shift))
 
 
 def test_what_is_persisted_stays_there_and_may_be_an_argument(client):
-    partitions, expected = on_workers(client, 9), local(9)
+    partitions = on_workers(client, 9)
+    expected = local(9)
     squares = partitions.map(np.square).persist()
     assert squares.engine.is_stored
     assert partitions.gather(product, squares) == expected.gather(product, expected.map(np.square))
@@ -115,7 +117,8 @@ def test_what_is_persisted_stays_there_and_may_be_an_argument(client):
 def test_a_task_is_sent_once_to_many_partitions_with_all_of_its_arguments(
     client, monkeypatch, n_partitions, n_sent
 ):
-    partitions, sent = on_workers(client, n_partitions), []
+    partitions = on_workers(client, n_partitions)
+    sent = []
     submit = client.submit
 
     def submit_and_count(function, *arguments, **settings):
@@ -131,7 +134,8 @@ def test_a_task_is_sent_once_to_many_partitions_with_all_of_its_arguments(
 
 @pytest.mark.slow
 def test_a_lost_worker_changes_no_bit(client):
-    partitions, shift = on_workers(client, 40), np.ones(3)
+    partitions = on_workers(client, 40)
+    shift = np.ones(3)
     pids = client.run(os.getpid)
     results = partitions.map(slow_outer, shift).persist()
     os.kill(next(iter(pids.values())), signal.SIGKILL)
@@ -162,7 +166,8 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interruption_cancels_what_was_submitted(client, monkeypatch):
-    partitions, cancelled = on_workers(client, 20), []
+    partitions = on_workers(client, 20)
+    cancelled = []
     main = threading.get_ident()
     monkeypatch.setattr(client, "cancel", cancelled.extend)
     during_a_wait(monkeypatch, lambda: signal.pthread_kill(main, signal.SIGINT))
@@ -309,7 +314,8 @@ def test_times_of_workers_that_are_paused_again_and_again_add_up(client, monkeyp
 def test_times_of_paused_workers_add_up_over_passes(small_cluster, impatient, monkeypatch):
     """Each pass loses two seconds and ends, as with workers that free memory by and by."""
     _, client = small_cluster
-    clock, checks = [0.0], []
+    clock = [0.0]
+    checks = []
 
     async def find_stall(client):
         checks.append(None)
@@ -389,7 +395,8 @@ def await_release():
 
 def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, monkeypatch):
     _, client = small_cluster
-    states, clock = [False, False, True, False, False], [0.0]
+    states = [False, False, True, False, False]
+    clock = [0.0]
 
     async def find_stall(client):
         clock[0] += 1.0
@@ -492,7 +499,9 @@ def test_errors_of_several_tasks_are_all_retrieved(client, caplog):
 
 
 def test_partitions_are_divided_evenly_among_workers(client, monkeypatch):
-    X, shares, compute = da.ones((70, 2), chunks=(10, 2)), [], client.compute
+    X = da.ones((70, 2), chunks=(10, 2))
+    shares = []
+    compute = client.compute
 
     def compute_and_count(calls, workers=None, allow_other_workers=None):
         shares.append((len(calls), workers, allow_other_workers))

@@ -161,7 +161,8 @@ def test_blocks_of_files_are_answered_block_by_block(tmp_path):
     frame["y"] = (frame["a"] + frame["group"] + rng.normal(size=500) > 0.5).astype(int)
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=120, index=False)
     table = open_blocks(tmp_path / "rows.parquet")
-    columns, lazy = frame[["a", "b", "c"]], table[["a", "b", "c"]]
+    columns = frame[["a", "b", "c"]]
+    lazy = table[["a", "b", "c"]]
     model = ConstrainedERMClassifier(tolerance=0.1, group_interactions="intercept")
     model.fit(columns, frame["y"], sensitive_features=frame["group"])
     for method in ("predict", "decision_function", "predict_proba"):

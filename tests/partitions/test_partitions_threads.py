@@ -68,7 +68,8 @@ def test_any_number_of_threads_gives_the_same_bits(n_jobs):
 
 
 def test_partitions_that_are_read_give_the_bits_of_those_in_memory_in_every_pass():
-    rows, numbers_read = numbers(20), []
+    rows = numbers(20)
+    numbers_read = []
 
     def read_rows(number):
         numbers_read.append(number)
@@ -110,10 +111,8 @@ def test_the_only_block_in_memory_takes_the_shortest_way():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_arguments_in_partitions_are_handed_out_block_by_block(n_jobs):
-    first, second = (
-        make_partitions([1, 2, 3], n_jobs),
-        make_lazy_partitions(lambda number: 10 ** (number + 1), 3),
-    )
+    first = make_partitions([1, 2, 3], n_jobs)
+    second = make_lazy_partitions(lambda number: 10 ** (number + 1), 3)
     assert first.gather(operator.mul, second) == [10, 200, 3000]
     assert second.reduce(operator.mul, first) == 3210
 
@@ -161,7 +160,8 @@ def interrupt(number, calls):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_ends_the_pass_and_its_threads(n_jobs):
     make_partitions(range(2), n_jobs).gather(operator.neg)  # starts the threads
-    calls, before = [], threading.active_count()
+    calls = []
+    before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         make_partitions(range(10_000), n_jobs).gather(interrupt, calls)
     n_calls = len(calls)

@@ -75,7 +75,8 @@ def test_groups_are_distinct_in_colour_and_in_grey():
 
 def test_the_legend_stands_below_the_axes(ax):
     ax.figure.draw_without_rendering()
-    legend, title = ax.get_legend().get_window_extent(), ax.xaxis.label.get_window_extent()
+    legend = ax.get_legend().get_window_extent()
+    title = ax.xaxis.label.get_window_extent()
     assert legend.y1 <= title.y0 + 1
 
 

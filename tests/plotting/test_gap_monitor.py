@@ -12,7 +12,8 @@ from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 @pytest.fixture(scope="module")
 def monitor():
-    rng, monitor = np.random.default_rng(0), GapMonitor("demographic_parity", 0.1)
+    rng = np.random.default_rng(0)
+    monitor = GapMonitor("demographic_parity", 0.1)
     for month in range(1, 13):
         groups = rng.choice(["a", "b"], 1000)
         rate = np.where((groups == "b") & (month > 6), 0.2, 0.4)
@@ -79,14 +80,16 @@ def test_without_times_batches_are_numbered():
 
 
 def test_of_a_floor_the_smallest_rate_and_its_bound_are_stated():
-    rng, rates = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    rates = []
     monitor = GapMonitor(MinimumRate("selection_rate", 0.3), run_length=1000)
     for rate in (0.5, 0.5, 0.1, 0.1):
         groups = rng.choice(["a", "b"], 400)
         decisions = (rng.random(400) < np.where(groups == "b", rate, 0.6)).astype(int)
         monitor.update(None, decisions, sensitive_features=groups)
         rates.append(min(decisions[groups == name].mean() for name in "ab"))
-    summary, interval = monitor.summary(), monitor.interval()
+    summary = monitor.summary()
+    interval = monitor.interval()
     np.testing.assert_allclose(summary["batch_gap"], rates)
     assert (summary["low"] <= summary["gap"]).all() and (summary["gap"] <= summary["high"]).all()
     assert [interval.low, interval.high] == summary[["low", "high"]].iloc[-1].tolist()

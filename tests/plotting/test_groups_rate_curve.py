@@ -149,7 +149,8 @@ def test_bad_input_is_refused():
 
 def test_scores_of_a_pipeline_are_those_of_its_last_step():
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(500, 2)), {"sensitive_features": np.repeat(["a", "b"], [300, 200])}
+    X = rng.normal(size=(500, 2))
+    groups = {"sensitive_features": np.repeat(["a", "b"], [300, 200])}
     y = X[:, 0] + rng.normal(size=500) > 0
     model = ConstrainedERMClassifier(tolerance=0.2).fit(X, y, **groups)
     drawn = GroupRateCurveDisplay.from_estimator(make_pipeline("passthrough", model), X, **groups)
@@ -158,7 +159,8 @@ def test_scores_of_a_pipeline_are_those_of_its_last_step():
 
 
 def test_a_regressor_is_refused():
-    X, groups = np.arange(20.0).reshape(-1, 1), {"sensitive_features": np.arange(20) % 2}
+    X = np.arange(20.0).reshape(-1, 1)
+    groups = {"sensitive_features": np.arange(20) % 2}
     model = LinearRegression().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="must be a fitted classifier, but this LinearRegression"):
         GroupRateCurveDisplay.from_estimator(model, X, **groups)

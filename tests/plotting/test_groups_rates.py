@@ -45,7 +45,8 @@ def test_marks_are_the_rates(ax):
 
 def test_bars_of_small_groups_are_exact_intervals_and_never_points(ax):
     """Clopper and Pearson's: of 2 of 2 the lower limit is the root of .025."""
-    of_four, of_two = (0.194120, 0.993691), (0.158114, 1)
+    of_four = (0.194120, 0.993691)
+    of_two = (0.158114, 1)
     half = (0.012579, 0.987421)
     np.testing.assert_allclose(
         reaches(ax),
@@ -122,7 +123,8 @@ def test_metrics_beyond_rates_have_their_own_axis():
 
 def test_scores_of_an_estimator_are_those_of_its_predictions():
     X = np.random.default_rng(0).normal(size=(80, 2))
-    y, group = X[:, 0] > 0, np.repeat(["a", "b"], 40)
+    y = X[:, 0] > 0
+    group = np.repeat(["a", "b"], 40)
     model = LogisticRegression().fit(X[:, 1:], y)
     settings = {"sensitive_features": group, "metrics": ["brier_score", "roc_auc", "recall"]}
     estimated = GroupRateDisplay.from_estimator(model, X[:, 1:], y, **settings)

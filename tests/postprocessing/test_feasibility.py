@@ -111,7 +111,8 @@ def test_smallest_excess_is_that_of_a_search_over_decisions(seed):
     success = (np.round(20 * success) / 20)[group, kind][:, np.newaxis]
     one_hot = np.eye(2)[group]
     chances = np.hstack((one_hot * (1.0 - success), one_hot * success))
-    outcomes, weights = group + 2 * y.astype(int), np.full(120, 1.0 / 120)
+    outcomes = group + 2 * y.astype(int)
+    weights = np.full(120, 1.0 / 120)
     bounds = [MinimumRate("recall", 0.9), MaximumRate("selection_rate", 0.3)]
     conflict = find_conflict(_bind(bounds, y, group), weights, outcomes, chances)
 
@@ -121,7 +122,8 @@ def test_smallest_excess_is_that_of_a_search_over_decisions(seed):
     excesses = []
     for g in (0, 1):
         p = np.array([y[(group == g) & (kind == k)].mean() for k in range(3)])
-        recall, selection = decisions @ p / p.sum(), decisions.mean(axis=1)
+        recall = decisions @ p / p.sum()
+        selection = decisions.mean(axis=1)
         excesses.append(np.maximum(0.9 - recall, selection - 0.3).min())
     assert conflict.excess == pytest.approx(max(excesses), abs=0.02)
     assert conflict.excess <= max(excesses) + 1e-6
@@ -129,8 +131,10 @@ def test_smallest_excess_is_that_of_a_search_over_decisions(seed):
 
 def test_expected_sums_of_certain_outcomes_are_counts():
     rng = np.random.default_rng(0)
-    y, group = (rng.random(200) < 0.4).astype(float), rng.integers(3, size=200)
-    outcomes, decisions = group + 3 * y.astype(int), rng.integers(2, size=200)
+    y = (rng.random(200) < 0.4).astype(float)
+    group = rng.integers(3, size=200)
+    outcomes = group + 3 * y.astype(int)
+    decisions = rng.integers(2, size=200)
     bounds = [MinimumRate("f1_score", 0.3), EqualizedOdds(), RateParity("accuracy")]
     weights = np.full(200, 1.0 / 200)
     for bound in _bind(bounds, y, group):

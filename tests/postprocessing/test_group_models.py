@@ -86,7 +86,8 @@ def test_weights_count_as_copies(kind):
     hide_in_mean(X, group, rng)
     copies = rng.integers(1, 4, size=len(X))
     rows = np.repeat(np.arange(len(X)), copies)
-    weighted, repeated = fit(kind, X, group, copies.astype(float)), fit(kind, X[rows], group[rows])
+    weighted = fit(kind, X, group, copies.astype(float))
+    repeated = fit(kind, X[rows], group[rows])
     if kind == "screened":
         np.testing.assert_array_equal(weighted.columns, repeated.columns)
     difference = weighted.predict_proba(X) - repeated.predict_proba(X)

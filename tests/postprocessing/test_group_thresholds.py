@@ -29,7 +29,8 @@ def searches(draw):
     codes = np.arange(n_samples) % n_groups
     scores = rng.integers(8, size=n_samples).astype(float)
     outcomes = rng.choice([-1.0, 1.0], n_samples) * rng.integers(1, 3, size=n_samples)
-    tolerance, is_ratio = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5])), draw(st.booleans())
+    tolerance = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5]))
+    is_ratio = draw(st.booleans())
     groups = {}
     for group in range(n_groups):
         order = np.flatnonzero(codes == group)
@@ -80,7 +81,8 @@ GAPS = {
 
 def draw_scores(n_groups):
     """Scores with ties that favour a group, classes and groups."""
-    rng, n_samples = np.random.default_rng(n_groups), 80
+    rng = np.random.default_rng(n_groups)
+    n_samples = 80
     groups = np.arange(n_samples) % n_groups
     skill = rng.integers(-3, 4, size=n_samples)
     y = (skill + rng.logistic(size=n_samples) > 0).astype(int)

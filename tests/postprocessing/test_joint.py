@@ -211,7 +211,8 @@ def test_names_of_groups_do_not_matter(data):
 
 @pytest.mark.slow
 def test_other_folds_change_few_decisions():
-    sample, X = draw(4000, 2), draw(10_000, 3)[0]
+    sample = draw(4000, 2)
+    X = draw(10_000, 3)[0]
     decisions = [
         fit(sample, cv=StratifiedKFold(5, shuffle=True, random_state=seed)).predict(X)
         for seed in range(3)

@@ -113,7 +113,8 @@ def test_out_of_bag_scores_behind_preprocessing_without_y():
         cross_fit(forest_behind(*steps), X, Y, "oob")
     # Within the bags, preprocessing sees what the tree sees.
     rng = np.random.default_rng(0)
-    noise, labels = rng.normal(size=(100, 500)), rng.integers(2, size=100)
+    noise = rng.normal(size=(100, 500))
+    labels = rng.integers(2, size=100)
     tree = make_pipeline(SelectKBest(k=10), DecisionTreeClassifier(random_state=0))
     bags = BaggingClassifier(tree, 50, oob_score=True, random_state=0)
     _, scores = cross_fit(bags, noise, labels, "oob")

@@ -25,7 +25,8 @@ def members(y_score, positive, groups, weights=None, intervals=((0.0, 1.0),)):
     groups = check_groups(groups, len(y_score))
     weights = np.ones(len(y_score)) if weights is None else np.asarray(weights, dtype=float)
     pairs = [np.array(intervals)] * len(groups.labels)
-    scores, positive = np.asarray(y_score, dtype=float), np.asarray(positive, dtype=bool)
+    scores = np.asarray(y_score, dtype=float)
+    positive = np.asarray(positive, dtype=bool)
     return RankedSamples(scores, positive, groups, weights, pairs)
 
 
@@ -45,7 +46,8 @@ def random_members(rng, n_samples=60, n_groups=2):
 
 
 def test_a_score_is_zero_at_the_rate_and_minus_the_rank_far_from_it():
-    ranks, rates = np.array([0.3, 0.2, 0.8]), np.array([0.3, 0.3, 0.3])
+    ranks = np.array([0.3, 0.2, 0.8])
+    rates = np.array([0.3, 0.3, 0.3])
     scores = shifted_scores(ranks, rates, center=0.25)
     # The shift is .05 at .3; at .2, .1 away, it is .05 - .1 / 4; at .8 it is over.
     np.testing.assert_allclose(scores, [0.0, 0.25 - 0.2 + 0.025, 0.25 - 0.8])
@@ -85,7 +87,8 @@ def test_intervals_of_all_groups_meet_on_the_common_scale():
 
 
 def test_curves_are_on_the_common_scale():
-    scores, codes = np.array([3.0, 2.0, 1.0] * 2), np.repeat([0, 1], 3)
+    scores = np.array([3.0, 2.0, 1.0] * 2)
+    codes = np.repeat([0, 1], 3)
     intervals = [np.array([[0.0, 0.5]]), np.array([[0.0, 0.75]])]
     ranked = RankedSamples(scores, scores > 2, check_groups(codes, 6), np.ones(6), intervals)
     # The rank .5 of the one and .75 of the other become .625; in between it is linear.

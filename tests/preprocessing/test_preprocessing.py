@@ -50,7 +50,8 @@ def test_reweighed_classes_are_independent_of_groups_and_totals_stay(seed):
 
 
 def test_weights_are_those_of_integer_copies():
-    groups, y = list("aaabbbb"), [1, 1, 0, 1, 0, 0, 0]
+    groups = list("aaabbbb")
+    y = [1, 1, 0, 1, 0, 0, 0]
     counts = np.array([1, 2, 1, 3, 1, 1, 2])
     weights = reweighing_weights(y, sensitive_features=groups, sample_weight=counts)
     repeated = reweighing_weights(
@@ -149,7 +150,8 @@ def test_alpha_is_a_share():
 def draw_scores(n_samples, seed=0):
     """Probabilities of a vendor, features that show the group, classes and groups."""
     rng = np.random.default_rng(seed)
-    group, skill = rng.integers(2, size=n_samples), rng.normal(size=n_samples)
+    group = rng.integers(2, size=n_samples)
+    skill = rng.normal(size=n_samples)
     y = (skill + 0.6 * group + 0.7 * rng.normal(size=n_samples) > 0.3).astype(int)
     odds = skill + 0.6 * group + 0.3 * rng.normal(size=n_samples)
     frame = pd.DataFrame({"risk": 1.0 / (1.0 + np.exp(-odds)), "city": group.astype(str)})
@@ -241,7 +243,9 @@ def test_a_model_of_groups_that_gets_the_scores_alone_warns():
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
 def test_reweighing_is_proportional_to_the_weights(factor):
     rng = np.random.default_rng(0)
-    groups, y, weights = rng.integers(0, 2, 50), rng.integers(0, 2, 50), rng.integers(1, 4, 50)
+    groups = rng.integers(0, 2, 50)
+    y = rng.integers(0, 2, 50)
+    weights = rng.integers(1, 4, 50)
     expected = reweighing_weights(y, sensitive_features=groups, sample_weight=weights)
     scaled = reweighing_weights(y, sensitive_features=groups, sample_weight=weights * factor)
     np.testing.assert_allclose(scaled / factor, expected, rtol=1e-9)

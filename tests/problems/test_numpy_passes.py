@@ -23,7 +23,8 @@ def nothing_is_read(monkeypatch):
 
 def draw():
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    X = rng.normal(size=(200, 3))
+    groups = rng.integers(2, size=200)
     X[:, 0] += groups
     return X, (X.sum(axis=1) + rng.logistic(size=200) > 0.5).astype(int), groups
 
@@ -41,13 +42,16 @@ def test_nothing_is_left_to_numpy_where_kernels_are_compiled_at_once():
 
 def test_a_problem_takes_kernels_after_so_many_entries(monkeypatch):
     X, y, groups = draw()
-    target, weights = 2.0 * y - 1.0, np.full(200, 1 / 200)
-    samples, loss = Samples(target, check_groups(groups, 200), weights), LogisticLoss()
+    target = 2.0 * y - 1.0
+    weights = np.full(200, 1 / 200)
+    samples = Samples(target, check_groups(groups, 200), weights)
+    loss = LogisticLoss()
     bound = DemographicParity().bind(samples, Sigmoid(), loss, tolerance=0.1)
     model = LinearModel.from_features(X, weights, True)
     problem = ConstrainedProblem(model, loss, target, weights, 0.1, ConstraintSystem((bound,)))
     monkeypatch.setattr(_kernels, "MAX_NUMPY_ENTRIES", 2 * 200 * (3 + 20))
-    x, multipliers = problem.initial_point(), np.zeros(len(problem.lower))
+    x = problem.initial_point()
+    multipliers = np.zeros(len(problem.lower))
     are_kernels = [
         isinstance(problem.evaluate(x, multipliers), OnePassEvaluation) for _ in range(3)
     ]

@@ -34,7 +34,8 @@ def test_all_derivatives_are_those_of_the_full_data(spec):
     partitioned = divide(full)
     x = RNG.normal(size=full.n_unknowns)
     multipliers = RNG.normal(size=len(full.lower))
-    expected, result = full.evaluate(x), partitioned.evaluate(x, multipliers)
+    expected = full.evaluate(x)
+    result = partitioned.evaluate(x, multipliers)
     for name in ("fun", "grad", "values", "jacobian", "excess", "violation"):
         np.testing.assert_allclose(getattr(result, name), getattr(expected, name), atol=1e-12)
     np.testing.assert_allclose(
@@ -77,7 +78,8 @@ def test_descriptions_are_those_of_the_full_data(spec):
 
 
 def test_a_solver_and_its_driver_share_one_pass(monkeypatch):
-    reductions, reduce = [], Partitions.reduce
+    reductions = []
+    reduce = Partitions.reduce
 
     def count_and_reduce(self, function, *arguments):
         reductions.append(function)
@@ -88,7 +90,8 @@ def test_a_solver_and_its_driver_share_one_pass(monkeypatch):
         full, make_partitions([full.contribution(rows) for rows in blocks(N_SAMPLES, 7)])
     )
     monkeypatch.setattr(Partitions, "reduce", count_and_reduce)
-    x, multipliers = np.zeros(full.n_unknowns), np.ones(len(full.lower))
+    x = np.zeros(full.n_unknowns)
+    multipliers = np.ones(len(full.lower))
     evaluations = [partitioned.evaluate(x) for _ in range(3)]
     evaluations[0].fun, evaluations[1].grad, evaluations[2].hessian(0 * multipliers)
     assert len(reductions) == 1
@@ -100,8 +103,10 @@ def test_a_solver_and_its_driver_share_one_pass(monkeypatch):
 @pytest.mark.parametrize("loss", [None, SquaredLoss()])
 def test_kernels_and_numpy_agree(spec, loss, monkeypatch):
     full = make_problem(spec, loss)
-    x, multipliers = RNG.normal(size=full.n_unknowns), RNG.normal(size=len(full.lower))
-    parameters, rises = x[: full.n_parameters], RNG.normal(size=(2, full.n_parameters))
+    x = RNG.normal(size=full.n_unknowns)
+    multipliers = RNG.normal(size=len(full.lower))
+    parameters = x[: full.n_parameters]
+    rises = RNG.normal(size=(2, full.n_parameters))
 
     def results():
         partitioned = divide(full)
@@ -148,8 +153,10 @@ def test_without_a_kernel_numpy_is_used(case, monkeypatch):
     if case == "many columns":
         monkeypatch.setattr(_linear, "_MAX_KERNEL_COLUMNS", 2)
     full = replace(full, constraint=ConstraintSystem((bound,)))
-    x, multipliers = RNG.normal(size=full.n_unknowns), RNG.normal(size=len(full.lower))
-    expected, partitioned = full.evaluate(x), divide(full)
+    x = RNG.normal(size=full.n_unknowns)
+    multipliers = RNG.normal(size=len(full.lower))
+    expected = full.evaluate(x)
+    partitioned = divide(full)
     if case in ("custom rate", "overlapping groups"):
         assert partitioned.compiled.evaluate(x, multipliers, False, None) is None
     else:

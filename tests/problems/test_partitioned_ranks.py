@@ -30,12 +30,14 @@ def small_bins(monkeypatch):
 
 def draw(seed, is_tied, weighted, **criterion):
     rng = np.random.default_rng(seed)
-    n_samples, groups = 400, rng.integers(3, size=400)
+    n_samples = 400
+    groups = rng.integers(3, size=400)
     X = rng.normal(size=(n_samples, 2)) + 0.3 * groups[:, np.newaxis]
     X = np.round(X) if is_tied else X
     weights = rng.integers(1, 5, n_samples).astype(float) if weighted else np.ones(n_samples)
     target = rng.choice([-1.0, 1.0], n_samples)
-    samples, loss = Samples(target, check_groups(groups, n_samples), weights), LogisticLoss()
+    samples = Samples(target, check_groups(groups, n_samples), weights)
+    loss = LogisticLoss()
     bound = PartialStatisticalParity(**criterion).bind(samples, None, loss, tolerance=0.05)
     model = LinearModel.from_features(X, weights)
     constraint = ConstraintSystem((bound,))
@@ -67,8 +69,10 @@ def test_the_gap_of_partitions_is_the_public_metric(is_tied, weighted, scale):
 @pytest.mark.parametrize("surrogate", ["ramp", "sigmoid"])
 def test_rows_and_derivatives_are_those_of_the_full_data(surrogate):
     full, partitioned, parameters = draw(1, False, True, interval=(0.1, 0.4), surrogate=surrogate)
-    x, multipliers = full.initial_point(parameters), np.linspace(-1, 1, len(full.lower))
-    expected, result = full.evaluate(x), partitioned.evaluate(x, multipliers)
+    x = full.initial_point(parameters)
+    multipliers = np.linspace(-1, 1, len(full.lower))
+    expected = full.evaluate(x)
+    result = partitioned.evaluate(x, multipliers)
     for name in ("fun", "grad", "values", "jacobian"):
         np.testing.assert_allclose(getattr(result, name), getattr(expected, name), atol=1e-12)
     for is_near in (False, True):

@@ -56,7 +56,8 @@ def difference_quotients(function, at, step=1e-6):
 
 def test_objective_by_its_formula():
     problem = make_problem("parity")
-    coef, intercept = np.array([0.3, -0.2, 0.1]), 0.5
+    coef = np.array([0.3, -0.2, 0.1])
+    intercept = 0.5
     x = problem.initial_point(problem.model.parameters(coef, intercept))
     evaluation = problem.evaluate(x)
     scores = X @ coef + intercept
@@ -97,7 +98,8 @@ def test_derivatives(spec, container, fit_intercept):
 @specs
 def test_hessian_of_the_lagrangian(spec):
     problem = make_problem(spec)
-    x, p = random_point(problem), problem.n_parameters
+    x = random_point(problem)
+    p = problem.n_parameters
     here = problem.evaluate(x)
     v = np.random.default_rng(2).normal(size=len(here.values))
     gram = problem.model.gram(here.curvature(v)) + np.diag(problem.ridge)
@@ -184,7 +186,8 @@ def components(problem):
 @specs
 def test_a_mini_batch_is_the_problem_on_average(spec):
     problem = make_problem(spec)
-    x, rng = random_point(problem), np.random.RandomState(0)
+    x = random_point(problem)
+    rng = np.random.RandomState(0)
     here = problem.evaluate(x)
     drawn = [problem.batches.draw(20, 10, rng).evaluate(x) for _ in range(2000)]
     for name in ("fun", "grad"):
@@ -223,7 +226,8 @@ def test_a_mini_batch_without_constraint():
 def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogate(spec):
     problem = make_problem(spec)
     x = random_point(problem)
-    smooth, counted = problem.evaluate(x), evaluate_decisions(problem, x)
+    smooth = problem.evaluate(x)
+    counted = evaluate_decisions(problem, x)
     for rows, constraint in zip(components(problem), components(counted.problem), strict=True):
         means = constraint.sums.smooth_means(counted.scores) + constraint.offset
         np.testing.assert_allclose(means, rows.sums.exact_means(smooth.scores))
@@ -248,9 +252,12 @@ def test_selected_rows_of_the_jacobian():
 
 
 def test_a_subset_of_a_problem_has_its_means():
-    problem, rows = make_problem("parity"), np.arange(0, N_SAMPLES, 2)
-    subset, x = problem.take(rows), random_point(problem)
-    full, here = problem.evaluate(x), subset.evaluate(x)
+    problem = make_problem("parity")
+    rows = np.arange(0, N_SAMPLES, 2)
+    subset = problem.take(rows)
+    x = random_point(problem)
+    full = problem.evaluate(x)
+    here = subset.evaluate(x)
     np.testing.assert_allclose(here.scores, full.scores[rows])
     share = WEIGHTS[rows] / WEIGHTS[rows].sum()
     losses = problem.loss(full.scores, TARGET).value
@@ -260,7 +267,8 @@ def test_a_subset_of_a_problem_has_its_means():
 
 def test_a_mini_batch_is_penalised_as_the_problem_is():
     problem = make_problem("parity")
-    drawn, x = problem.batches.draw(5, 4, random_state=0), random_point(problem)
+    drawn = problem.batches.draw(5, 4, random_state=0)
+    x = random_point(problem)
     np.testing.assert_array_equal(drawn.ridge, problem.model.ridge(ALPHA))
     assert np.isfinite(drawn.evaluate(x).grad).all()
 
@@ -269,9 +277,11 @@ def fair_problem(order="C", tolerance=0.05):
     """A linear problem of three groups under two constraints."""
     rng = np.random.default_rng(0)
     X = np.asarray(rng.normal(size=(400, 4)), order=order)
-    groups, target = rng.integers(3, size=400), rng.choice([-1.0, 1.0], size=400)
+    groups = rng.integers(3, size=400)
+    target = rng.choice([-1.0, 1.0], size=400)
     weights = rng.uniform(0.5, 2.0, size=400)
-    samples, loss = Samples(target, check_groups(groups, 400), weights), LogisticLoss()
+    samples = Samples(target, check_groups(groups, 400), weights)
+    loss = LogisticLoss()
     bound = [one.bind(samples, Sigmoid(), loss, tolerance) for one in ONE_PASS_CONSTRAINTS]
     model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, target, weights, 1e-2, ConstraintSystem(tuple(bound)))
@@ -281,11 +291,13 @@ ONE_PASS_CONSTRAINTS = [DemographicParity(), EqualizedOdds(aggregate="sum")]
 
 
 def test_one_pass_of_a_kernel_has_the_values_and_derivatives_of_numpy():
-    problem, rng = fair_problem(), np.random.default_rng(1)
+    problem = fair_problem()
+    rng = np.random.default_rng(1)
     x = np.append(rng.normal(size=5), rng.normal(size=problem.n_unknowns - 5))
     multipliers = rng.normal(size=len(problem.lower))
     with compile_at_first_call():
-        by_kernel, by_numpy = problem.evaluate(x, multipliers), problem.evaluate(x)
+        by_kernel = problem.evaluate(x, multipliers)
+        by_numpy = problem.evaluate(x)
     assert type(by_kernel) is not type(by_numpy)
     for name in ("fun", "grad", "values", "jacobian", "violation"):
         expected = getattr(by_numpy, name)

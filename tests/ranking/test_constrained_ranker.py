@@ -167,6 +167,8 @@ def test_a_document_of_weight_two_counts_as_two(documents):
 
 
 def test_missing_queries_are_refused_as_queries():
-    X, y, query = np.ones((4, 1)), np.array([0, 1, 0, 1]), np.array([1.0, 1.0, np.nan, 2.0])
+    X = np.ones((4, 1))
+    y = np.array([0, 1, 0, 1])
+    query = np.array([1.0, 1.0, np.nan, 2.0])
     with pytest.raises(ValueError, match="query_id must name the query of each document"):
         ConstrainedRanker(constraint=None).fit(X, y, query_id=query)

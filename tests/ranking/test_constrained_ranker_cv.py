@@ -69,7 +69,9 @@ def test_rankings_by_offset_have_the_largest_gain_of_all_with_their_exposures():
     def gain_and_gap(attention):
         return X[:, 0] @ attention, np.ptp([attention[group == one].mean() for one in "ab"])
 
-    by_rank, attention, results = 1.0 / np.log2(np.arange(2, 6)), np.empty(8), []
+    by_rank = 1.0 / np.log2(np.arange(2, 6))
+    attention = np.empty(8)
+    results = []
     for first, second in product(permutations(by_rank), repeat=2):
         attention[query == 0], attention[query == 1] = first, second
         results.append(gain_and_gap(attention))
@@ -182,7 +184,9 @@ def test_a_bound_that_no_ranking_keeps_ends_in_a_warning():
     columns |= {"query_id": np.repeat([0, 1, 2, 3, 4, 5, 6, 7], 30)}
     columns["sensitive_features"] = np.repeat([*"aaaaaabb"], 30)
     keep = np.r_[0:180, 180:190, 210:220]
-    X, y, columns = X[keep], y[keep], {name: column[keep] for name, column in columns.items()}
+    X = X[keep]
+    y = y[keep]
+    columns = {name: column[keep] for name, column in columns.items()}
     with pytest.warns(InfeasibleConstraintWarning, match="exceeded by .* ExposureParity is"):
         fair = fit_known(X, y, columns, ExposureParity(tolerance=0.05), cv=2)
     assert fair.status_ == "infeasible"
@@ -216,7 +220,8 @@ def test_documents_of_few_queries_are_divided_into_folds():
 
 def test_fits_without_two_groups_are_unconstrained(documents):
     X, y, columns = documents
-    ranker, query = ConstrainedRankerCV(LinearRegression()), {"query_id": columns["query_id"]}
+    ranker = ConstrainedRankerCV(LinearRegression())
+    query = {"query_id": columns["query_id"]}
     with pytest.warns(MissingSensitiveFeaturesWarning, match="got no sensitive_features"):
         assert ranker.fit(X, y, **query).status_ == "unconstrained"
     with pytest.warns(MissingSensitiveFeaturesWarning, match="by ExposureParity"):

@@ -23,7 +23,8 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 
-BASE, GROUPS = LinearRegression(), LogisticRegression()
+BASE = LinearRegression()
+GROUPS = LogisticRegression()
 
 
 def draw(n_samples, seed):
@@ -87,7 +88,8 @@ def test_means_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
     assert model.status_ == "optimal"
     assert model.constraint_violation_ == 0.0
     assert model.multipliers_.any()
-    report, inside = model.constraint_report_, [group == g for g in "abc"]
+    report = model.constraint_report_
+    inside = [group == g for g in "abc"]
     np.testing.assert_allclose(report["tolerance"], 0.05 * y.std())
     np.testing.assert_allclose(report["gap"], 0.05 * y.std(), rtol=1e-3)
     means, errors = zip(
@@ -213,7 +215,8 @@ def test_no_other_combination_of_the_columns_errs_less(data, name):
         # Half-way between the fit of all samples and that of the worst group alone.
         bound = losses(part, plain).max()
         worst = int(np.argmax(losses(part, plain)))
-        alone, target_of = columns[inside[worst]], target[inside[worst]]
+        alone = columns[inside[worst]]
+        target_of = target[inside[worst]]
         best = alone @ np.linalg.lstsq(alone, target_of, rcond=None)[0]
         bound = (bound / y.var() + np.mean((best - target_of) ** 2)) / 2
         model = fit(part, BoundedGroupLoss(bound * y.var()), frozen, **known)
@@ -334,7 +337,8 @@ def test_out_of_bag_predictions_need_enough_trees(data):
 @pytest.mark.parametrize("cv", [3, KFold(4)])
 def test_one_regressor_per_fold_or_one_of_all(data, cv):
     X, y, _ = data
-    many, one = fit(data, cv=cv), fit(data, cv=cv, ensemble=False)
+    many = fit(data, cv=cv)
+    one = fit(data, cv=cv, ensemble=False)
     assert len(many.estimators_) == (cv if isinstance(cv, int) else 4)
     (alone,) = one.estimators_
     np.testing.assert_allclose(alone.coef_, clone(BASE).fit(X, y).coef_)
@@ -431,7 +435,9 @@ def test_loss_parity_within_the_own_tolerance_of_a_constraint(data):
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.parametrize(("constraint", "tolerance"), [("mean_parity", 20.0), ("loss_parity", 5e3)])
 def test_guarantees_are_rarely_false(constraint, tolerance):
-    population, n_false, n_guaranteed = draw(40_000, 1000), 0, 0
+    population = draw(40_000, 1000)
+    n_false = 0
+    n_guaranteed = 0
     for seed in range(25):
         X, y, group = draw(800, seed)
         model = ConstrainedRegressorCV(

@@ -23,7 +23,8 @@ from skfair.model_selection import best_subject_to
 from skfair.regression import ConstrainedRegressorCV
 from tests.postprocessing.databases import DATABASES
 
-BASE, GROUPS = LinearRegression(), LogisticRegression()
+BASE = LinearRegression()
+GROUPS = LogisticRegression()
 
 
 @pytest.fixture(scope="module")
@@ -361,7 +362,8 @@ class Tasks:
 @pytest.mark.callbacks
 def test_callbacks_get_every_fold_and_iteration(data):
     X, y, sex = data
-    tasks, monitor = Tasks(), FitMonitor()
+    tasks = Tasks()
+    monitor = FitMonitor()
     model = make(ensemble=False).set_callbacks(tasks, monitor)
     model.fit(X, y, sensitive_features=sex)
     folds = [(f"regressor of fold {k} of 3", 0) for k in (1, 2, 3)]

@@ -86,7 +86,8 @@ def test_the_fit_is_the_constrained_optimum(data):
     two = group != "c"
     model = fit((X[two], y[two], group[two]), tolerance=0.0, alpha=0.0)
     contrast = X[group == "a"].mean(axis=0) - X[group == "b"].mean(axis=0)
-    centred, target = X[two] - X[two].mean(axis=0), y[two] - y[two].mean()
+    centred = X[two] - X[two].mean(axis=0)
+    target = y[two] - y[two].mean()
     gram = centred.T @ centred
     kkt = np.block([[gram, contrast[:, np.newaxis]], [contrast, np.zeros(1)]])
     expected = np.linalg.solve(kkt, np.append(centred.T @ target, 0.0))[:-1]
@@ -149,7 +150,8 @@ def test_ranks_and_means_together(data):
 
 def test_the_unit_of_the_target_does_not_matter(data):
     X, y, group = data
-    model, other = fit(data), fit((X, 1e-6 * y - 7.0, group))
+    model = fit(data)
+    other = fit((X, 1e-6 * y - 7.0, group))
     np.testing.assert_allclose(other.predict(X), 1e-6 * model.predict(X) - 7.0, atol=1e-9)
     for name, power in {"objective_": 2, "multipliers_": 1, "tightened_tolerances_": 1}.items():
         scaled = 1e-6**power * getattr(model, name)
@@ -209,7 +211,8 @@ class SquareParity(Constraint):
 def test_constraints_of_ones_own_see_the_target_as_it_is(data):
     X, y, group = data
     model = fit(data, HighPredictions(tolerance=0.1))
-    predictions, high = model.predict(X), y > 1000.0
+    predictions = model.predict(X)
+    high = y > 1000.0
     shares = [np.mean(predictions[high & (group == g)] > 1100.0) for g in "abc"]
     np.testing.assert_allclose(model.constraint_report_["estimate"], shares)
     model = fit(data, SquareParity(tolerance=2e4))

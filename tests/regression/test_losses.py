@@ -30,7 +30,8 @@ def pinball(width):
 @pytest.fixture(scope="module")
 def wages():
     rng = np.random.default_rng(0)
-    X, group = rng.normal(size=(800, 3)), rng.integers(0, 2, 800)
+    X = rng.normal(size=(800, 3))
+    group = rng.integers(0, 2, 800)
     y = 30_000 + 5_000 * (X @ [1.0, 0.5, 0.2] + 0.8 * group + rng.normal(size=800))
     return X, y, group
 
@@ -47,7 +48,8 @@ def test_the_pinball_loss_gives_a_quantile_regression(wages):
 @pytest.mark.parametrize("pence", [1.0, 100.0])
 def test_a_constraint_on_a_loss_of_ones_own_is_in_its_units(wages, pence):
     X, y, group = wages
-    loss, tolerance = pinball(100.0 * pence), 50.0 * pence
+    loss = pinball(100.0 * pence)
+    tolerance = 50.0 * pence
     plain = ConstrainedERMRegressor(None, loss=loss).fit(X, pence * y)
     assert gap_of(plain, loss, X, pence * y, group) > tolerance
     model = ConstrainedERMRegressor(LossParity(tolerance=tolerance), loss=loss)

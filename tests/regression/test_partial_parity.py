@@ -62,7 +62,8 @@ def test_the_difference_is_just_below_the_tolerance(data, loss, interactions):
 def test_a_ramp_that_rules_out_every_model_is_made_narrower(seed):
     """On a small sample no model keeps the tolerance under the first, wide ramp."""
     rng = np.random.default_rng(seed)
-    sex, X = rng.integers(0, 2, 300), rng.normal(size=(300, 3))
+    sex = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 3))
     X[:, 0] += sex
     y = X.sum(axis=1) + rng.logistic(size=300) > 0.5
     model = PartialParityRegressor(tolerance=0.2).fit(X, y, sensitive_features=sex)
@@ -130,7 +131,8 @@ def test_the_width_of_a_ramp_is_in_units_of_the_target(data):
     ],
 )
 def test_the_default_width_is_in_standard_deviations_of_the_target(data, kind, default):
-    target, group = np.sign(data[1] - 300.0), check_groups(data[2], len(data[2]))
+    target = np.sign(data[1] - 300.0)
+    group = check_groups(data[2], len(data[2]))
     samples = Samples(target, group, np.ones(len(target)))
     for width, used in ((None, default), (8.0, 2.0)):
         unit = Unit(300.0, 4.0)
@@ -146,7 +148,8 @@ def test_the_absolute_loss_is_rounded_in_units_of_the_target(data):
     ]
     np.testing.assert_allclose(coef[1], coef[0], rtol=1e-9)
     assert not np.allclose(coef[2], coef[0], rtol=1e-3)
-    parity, unit = LossParity(loss=AbsoluteLoss(8.0)), Unit(0.0, 4.0)
+    parity = LossParity(loss=AbsoluteLoss(8.0))
+    unit = Unit(0.0, 4.0)
     smooth, exact, _ = make_terms(parity, Sigmoid(), None, None, unit)
     assert smooth[0].width == 2.0
     assert exact[0]([1.0], [0.0]).value == 1.0

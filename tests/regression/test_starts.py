@@ -21,7 +21,8 @@ def draw(seed, n_groups=3):
 
 def lowest_objective(X, y, groups, tolerance):
     """Objective by SLSQP from 20 random starts, with the losses of all pairs of groups."""
-    rng, columns = np.random.default_rng(0), np.column_stack((X, np.ones(len(y))))
+    rng = np.random.default_rng(0)
+    columns = np.column_stack((X, np.ones(len(y))))
     codes = np.unique(groups)
 
     def losses(w):

@@ -88,13 +88,15 @@ def quadratic():
     start = unconstrained.evaluate(np.zeros(n))
     H = np.column_stack([unconstrained.evaluate(e).grad - start.grad for e in np.eye(n)])
     plain = np.linalg.solve(H, -start.grad)
-    values, J = unconstrained.evaluate(plain).values, start.jacobian
+    values = unconstrained.evaluate(plain).values
+    J = start.jacobian
     lower = np.array([-np.inf, values[1] + 0.3, values[2] - 1.0])
     upper = np.array([values[0] - 0.3, np.inf, values[2] + 1.0])
     bounds = np.array([upper[0], lower[1]])
     system = np.block([[H, J[:2].T], [J[:2], np.zeros((2, 2))]])
     answer = np.linalg.solve(system, np.concatenate((-start.grad, bounds)))
-    x, multipliers = answer[:n], np.append(answer[n:], 0.0)
+    x = answer[:n]
+    multipliers = np.append(answer[n:], 0.0)
     assert multipliers[0] > 0 > multipliers[1], "both bounds must press"
     return Known(make_least_squares(X, y, LinearRows(rows, lower, upper)), x, multipliers)
 
@@ -122,7 +124,8 @@ def wide(d, n=500, alpha=0.1):
     """As `fair` with two groups, and with d features."""
     X, y = features(n, d)
     groups = (X[:, 0] + np.random.default_rng(2).normal(size=n) > 0).astype(int)
-    weights, loss = np.ones(n), LogisticLoss()
+    weights = np.ones(n)
+    loss = LogisticLoss()
     samples = Samples(y, check_groups(groups, n), weights)
     bound = DemographicParity().bind(samples, Sigmoid(), loss, 0.02)
     model = LinearModel.from_features(X, weights)

@@ -5,7 +5,8 @@ from skfair.solvers import AugmentedLagrangian
 
 def test_each_answer_minimises_the_augmented_lagrangian(problems):
     known = problems.quadratic()
-    problem, steps = known.problem, []
+    problem = known.problem
+    steps = []
     AugmentedLagrangian(rho=3.0, growth=1.0, max_iter=3, tol=1e-12).solve(
         problem, callback=steps.append
     )

@@ -20,7 +20,8 @@ def assert_optimal(z, multipliers, curvature, rows, lower, upper, penalty):
     values = rows @ z
     assert (np.abs(multipliers) <= penalty * (1 + 1e-9)).all()
     near = 1e-6 * (1 + np.abs(values))
-    above, below = values > upper + near, values < lower - near
+    above = values > upper + near
+    below = values < lower - near
     np.testing.assert_allclose(multipliers[above], penalty, rtol=1e-4)
     np.testing.assert_allclose(multipliers[below], -penalty, rtol=1e-4)
     inside = (values < upper - near) & (values > lower + near)
@@ -72,7 +73,8 @@ def test_an_equality_row():
 
 def test_contradictory_rows_share_the_violation():
     rows = np.ones((2, 1))
-    lower, upper = np.array([1.0, -np.inf]), np.array([np.inf, -1.0])
+    lower = np.array([1.0, -np.inf])
+    upper = np.array([np.inf, -1.0])
     z, multipliers = solve_elastic_qp(np.ones(1), rows, lower, upper, 5.0)
     np.testing.assert_allclose(z, [0.0], atol=1e-6)
     np.testing.assert_allclose(multipliers, [-5.0, 5.0], rtol=1e-4)
@@ -92,7 +94,8 @@ def test_unknowns_almost_without_curvature_solve_a_linear_program():
     a = np.array([0.0, 0.5, 0.4])
     rows = np.column_stack((np.eye(3), -np.ones(3)))
     curvature = np.array([1.0, 1.0, 1.0, 1e-8])
-    lower, upper = -a, 0.2 - a
+    lower = -a
+    upper = 0.2 - a
     z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, 50.0)
     assert_optimal(z, multipliers, curvature, rows, lower, upper, 50.0)
     assert abs(multipliers.sum()) < 1e-6, "the centre is free, so the multipliers cancel"
@@ -139,8 +142,10 @@ def test_the_optimality_conditions_hold(n, m, penalty, seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_it_is_no_worse_than_slsqp(seed):
     rng = np.random.default_rng(seed)
-    curvature, rows = rng.uniform(0.5, 2.0, size=3), rng.normal(size=(4, 3))
-    lower, upper = rng.normal(size=4) - 0.1, rng.normal(size=4) + 0.6
+    curvature = rng.uniform(0.5, 2.0, size=3)
+    rows = rng.normal(size=(4, 3))
+    lower = rng.normal(size=4) - 0.1
+    upper = rng.normal(size=4) + 0.6
     lower = np.minimum(lower, upper)
     z, _ = solve_elastic_qp(curvature, rows, lower, upper, 3.0)
     result = slsqp(curvature, rows, lower, upper, 3.0)
@@ -151,8 +156,10 @@ def test_it_is_no_worse_than_slsqp(seed):
 def test_multipliers_keep_their_digits_where_unknowns_have_next_to_no_curvature(seed):
     """Free centres: scaled by their curvature, as a factorised Hessian scales, columns are huge."""
     rng = np.random.default_rng(seed)
-    rows, centers = 0.3 * rng.normal(size=(6, 6)), np.kron(np.eye(2), np.ones((3, 1)))
-    middle, scale = rng.normal(size=6), 1e5
+    rows = 0.3 * rng.normal(size=(6, 6))
+    centers = np.kron(np.eye(2), np.ones((3, 1)))
+    middle = rng.normal(size=6)
+    scale = 1e5
     bounds = middle - 0.05, middle + 0.05, 1.0
     scaled = solve_elastic_qp(np.ones(8), np.hstack((rows, scale * centers)), *bounds)
     curvature = np.append(np.ones(6), [scale**-2] * 2)
@@ -165,7 +172,8 @@ def test_multipliers_keep_their_digits_where_unknowns_have_next_to_no_curvature(
 @pytest.mark.parametrize("seed", range(3))
 def test_of_many_rows_the_answer_is_that_of_all(seed, penalty):
     rng = np.random.default_rng(seed)
-    rows, curvature = rng.normal(size=(400, 6)), rng.uniform(0.5, 2.0, size=6)
+    rows = rng.normal(size=(400, 6))
+    curvature = rng.uniform(0.5, 2.0, size=6)
     lower = np.where(rng.random(400) < 0.5, -np.inf, rng.uniform(-4.0, 0.2, size=400))
     upper = np.maximum(lower, 0.0) + rng.uniform(0.01, 4.0, size=400)
     z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, penalty)

@@ -68,7 +68,8 @@ def test_damping_is_added_to_the_matrix(damping):
 
 def test_the_exact_hessian_is_that_of_the_lagrangian_where_it_is_positive(problems):
     problem = problems.fair()
-    here, multipliers = problem.evaluate(np.array([0.5, -0.2, 0.1, 0.0])), np.array([0.1])
+    here = problem.evaluate(np.array([0.5, -0.2, 0.1, 0.0]))
+    multipliers = np.array([0.1])
     expected = here.hessian(multipliers)
     assert np.linalg.eigvalsh(expected)[0] > 0
     for damping in (0.0, 2.0):
@@ -78,7 +79,8 @@ def test_the_exact_hessian_is_that_of_the_lagrangian_where_it_is_positive(proble
 
 def test_an_indefinite_hessian_is_corrected_along_active_rows_first(problems):
     problem = problems.fair(alpha=0.0)
-    here, multipliers = problem.evaluate(np.array([1.0, -0.2, 0.1, 0.0])), np.array([20.0])
+    here = problem.evaluate(np.array([1.0, -0.2, 0.1, 0.0]))
+    multipliers = np.array([20.0])
     indefinite = here.hessian(multipliers)
     assert np.linalg.eigvalsh(indefinite)[0] < 0
     result = dense(cholesky_factor(indefinite, here, multipliers, 0.0), 4)
@@ -133,7 +135,8 @@ def test_secants_of_a_factor_end_at_the_answer_of_exact_hessians(problems, has_r
 
 
 def test_secants_need_two_factors_and_no_exact_hessian(problems, monkeypatch):
-    factors, lower_factor = [], _sqp._lower_factor
+    factors = []
+    lower_factor = _sqp._lower_factor
     monkeypatch.setattr(
         _sqp, "_lower_factor", lambda *values: factors.append(1) or lower_factor(*values)
     )

@@ -26,7 +26,9 @@ def test_positive_means_broken(one_sided):
 
 def test_multipliers_are_the_adjoint_of_values(one_sided):
     rng = np.random.default_rng(0)
-    duals, values, jacobian = rng.random(4), rng.normal(size=4), rng.normal(size=(4, 5))
+    duals = rng.random(4)
+    values = rng.normal(size=4)
+    jacobian = rng.normal(size=(4, 5))
     linear = one_sided.values(values) - one_sided.values(np.zeros(4))
     assert duals @ linear == pytest.approx(one_sided.multipliers(duals) @ values)
     np.testing.assert_allclose(

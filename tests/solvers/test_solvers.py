@@ -57,7 +57,8 @@ SPECS = {
 def test_smooth_solvers_agree_with_slsqp(name, case, problems):
     spec, n_groups = SPECS[case]
     problem = problems.fair(spec, n_groups)
-    result, reference = make(name).solve(problem), problems.slsqp(problem)
+    result = make(name).solve(problem)
+    reference = problems.slsqp(problem)
     assert result.status == "optimal", result.message
     assert result.violation <= TOL[name]
     assert result.fun == pytest.approx(reference.fun, abs=10 * TOL[name])
@@ -138,7 +139,8 @@ def test_without_rows_it_is_logistic_regression(name, problems):
     result = make(name).solve(problem)
     assert result.status == "optimal", result.message
     assert len(result.multipliers) == 0
-    X, n = problem.model.X, len(problem.target)
+    X = problem.model.X
+    n = len(problem.target)
     plain = LogisticRegression(C=1 / (0.1 * n), tol=1e-10, max_iter=1000).fit(X, problem.target)
     coef, intercept = problem.model.coefficients(result.x)
     np.testing.assert_allclose(coef, plain.coef_[0], atol=20 * TOL[name])
@@ -148,7 +150,8 @@ def test_without_rows_it_is_logistic_regression(name, problems):
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("name", [*ALL, *BATCHES])
 def test_same_seed_same_result(name, problems):
-    problem, solver = problems.fair(), make(name, max_iter=6)
+    problem = problems.fair()
+    solver = make(name, max_iter=6)
     first, second = (solver.solve(problem, random_state=7) for _ in range(2))
     np.testing.assert_array_equal(first.x, second.x)
     np.testing.assert_array_equal(first.multipliers, second.multipliers)

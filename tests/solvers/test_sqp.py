@@ -36,7 +36,8 @@ def test_more_rows_than_parameters(problems):
     rows = rng.normal(size=(12, 60)) / np.sqrt(60)
     linear = problems.linear_rows(rows, np.full(12, -0.2), np.full(12, 0.2))
     problem = type(known)(known.model, known.loss, known.target, known.weights, 0.1, linear)
-    result, reference = SQP().solve(problem), problems.slsqp(problem)
+    result = SQP().solve(problem)
+    reference = problems.slsqp(problem)
     assert result.status == "optimal"
     assert result.fun == pytest.approx(reference.fun, abs=1e-7)
     np.testing.assert_allclose(result.x, reference.x, atol=1e-5)
@@ -55,7 +56,8 @@ def test_multipliers_above_the_first_penalty_raise_it(problems):
 
 def test_it_agrees_with_sqp_on_many_parameters(problems):
     wide = problems.wide(d=300)
-    exact, by_lbfgs = SQP().solve(wide), SOLVERS["sqp-lbfgs"]().solve(wide)
+    exact = SQP().solve(wide)
+    by_lbfgs = SOLVERS["sqp-lbfgs"]().solve(wide)
     assert by_lbfgs.status == "optimal", by_lbfgs.message
     assert by_lbfgs.fun == pytest.approx(exact.fun, abs=1e-6)
     np.testing.assert_allclose(by_lbfgs.multipliers, exact.multipliers, atol=1e-4)
@@ -73,7 +75,8 @@ def test_a_step_whose_merit_overflows_is_shortened_without_a_warning():
         root = np.sqrt(1.0 + (scores - target) ** 2)
         return root, (scores - target) / root, root**-3
 
-    X, target = np.array([[1.0], [-1.0], [2.0]]), np.array([1.0, -1.0, 1.0])
+    X = np.array([[1.0], [-1.0], [2.0]])
+    target = np.array([1.0, -1.0, 1.0])
     model = LinearModel.from_features(X, np.ones(3), False)
     none = ConstraintSystem(())
     problem = ConstrainedProblem(model, loss, target, np.ones(3), 1e-300, none)

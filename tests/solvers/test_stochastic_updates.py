@@ -35,19 +35,22 @@ def unknowns_after(solver, problem, n_steps, seed=3):
 
 def two_sided(evaluation):
     """The row as G <= 0, and its derivative."""
-    value, slope = evaluation.values[0], evaluation.jacobian[0]
+    value = evaluation.values[0]
+    slope = evaluation.jacobian[0]
     return np.array([value - 0.02, -value - 0.02]), np.array([slope, -slope])
 
 
 def test_sgd(problem):
-    rng, x = check_random_state(3), problem.initial_point()
+    rng = check_random_state(3)
+    x = problem.initial_point()
     for _ in range(3):
         x = x - 0.1 * problem.batches.draw(8, 0, rng).evaluate(x).grad
     np.testing.assert_allclose(unknowns_after(SGD(learning_rate=0.1, batch_size=8), problem, 3), x)
 
 
 def test_sgd_with_a_penalty(problem):
-    rng, x = check_random_state(3), problem.initial_point() + 0.5
+    rng = check_random_state(3)
+    x = problem.initial_point() + 0.5
     solver = SGD(learning_rate=0.1, batch_size=8, rho=0.7)
     steps = solver._steps(problem, x, check_random_state(3))
     for _ in range(5):
@@ -70,9 +73,11 @@ def test_a_larger_penalty_leaves_a_smaller_gap(problems):
 @pytest.mark.parametrize("mu", [2.0, 0.0])
 def test_ssl_alm(mu, problem):
     solver = SSLALM(mu=mu, rho=1.5, tau=0.1, eta=0.3, beta=0.5, batch_size=8)
-    rng, theta = check_random_state(3), problem.initial_point()
+    rng = check_random_state(3)
+    theta = problem.initial_point()
     G, _ = two_sided(problem.batches.draw(0, 4, rng).evaluate(theta))
-    u, y = np.maximum(0, -G), np.zeros(2)
+    u = np.maximum(0, -G)
+    y = np.zeros(2)
     z = theta, u
     for _ in range(4):
         first = problem.batches.draw(8, 4, rng).evaluate(theta)
@@ -99,9 +104,12 @@ def test_multipliers_of_ssl_alm_stay_bounded():
 def test_spbm(problem):
     """arXiv:2605.18618, with two rows, averages of two epochs and the directions of Adam."""
     solver = SPBM(max_iter=3, learning_rate=0.1, gamma=0.5, kappa=0.8, mu=0.7, batch_size=32)
-    rng, x = check_random_state(3), problem.initial_point() + 0.5
+    rng = check_random_state(3)
+    x = problem.initial_point() + 0.5
     steps = solver._steps(problem, x, check_random_state(3))
-    z, duals, widths = x, np.full(2, 1e-4), np.ones(2)
+    z = x
+    duals = np.full(2, 1e-4)
+    widths = np.ones(2)
     mean, square = np.zeros_like(x), np.zeros_like(x)
 
     def slope(t):
@@ -112,7 +120,8 @@ def test_spbm(problem):
         G, J = two_sided(batch)
         gradient = batch.grad + (duals * slope(G / widths)) @ J + 0.7 * (x - z)
         z = 0.5 * (z + x)
-        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
         direction = mean / (1 - 0.9 ** (k + 1))
         direction /= np.sqrt(square / (1 - 0.999 ** (k + 1))) + 1e-8
         epoch = k // 2
@@ -136,16 +145,20 @@ def test_switching(problem):
     solver = StochasticSwitching(
         epsilon=0.01, objective_step=0.5, constraint_step=0.1, batch_size=8
     )
-    rng, x, kinds = check_random_state(3), problem.initial_point(), set()
+    rng = check_random_state(3)
+    x = problem.initial_point()
+    kinds = set()
     total = 0.0
     for _ in range(12):
         G, _ = two_sided(problem.batches.draw(0, 4, rng).evaluate(x))
         kinds.add(bool(G.max() <= 0.01))
         if G.max() <= 0.01:
-            step, slope = 0.5, problem.batches.draw(8, 0, rng).evaluate(x).grad
+            step = 0.5
+            slope = problem.batches.draw(8, 0, rng).evaluate(x).grad
         else:
             G, J = two_sided(problem.batches.draw(0, 4, rng).evaluate(x))
-            step, slope = 0.1, J[G.argmax()]
+            step = 0.1
+            slope = J[G.argmax()]
         total += step
         rng.uniform()  # for the iterate that may be drawn
         x = x - step * slope
@@ -165,7 +178,9 @@ def test_switching_draws_its_answer_from_the_recorded_iterates(problem):
 
 def test_plada(problem):
     solver = StochasticPLADA(alpha=2.0, beta=0.5, eta=0.2, tau=0.1, gamma0=0.3, batch_size=8)
-    rng, x, rho = check_random_state(3), problem.initial_point(), 1.0
+    rng = check_random_state(3)
+    x = problem.initial_point()
+    rho = 1.0
     u = np.maximum(0, -two_sided(problem.batches.draw(0, 4, rng).evaluate(x))[0])
     lam = mu = np.zeros(2)
     for k in range(4):
@@ -180,7 +195,9 @@ def test_plada(problem):
 
 def test_ghost(problem):
     solver = StochasticGhost()
-    rng, x, alpha = check_random_state(3), problem.initial_point(), 0.05
+    rng = check_random_state(3)
+    x = problem.initial_point()
+    alpha = 0.05
     for _ in range(4):
         n = rng.geometric(0.4) - 1
         odd, even = (problem.batches.draw(2**n, 2**n, rng).evaluate(x) for _ in range(2))
@@ -233,7 +250,8 @@ def test_presets_are_the_published_settings():
 def test_multiplier_model(problem):
     """The first steps of Adam are signs, for the unknowns and for the network."""
     solver = MultiplierModel(learning_rate=0.1, multiplier_rate=0.01, batch_size=8)
-    rng, x = check_random_state(3), problem.initial_point()
+    rng = check_random_state(3)
+    x = problem.initial_point()
     network = MLPModel(np.eye(2), (64, 64, 64))
     phi = network.initial(rng)
     outputs = network.evaluate(phi).scores - 3.0

@@ -39,7 +39,8 @@ def test_limits_at_the_ends_of_the_range():
 
 @pytest.mark.slow
 def test_a_rare_value_that_the_sample_lacks_makes_no_false_claims():
-    groups, n_false = np.repeat(["a", "b"], 100), 0
+    groups = np.repeat(["a", "b"], 100)
+    n_false = 0
     for seed in range(40):
         rng = np.random.default_rng([8, seed])
         scores = np.full(200, 0.01)

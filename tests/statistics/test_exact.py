@@ -37,7 +37,9 @@ def test_the_test_has_more_power_than_two_exact_intervals():
 
 @pytest.mark.slow
 def test_power_is_near_that_of_walds_test():
-    rng, n, difference = np.random.default_rng(0), 300, 0.1
+    rng = np.random.default_rng(0)
+    n = 300
+    difference = 0.1
     drawn = rng.binomial(n, 0.2, size=(200, 2))
     exact = np.mean([exact_difference_test(pair, (n, n), difference) <= 0.05 for pair in drawn])
     rates = drawn / n

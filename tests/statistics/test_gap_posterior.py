@@ -60,7 +60,9 @@ def test_many_equal_rates_have_the_range_of_normal_numbers(n_rates):
     ],
 )
 def test_the_integral_agrees_with_draws(rates, sizes, width):
-    rates, sizes, rng = np.array(rates), np.array(sizes), np.random.default_rng(0)
+    rates = np.array(rates)
+    sizes = np.array(sizes)
+    rng = np.random.default_rng(0)
     drawn = beta.rvs(
         rates * sizes + 0.5, (1 - rates) * sizes + 0.5, size=(200_000, len(rates)), random_state=rng
     )
@@ -91,7 +93,8 @@ def test_wider_is_likelier(rates, size, width):
 @given(rate=st.floats(0.1, 0.9), gap=st.floats(0.0, 0.08), size=st.integers(20, 5000))
 def test_more_samples_and_smaller_gaps_are_more_certain(rate, gap, size):
     parity = _posterior_of_rates([rate, min(1.0, rate + gap)], size)
-    fewer, more = parity.probability(multiple=1.0), parity.probability(multiple=4.0)
+    fewer = parity.probability(multiple=1.0)
+    more = parity.probability(multiple=4.0)
     assert more >= fewer - 2e-3
     assert parity.probability(factor=0.5) >= fewer - 2e-3
 
@@ -106,7 +109,8 @@ def _posterior_of_rates(rates, size):
 
 def test_probabilities_of_disjoint_cells_multiply():
     rng = np.random.default_rng(0)
-    target, groups = rng.choice([-1.0, 1.0], 600), rng.integers(2, size=600)
+    target = rng.choice([-1.0, 1.0], 600)
+    groups = rng.integers(2, size=600)
     scores = rng.normal(size=600) + 0.2 * groups
     odds = make_posterior(bound(EqualizedOdds(), target, groups, tolerance=0.15), scores)
     cells = [
@@ -119,7 +123,8 @@ def test_probabilities_of_disjoint_cells_multiply():
 
 def test_a_constant_weight_does_not_change_the_posterior():
     rng = np.random.default_rng(1)
-    groups, scores = rng.integers(2, size=400), rng.normal(size=400)
+    groups = rng.integers(2, size=400)
+    scores = rng.normal(size=400)
     once = make_posterior(bound(DemographicParity(), np.ones(400), groups), scores)
     twice = make_posterior(
         bound(DemographicParity(), np.ones(400), groups, np.full(400, 2.0)), scores
@@ -130,7 +135,8 @@ def test_a_constant_weight_does_not_change_the_posterior():
 @pytest.mark.parametrize("parity", [DemographicParity(), DemographicParity(ratio=0.8)], ids=str)
 def test_drawn_rates_agree_with_the_integral(parity):
     rng = np.random.default_rng(2)
-    groups, scores = rng.integers(3, size=900), rng.normal(size=900)
+    groups = rng.integers(3, size=900)
+    scores = rng.normal(size=900)
     exact = make_posterior(bound(parity, np.ones(900), groups), scores)
     total = bound(DemographicParity(aggregate="sum"), np.ones(900), groups)
     values = (scores > 0).astype(float)
@@ -156,7 +162,8 @@ def test_groups_against_all_samples_are_drawn_jointly(reference, aggregate):
     # Half of the overall rate is the group's: the excess is half the groups' difference, and that
     # of the other group its negative.
     rng = np.random.default_rng(3)
-    groups, scores = np.repeat([0, 1], 500), rng.normal(size=1000)
+    groups = np.repeat([0, 1], 500)
+    scores = rng.normal(size=1000)
     against = DemographicParity(reference=reference, aggregate=aggregate)
     against = make_posterior(bound(against, np.ones(1000), groups, tolerance=0.05), scores)
     between = make_posterior(
@@ -170,8 +177,10 @@ def test_groups_against_all_samples_are_drawn_jointly(reference, aggregate):
 def test_claims_about_losses_hold_with_the_stated_probability():
     # Logistic losses are skewed. Where the tolerance is the population's gap, a probability of .9
     # is claimed in a tenth of the samples, and one of .5 in half.
-    rng, target = np.random.default_rng(4), np.ones(400)
-    groups, shift = np.repeat([0, 1], 200), np.repeat([1.0, 0.4], 200)
+    rng = np.random.default_rng(4)
+    target = np.ones(400)
+    groups = np.repeat([0, 1], 200)
+    shift = np.repeat([1.0, 0.4], 200)
     grid = np.linspace(-9.0, 9.0, 4001)
     density = np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi) * (grid[1] - grid[0])
     worse, better = (density @ np.log1p(np.exp(-(grid + one))) for one in (0.4, 1.0))
@@ -199,7 +208,8 @@ def test_curves_shrink_and_grow_certain(criterion):
 def test_many_thresholds_need_no_smaller_level_than_one():
     # At the worst threshold alone, equal groups keep the tolerance about as often as one rate does.
     rng = np.random.default_rng(8)
-    groups, scores = rng.integers(2, size=2000), rng.normal(size=2000)
+    groups = rng.integers(2, size=2000)
+    scores = rng.normal(size=2000)
     criterion = PartialStatisticalParity((0.2, 0.6), scale="raw")
     posterior = make_posterior(bound(criterion, np.ones(2000), groups, tolerance=0.06), scores)
     share = np.abs(rng.normal(scale=2.0 * 0.5 / np.sqrt(2000), size=100_000)) <= 0.06
@@ -208,14 +218,16 @@ def test_many_thresholds_need_no_smaller_level_than_one():
 
 def test_pairs_of_samples_have_no_posterior():
     rng = np.random.default_rng(6)
-    scores, groups = rng.normal(size=400), rng.integers(2, size=400)
+    scores = rng.normal(size=400)
+    groups = rng.integers(2, size=400)
     with pytest.raises(ValueError, match="PartialGroupAUC, which compares pairs"):
         make_posterior(bound(PartialGroupAUC(), np.ones(400), groups), scores)
 
 
 def test_clusters_of_equal_samples_count_once():
     rng = np.random.default_rng(7)
-    groups, scores = rng.integers(2, size=400), rng.normal(size=400)
+    groups = rng.integers(2, size=400)
+    scores = rng.normal(size=400)
     copies = np.repeat(np.arange(400), 4)
     for constraint in (DemographicParity(), LossParity(), PartialStatisticalParity((0.2, 0.6))):
         once = make_posterior(bound(constraint, np.ones(400), groups), scores)
@@ -229,7 +241,8 @@ def test_clusters_of_equal_samples_count_once():
 
 def test_clusters_of_independent_samples_change_little():
     rng = np.random.default_rng(8)
-    groups, values = np.repeat([0, 1], 1000), rng.normal(size=2000)
+    groups = np.repeat([0, 1], 1000)
+    values = rng.normal(size=2000)
     events = bound(DemographicParity(), np.ones(2000), groups).sums.events
     effects, correlation = cluster_effects_and_correlation(events, values, np.arange(2000) // 2)
     assert (effects < 1.15).all()  # 1 but for chance
@@ -239,7 +252,8 @@ def test_clusters_of_independent_samples_change_little():
 def test_clusters_across_groups_correlate_their_means():
     # Couples have equal decisions: the difference of the two groups has no error.
     rng = np.random.default_rng(9)
-    couples, groups = np.tile(np.arange(500), 2), np.repeat([0, 1], 500)
+    couples = np.tile(np.arange(500), 2)
+    groups = np.repeat([0, 1], 500)
     values = rng.normal(size=500)[couples]
     events = bound(DemographicParity(), np.ones(1000), groups).sums.events
     effects, correlation = cluster_effects_and_correlation(events, values, couples)

@@ -100,7 +100,8 @@ def test_two_means_of_symmetric_values_have_limits_made_of_students():
 def test_halls_limits_by_hand():
     x = np.array([0.0, 0.0, 1.0, 3.0])  # mean 1, variance 2, third moment (8 - 2) / 4 = 1.5
     means = Means(Events.disjoint(np.zeros(4, dtype=int), 1), x)
-    t, error = stats.t.ppf(0.9, 3), np.sqrt(2.0 / 4)
+    t = stats.t.ppf(0.9, 3)
+    error = np.sqrt(2.0 / 4)
     naive = (1.5 / 4**2) / error**3
     skewness = naive * (1.0 + 4.0 * naive)
 
@@ -119,7 +120,8 @@ def test_halls_limits_by_hand():
 
 def test_limits_of_a_difference_of_skewed_means_by_hand():
     """The long tail of one mean counts, by its share in the variance or, if larger, by its size."""
-    first, second = np.array([0.0, 0.0, 1.0, 3.0]), np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0])
+    first = np.array([0.0, 0.0, 1.0, 3.0])
+    second = np.array([2.0, 4.0, 6.0, 8.0, 10.0, 12.0])
     events = Events.disjoint(np.repeat([0, 1], (4, 6)), 2)
     high = (
         Means(events, np.concatenate((first, second))).upper(pairwise_contrasts(2)[[0]], 0.9).item()
@@ -142,7 +144,9 @@ def test_limits_of_a_difference_of_skewed_means_by_hand():
 @pytest.mark.filterwarnings("ignore:Limits of means")
 def test_intervals_of_skewed_means_of_50_are_narrow_and_hold():
     """Lognormal values with a gap of .3, of which the standard error is .4."""
-    rng, groups, intervals = np.random.default_rng(0), np.repeat([0, 1], 50), []
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 50)
+    intervals = []
     for _ in range(1000):
         values = rng.lognormal(np.log(np.array([1.65, 1.95]))[groups] - 0.5, 1.0)
         intervals.append(gap_interval(values, sensitive_features=groups))
@@ -172,7 +176,9 @@ def test_a_limit_of_a_skewed_mean_is_at_most_four_large_quantiles_away(t):
 @pytest.mark.parametrize("n", [(200, 200), (300, 30), (100, 1000)])
 def test_coverage_of_skewed_means(n):
     """Losses of which a few are large, where Johnson's term held in .57 to .86."""
-    rng, draws, held = np.random.default_rng(1), 400, 0
+    rng = np.random.default_rng(1)
+    draws = 400
+    held = 0
     codes = np.repeat([0, 1], n)
     events = Events.disjoint(codes, 2)
     for _ in range(draws):
@@ -204,7 +210,8 @@ def test_a_group_of_one_has_infinite_limits_of_its_mean():
 def test_ratio_by_hand():
     values, groups = zeros_and_ones((56, 48), (70, 80))
     interval = ratio_interval(values, sensitive_features=groups)
-    hits, n = np.array([56, 48]), np.array([70, 80])
+    hits = np.array([56, 48])
+    n = np.array([70, 80])
     wilson_low, wilson_high = _wilson(hits / n, n)
     low = np.log(np.minimum(wilson_low, stats.beta.ppf(0.025, hits, n - hits + 1)))
     high = np.log(np.maximum(wilson_high, stats.beta.ppf(0.975, hits + 1, n - hits)))
@@ -216,7 +223,8 @@ def test_ratio_by_hand():
 
 def _wilson(p, n):
     z = 1.959964
-    center, reach = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    center = p + z**2 / (2 * n)
+    reach = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     return (center - reach) / (1 + z**2 / n), (center + reach) / (1 + z**2 / n)
 
 
@@ -279,8 +287,11 @@ def test_limits_contain_the_gap_and_widen_with_the_level(hits, level):
 @pytest.mark.parametrize("apart", [0.0, 0.2])
 def test_coverage(k, apart):
     """Of 300 seeded samples at most the number miss that has a probability of 1 in 1000 at .94."""
-    rng, n, draws = np.random.default_rng(k), np.full(k, 60), 300
-    rates, pairs = 0.3 + apart * np.linspace(0, 1, k), pairwise_contrasts(k)
+    rng = np.random.default_rng(k)
+    n = np.full(k, 60)
+    draws = 300
+    rates = 0.3 + apart * np.linspace(0, 1, k)
+    pairs = pairwise_contrasts(k)
     codes = np.repeat(np.arange(k), n)
     events = Events.disjoint(codes, k)
     held = 0

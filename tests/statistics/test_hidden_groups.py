@@ -58,7 +58,8 @@ def test_ends_without_an_assumption_are_those_of_the_counts():
     unknown = [np.count_nonzero(~is_recorded & (decisions == v)) for v in (0, 1)]
     for g in (0, 1):
         members = is_recorded & (groups == g)
-        n, hits = members.sum(), decisions[members].sum()
+        n = members.sum()
+        hits = decisions[members].sum()
         assert ends[g] == pytest.approx((hits + unknown[1]) / (n + unknown[1]))
         assert ends[2 + g] == pytest.approx(hits / (n + unknown[0]))
 
@@ -82,13 +83,15 @@ def test_no_choice_of_missing_groups_leaves_the_bounds():
 
 def test_estimates_are_right_if_one_of_the_models_is():
     """Records depend on the decision, so that the recorded samples alone are biased."""
-    rng, n = np.random.default_rng(0), 60_000
+    rng = np.random.default_rng(0)
+    n = 60_000
     groups, X, decisions = draw(n, rng)
     truth = np.array([decisions[groups == g].mean() for g in (0, 1)])
     is_recorded = rng.random(n) < 1.0 / (1.0 + np.exp(1.5 - 1.5 * decisions * (X[:, 0] > 0)))
     features = np.column_stack([X, decisions, decisions * (X[:, 0] > 0)])
     one = hidden.make_recorded_groups(hide(groups, is_recorded), features)
-    values, within = decisions.astype(float), np.ones(n, dtype=bool)
+    values = decisions.astype(float)
+    within = np.ones(n, dtype=bool)
     recorded = [decisions[is_recorded & (groups == g)].mean() for g in (0, 1)]
     assert (np.abs(recorded - truth) > 0.05).all()
     assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
@@ -128,7 +131,8 @@ def test_a_larger_odds_ratio_widens_the_interval_up_to_the_bounds():
 
 
 def test_tilted_probabilities_have_the_slopes_of_finite_differences():
-    p, factors = np.linspace(0.05, 0.95, 7), np.array([0.0, 0.4, 1.0, 3.0, np.inf])[:, np.newaxis]
+    p = np.linspace(0.05, 0.95, 7)
+    factors = np.array([0.0, 0.4, 1.0, 3.0, np.inf])[:, np.newaxis]
     tilted, slopes = hidden._tilt_odds(p, factors)
     odds = tilted[1:4] / (1.0 - tilted[1:4])
     np.testing.assert_allclose(odds, factors[1:4] * p / (1.0 - p))
@@ -169,7 +173,9 @@ def test_bounds_by_probabilities_are_those_of_the_best_and_worst_links():
 
 @pytest.mark.parametrize("missing", ["sufficient", "independent"])
 def test_assumptions_on_probabilities_that_are_true(missing):
-    rng, n, levels = np.random.default_rng(6), 100_000, np.array([0.15, 0.5, 0.9])
+    rng = np.random.default_rng(6)
+    n = 100_000
+    levels = np.array([0.15, 0.5, 0.9])
     z = rng.choice(levels, size=n)
     groups = (rng.random(n) < z).astype(int)
     by = z if missing == "sufficient" else groups
@@ -186,7 +192,8 @@ def test_assumptions_on_probabilities_that_are_true(missing):
 
 @pytest.mark.slow
 def test_probabilities_help_where_groups_are_missing():
-    rng, n = np.random.default_rng(7), 20_000
+    rng = np.random.default_rng(7)
+    n = 20_000
     groups, X, decisions = draw(n, rng)
     z = np.where(groups == 1, 0.9, 0.1)
     recorded = hide(groups, rng.random(n) < 0.1)
@@ -199,7 +206,8 @@ def test_probabilities_help_where_groups_are_missing():
 
 @pytest.mark.slow
 def test_coverage_if_groups_are_missing_at_random():
-    truth, hits = np.ptp(true_rates()), 0
+    truth = np.ptp(true_rates())
+    hits = 0
     for seed in range(50):
         rng = np.random.default_rng(seed)
         groups, X, decisions = draw(2000, rng)

@@ -33,7 +33,8 @@ def test_limits_of_rates_hold_far_out_in_the_tails(sizes, rate, error):
 
 
 def test_limits_of_shares_above_thresholds_hold_far_out_in_the_tails():
-    shares, sizes = np.array([[0.05, 0.5], [0.2, 0.6]]), np.array([200.0, 400.0])
+    shares = np.array([[0.05, 0.5], [0.2, 0.6]])
+    sizes = np.array([200.0, 400.0])
     low, high = ShareCurves(shares, sizes, lambda values: values).limits(1.0 - 1e-5)
     exact_low, exact_high = clopper_pearson_limits(
         shares * sizes[:, np.newaxis], [[200], [400]], 1 - 1e-5
@@ -49,7 +50,8 @@ def test_screening_by_shares_uses_the_limits_of_its_level():
         recorded.append((low, high))
         return np.ones(low.shape, dtype=bool)
 
-    shares, sizes = np.array([[0.3], [0.4]]), np.array([100.0, 100.0])
+    shares = np.array([[0.3], [0.4]])
+    sizes = np.array([100.0, 100.0])
     curves = ShareCurves(shares, sizes, lambda values: values, record)
     curves.upper(curve_contrasts([range(2)], 2, 1), 0.95)
     low, high = clopper_pearson_limits([[30], [40]], 100, 0.995)

@@ -33,7 +33,8 @@ def clopper_pearson(hits, n, level):
 
 def test_limits_combine_exact_limits_of_the_outcomes_by_hand():
     x = np.repeat([0.0, 1.0, 20.0], [80, 18, 2])
-    ones, twenties = clopper_pearson(18, 100, 0.975) - 0.18, clopper_pearson(2, 100, 0.975) - 0.02
+    ones = clopper_pearson(18, 100, 0.975) - 0.18
+    twenties = clopper_pearson(2, 100, 0.975) - 0.02
     low, high = one_event(x).limits(0.975)
     assert high[0] == pytest.approx(x.mean() + np.hypot(ones[1], 20 * twenties[1]))
     assert low[0] == pytest.approx(x.mean() - np.hypot(ones[0], 20 * twenties[0]))
@@ -41,7 +42,8 @@ def test_limits_combine_exact_limits_of_the_outcomes_by_hand():
 
 def test_outcomes_below_the_most_frequent_one_count_downwards():
     x = np.repeat([0.0, 1.0, 20.0], [2, 80, 18])
-    zeros, twenties = clopper_pearson(2, 100, 0.9) - 0.02, clopper_pearson(18, 100, 0.9) - 0.18
+    zeros = clopper_pearson(2, 100, 0.9) - 0.02
+    twenties = clopper_pearson(18, 100, 0.9) - 0.18
     low, high = one_event(x).limits(0.9)
     assert high[0] == pytest.approx(x.mean() + np.hypot(zeros[0], 19 * twenties[1]))
     assert low[0] == pytest.approx(x.mean() - np.hypot(zeros[1], 19 * twenties[0]))
@@ -59,7 +61,8 @@ def test_a_cost_that_no_sample_has_counts():
 def test_weights_count_with_their_effective_size():
     rng = np.random.default_rng(0)
     x = rng.choice([0.0, 1.0, 20.0], size=400, p=[0.8, 0.15, 0.05])
-    equal, scaled = one_event(x).limits(0.95), one_event(x, np.full(400, 3.0)).limits(0.95)
+    equal = one_event(x).limits(0.95)
+    scaled = one_event(x, np.full(400, 3.0)).limits(0.95)
     np.testing.assert_allclose(equal, scaled)
     # Weights of 1 and 3 at random: the size of each value's share is at most Kish's.
     weights = rng.choice([1.0, 3.0], size=400)
@@ -70,7 +73,9 @@ def test_weights_count_with_their_effective_size():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_limits_of_rare_costs_hold(weighted):
-    rng, n_below, n_draws = np.random.default_rng(1), 0, 400
+    rng = np.random.default_rng(1)
+    n_below = 0
+    n_draws = 400
     for _ in range(n_draws):
         x = rng.choice([0.0, 1.0, 20.0], size=200, p=[0.895, 0.1, 0.005])
         estimates = one_event(x, rng.choice([1.0, 2.0], size=200) if weighted else None)
@@ -95,7 +100,9 @@ def draw(rng, share, n):
 def test_costs_at_the_bound_are_rarely_certified(is_parity, weighted, monkeypatch):
     skip_unexamined_numbers(monkeypatch)
     constraint = RateParity(COST, tolerance=0.1) if is_parity else MaximumRate(COST, 0.2)
-    rng, false, n_draws = np.random.default_rng(2), 0, 100
+    rng = np.random.default_rng(2)
+    false = 0
+    n_draws = 100
     for _ in range(n_draws):
         y, d, g = draw(rng, 0.005, 200)
         weights = rng.choice([1.0, 2.0], size=len(y)) if weighted else None
@@ -106,7 +113,9 @@ def test_costs_at_the_bound_are_rarely_certified(is_parity, weighted, monkeypatc
 
 
 def test_the_sentence_says_how_many_costly_outcomes_there_are():
-    g, y, d = np.repeat(["a", "b"], 150), np.zeros(300), np.zeros(300)
+    g = np.repeat(["a", "b"], 150)
+    y = np.zeros(300)
+    d = np.zeros(300)
     y[0], d[10:30] = 1, 1
     certificate = certify_predictions(y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0))
     expected = "1 of value 20 among 'a' (150), 0 of value 20 among 'b' (150)"
@@ -141,7 +150,8 @@ def test_a_cost_per_positive_knows_the_values_of_positives_alone():
 
 def test_the_change_of_a_cost_that_no_sample_shows_is_not_known():
     # Two models on the same samples: their means are correlated by the units.
-    rng, units = np.random.default_rng(5), np.tile(np.arange(200), 2)
+    rng = np.random.default_rng(5)
+    units = np.tile(np.arange(200), 2)
     x = rng.choice([0.0, 1.0], size=400, p=[0.9, 0.1])
     events = Events.disjoint(np.repeat([0, 1], 200), 2)
     change = sparse.csr_array([[-1.0, 1.0]])

@@ -97,7 +97,8 @@ def test_a_plan_is_the_smallest_size_where_all_is_well_and_refused_where_nothing
 @pytest.mark.slow
 def test_draws_are_repeated_by_their_seed():
     rng = np.random.default_rng(0)
-    groups, X = rng.integers(2, size=1500), rng.normal(size=(1500, 3))
+    groups = rng.integers(2, size=1500)
+    X = rng.normal(size=(1500, 3))
     y = X[:, 0] + 0.4 * groups + rng.logistic(size=1500) > 0
     classifier = ConstrainedERMClassifier(tolerance=0.25, confidence_level=0.9)
     pilot = FitPilot(classifier, X, y, sensitive_features=groups)

@@ -33,7 +33,9 @@ def test_sample_sizes_equal_the_table(n_groups):
 
 def test_the_power_is_the_requested_one():
     """A seeded simulation at the planned sample size."""
-    rng, rate, tolerance = np.random.default_rng(0), 0.3, 0.1
+    rng = np.random.default_rng(0)
+    rate = 0.3
+    tolerance = 0.1
     n = required_sample_size(tolerance, n_groups=3, rate=rate)
     rates = rng.binomial(n, rate, size=(4000, 3)) / n
     errors = np.sqrt(2 * rate * (1 - rate) / n)
@@ -82,7 +84,9 @@ def test_ratios_have_the_requested_power(ratio, rate, n_groups):
     n = required_sample_size(ratio=ratio, rate=rate, n_groups=n_groups)
     assert 0.8 <= ratio_power(n, ratio, np.full(n_groups, rate), 0.95) < 0.85
     assert ratio_power(n - 1, ratio, np.full(n_groups, rate), 0.95) < 0.8
-    rng, groups, shown = np.random.default_rng(0), np.repeat(np.arange(n_groups), n), 0
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(n_groups), n)
+    shown = 0
     for counts in rng.binomial(n, rate, size=(300, n_groups)):
         decisions = np.tile(np.arange(n), n_groups) < np.repeat(counts, n)
         interval = ratio_interval(
@@ -113,7 +117,9 @@ def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_grou
     smallest = 0.31 if bound == "tolerance" else 0.32
     rates = np.resize([0.72 - smallest, smallest], n_groups)
     interval = gap_interval if bound == "tolerance" else ratio_interval
-    rng, groups, shown = np.random.default_rng(0), np.repeat(np.arange(n_groups), n), 0
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(n_groups), n)
+    shown = 0
     for counts in rng.binomial(n, rates, size=(400, n_groups)):
         decisions = np.tile(np.arange(n), n_groups) < np.repeat(counts, n)
         limits = interval(decisions * 1, sensitive_features=groups, confidence_level=0.9)
@@ -133,7 +139,8 @@ def test_the_power_at_an_expected_gap_is_exact_at_small_rates(rate, expected, mo
     rates = rate + np.array([-expected / 2.0, expected / 2.0])
     smaller, power = (certificate_power(size, 0.15, rates, 0.95) for size in (n - 1, n))
     assert smaller < 0.8 <= power
-    constraint, rng = DemographicParity(tolerance=0.15), np.random.default_rng(0)
+    constraint = DemographicParity(tolerance=0.15)
+    rng = np.random.default_rng(0)
     drawn = certified_share(n, rates, constraint, 2, 2000, rng)
     assert drawn == pytest.approx(power, abs=0.03)
 
@@ -164,7 +171,8 @@ def test_numbers_out_of_range_are_refused(wrong):
 
 
 def test_balance_limit_of_two_groups_is_the_exact_one():
-    labels, group = np.zeros(50, dtype=int), np.repeat(["a", "b"], [20, 30])
+    labels = np.zeros(50, dtype=int)
+    group = np.repeat(["a", "b"], [20, 30])
     limits = balance_limit(labels, sensitive_features=group)
     share = stats.binomtest(20, 50).proportion_ci(0.9, method="exact").low
     assert limits == pytest.approx((2 / 3, share / (1 - share), 1.0))
@@ -178,7 +186,8 @@ def test_a_cluster_without_two_groups_has_no_balance():
 @pytest.mark.slow
 def test_weighted_balance_limits_hold():
     """Shares of 2 to 3 in the least balanced cluster, design effect 2, weights of mean 100."""
-    rng, held = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    held = []
     shares = np.array([[2, 3, 3], [3, 3, 3], [3, 3, 4], [4, 4, 3]]) / 38.0
     for _ in range(400):
         cells = rng.choice(12, size=600, p=shares.ravel())
@@ -195,7 +204,8 @@ def test_weighted_balance_limits_hold():
 
 def test_balance_limits_hold():
     """Three groups in two clusters; at most the number of misses that is likely at .95."""
-    rng, n_misses = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+    n_misses = 0
     shares = np.array([[0.2, 0.15, 0.15], [0.1, 0.2, 0.2]])
     for _ in range(200):
         cells = rng.choice(6, size=300, p=shares.ravel())
@@ -239,7 +249,8 @@ def test_areas_have_delongs_errors():
 
 def test_equal_weights_leave_areas_and_limits_alone():
     rng = np.random.default_rng(1)
-    positive, scores = rng.random(900) < 0.5, rng.normal(size=900)
+    positive = rng.random(900) < 0.5
+    scores = rng.normal(size=900)
     members = [np.arange(450), np.arange(450, 900)]
     plain = AUCs(positive, scores, members, np.ones(900))
     weighted = AUCs(positive, scores, members, np.full(900, 2.5))
@@ -254,8 +265,11 @@ def test_perfect_areas_are_not_certain():
 
 
 def test_weighted_areas_have_students_quantiles():
-    rng, n = np.random.default_rng(0), 30
-    positive, scores, weights = np.tile([True, False], n), rng.normal(size=2 * n), np.ones(2 * n)
+    rng = np.random.default_rng(0)
+    n = 30
+    positive = np.tile([True, False], n)
+    scores = rng.normal(size=2 * n)
+    weights = np.ones(2 * n)
     plain, scaled, uneven = (
         AUCs(positive, scores + positive, [np.arange(2 * n)], w)
         for w in (weights, 100.0 * weights, rng.gamma(1.0, 100.0, size=2 * n) + 1e-6)
@@ -362,7 +376,8 @@ def test_certificates_of_floors_have_the_power(minimum, rate, n_groups):
 def test_planned_floors_are_those_of_certificates(n, constraint):
     """The probability is the sum over the counts that are certified."""
     bound, rate = (0.6, 0.75) if constraint is MinimumRate else (0.4, 0.25)
-    groups, certain = np.repeat(["a", "b"], n), np.full(n, int(constraint is MinimumRate))
+    groups = np.repeat(["a", "b"], n)
+    certain = np.full(n, int(constraint is MinimumRate))
     is_certified = []
     for count in range(n + 1):
         decisions = np.concatenate((np.repeat([1, 0], [count, n - count]), certain))

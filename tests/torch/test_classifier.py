@@ -35,7 +35,8 @@ def images():
     groups, y = rng.integers(2, size=240), rng.integers(2, size=240)
     X = rng.normal(scale=0.3, size=(240, 1, 8, 8))
     for image, group, label in zip(X, groups, y | (rng.random(240) < 0.3 * groups), strict=True):
-        size, side = 2 + group, 4 * label
+        size = 2 + group
+        side = 4 * label
         image[0, 2 : 2 + size, side : side + size] += 1.0
     return X, y, groups
 
@@ -145,7 +146,8 @@ def test_images_may_be_an_array_a_tensor_or_a_dataset(images):
 
 def test_weights_of_zero_leave_samples_of_a_dataset_out(images):
     X, y, groups = images
-    X, weights = torch.as_tensor(X).float(), np.arange(len(y)) % 2
+    X = torch.as_tensor(X).float()
+    weights = np.arange(len(y)) % 2
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 1))
     weighted = make(module, solver=AdamPrimalDual(max_iter=2)).fit(
         torch.utils.data.TensorDataset(X), y, sensitive_features=groups, sample_weight=weights
@@ -295,7 +297,8 @@ def test_a_module_that_gives_nan_is_refused(data):
 
 def test_nan_of_a_dataset_is_refused_at_predict(data):
     X, _, _ = data
-    model, samples = fit(data), torch.tensor(X)
+    model = fit(data)
+    samples = torch.tensor(X)
     samples[7] = torch.nan
     with pytest.raises(ValueError, match="that of sample 7 is nan; impute missing values"):
         model.predict(torch.utils.data.TensorDataset(samples))
@@ -314,7 +317,8 @@ def test_large_integers_stay_distinct():
             return self.table(x[:, 0] % 2)
 
     numbers = 2**24 + np.arange(200)
-    y, groups = numbers % 2, np.tile(["a", "a", "b", "b"], 50)
+    y = numbers % 2
+    groups = np.tile(["a", "a", "b", "b"], 50)
     solver = AdamPrimalDual(max_iter=20, learning_rate=0.1, batch_size=20)
     model = make(Parity, solver=solver).fit(numbers[:, np.newaxis], y, sensitive_features=groups)
     np.testing.assert_array_equal(model.predict(numbers[:, np.newaxis]), y)

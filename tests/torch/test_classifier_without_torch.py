@@ -15,7 +15,8 @@ def no_torch(monkeypatch):
 
 
 def test_the_error_names_pytorch():
-    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    X = np.eye(4)
+    y = np.array([0, 1, 0, 1])
     with pytest.raises(ImportError, match="pip install torch"):
         ConstrainedTorchClassifier().fit(X, y, sensitive_features=y)
     with pytest.raises(ImportError, match="ConstrainedMLPClassifier is a perceptron that does"):
@@ -29,7 +30,8 @@ def test_a_column_that_is_the_group_is_warned_of(monkeypatch, column, warns):
     # Input is checked before PyTorch is needed for anything but the types of X.
     monkeypatch.setattr(_classifier, "reads_lazily", lambda X: False)
     monkeypatch.setattr(_classifier, "to_array", lambda X: X)
-    groups, model = np.array(["a", "b"] * 20), ConstrainedTorchClassifier()
+    groups = np.array(["a", "b"] * 20)
+    model = ConstrainedTorchClassifier()
     X = np.column_stack([np.arange(40.0), column])
     columns = {"sensitive_features": groups, "sample_weight": None}
     y = np.arange(40) % 3 == 0

@@ -77,7 +77,8 @@ def test_there_are_twelve_criteria():
 
 def test_the_value_is_the_gap_of_smooth_rates():
     scores = torch.tensor([1.0, -1.0, 0.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
-    groups, target = [0, 0, 1, 1, 1], [1, 0, 1, 0, 1]
+    groups = [0, 0, 1, 1, 1]
+    target = [1, 0, 1, 0, 1]
     values = constraint_values("demographic_parity", scores, target, groups, tolerance=0.1)
     rates = Sigmoid()(scores.detach().numpy()).value
     expected = abs(rates[:2].mean() - rates[2:].mean()) - 0.1
@@ -145,7 +146,8 @@ def test_several_constraints_have_one_value_each(samples):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_few_digits_and_autocast(dtype, samples):
     _, target, groups = samples
-    X, layer = torch.randn(90, 4, generator=torch.Generator().manual_seed(0)), nn.Linear(4, 1)
+    X = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
+    layer = nn.Linear(4, 1)
     with torch.autocast("cpu", dtype):
         scores = layer(X)
         values = constraint_values("demographic_parity", scores, target, groups, tolerance=0.0)
@@ -282,7 +284,8 @@ def test_a_constraint_may_change_between_two_calls(samples):
 
 
 def test_small_groups_are_left_out_of_each_batch():
-    scores, target = torch.linspace(-1.0, 2.0, 12), np.arange(12) % 2
+    scores = torch.linspace(-1.0, 2.0, 12)
+    target = np.arange(12) % 2
     parity = DemographicParity(min_group_size=3)
     for groups in (np.repeat([0, 1, 2], [5, 5, 2]), np.repeat([0, 1, 2], [5, 2, 5])):
         is_large = np.bincount(groups)[groups] >= 3
@@ -332,7 +335,8 @@ def test_recent_samples_give_the_values_and_gradients_of_all(samples):
 
 
 def test_recent_samples_are_the_last_ones():
-    recent, ones = RecentScores(n_samples=5), torch.ones(3)
+    recent = RecentScores(n_samples=5)
+    ones = torch.ones(3)
     for number in range(4):
         scores, target, groups = recent(number * ones, ones, number * ones)
     assert scores.tolist() == groups.tolist() == [2.0, 2.0, 3.0, 3.0, 3.0]
@@ -345,7 +349,9 @@ def gather(rank, address, results):
     """One of two processes: its gradient, and the values of both."""
     torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
     rng = np.random.default_rng(0)
-    scores, target, groups = rng.normal(size=90), rng.integers(2, size=90), rng.integers(3, size=90)
+    scores = rng.normal(size=90)
+    target = rng.integers(2, size=90)
+    groups = rng.integers(3, size=90)
     rows = slice(0, 40) if rank == 0 else slice(40, 90)
     batch = torch.tensor(scores[rows], requires_grad=True)
     columns = (torch.as_tensor(one[rows]) for one in (target, groups))
@@ -391,7 +397,8 @@ def problem():
 def train(problem, module, solver, learning_rate, n_steps):
     """Parameters after steps of plain gradient descent on all samples."""
     X = problem.model.samples.tensor
-    groups, classes = np.arange(200) % 2, torch.as_tensor((problem.target > 0) * 1.0)
+    groups = np.arange(200) % 2
+    classes = torch.as_tensor((problem.target > 0) * 1.0)
     optimizer = torch.optim.SGD(module.parameters(), lr=learning_rate)
     objective = ConstrainedObjective(solver, module.parameters())
     for _ in range(n_steps):
@@ -434,7 +441,8 @@ def test_the_direction_of_the_ghost_method_minimises_its_subproblem(problem):
     parameters, _ = train(problem, module, solver, 1.0, 1)
     move = parameters - start
     at = problem.evaluate(start)
-    value, slope = at.values[0] - problem.upper[0], at.jacobian[0]
+    value = at.values[0] - problem.upper[0]
+    slope = at.jacobian[0]
     # The relaxed row holds, and no random feasible direction is better.
     reachable = max(0.0, value - solver.rho * abs(slope).sum())
     kappa = (1 - solver.lambda_) * max(0.0, value) + solver.lambda_ * reachable
@@ -481,7 +489,8 @@ def test_other_solvers_are_refused():
 def test_the_last_layer_ends_a_loop(problem):
     problem, module = problem
     train(problem, module, "adam-pd", 0.5, 50)
-    X, groups = problem.model.samples.tensor.numpy(), np.arange(200) % 2
+    X = problem.model.samples.tensor.numpy()
+    groups = np.arange(200) % 2
     last = ConstrainedTorchClassifier(module, solver=None, tolerance=0.025)
     decisions = last.fit(X, problem.target > 0, sensitive_features=groups).predict(X)
     gap = demographic_parity_difference(problem.target > 0, decisions, sensitive_features=groups)
@@ -609,7 +618,8 @@ def test_a_subclass_of_a_surrogate_may_be_another_function(samples):
 @pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds"])
 def test_few_samples_of_a_group_warn_once(name):
     rng = np.random.default_rng(0)
-    groups, target = rng.choice(4, size=800, p=[0.5, 0.4, 0.06, 0.04]), rng.integers(2, size=800)
+    groups = rng.choice(4, size=800, p=[0.5, 0.4, 0.06, 0.04])
+    target = rng.integers(2, size=800)
     scores = torch.tensor(rng.normal(size=800))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -626,7 +636,8 @@ def test_batches_without_a_group_warn(groups):
 
 @pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds"])
 def test_five_samples_of_each_group_and_class_do_not_warn(name):
-    groups, target = np.repeat([0, 1], 10), np.arange(20) % 2
+    groups = np.repeat([0, 1], 10)
+    target = np.arange(20) % 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         constraint_values(name, torch.ones(20), target, groups, tolerance=0.0)

@@ -77,7 +77,8 @@ def test_the_gradient_is_that_of_the_scores(make, X):
     torch.manual_seed(1)
     model = TorchModel(make().double(), X)
     rng = np.random.default_rng(1)
-    parameters, slopes = model.initial(), rng.normal(size=len(X))
+    parameters = model.initial()
+    slopes = rng.normal(size=len(X))
     gradient = model.evaluate(parameters).pull_back(slopes)
     for _ in range(5):
         direction = 1e-6 * rng.normal(size=model.n_parameters)
@@ -88,7 +89,8 @@ def test_the_gradient_is_that_of_the_scores(make, X):
 def test_evaluations_keep_their_parameters(X):
     model, _ = perceptron(X, 5)
     first = model.evaluate(model.initial())
-    scores, slopes = first.scores, np.linspace(-1, 1, len(X))
+    scores = first.scores
+    slopes = np.linspace(-1, 1, len(X))
     gradient = first.pull_back(slopes)
     other = model.evaluate(1.0 + model.initial())
     assert (other.scores != scores).all()
@@ -97,7 +99,8 @@ def test_evaluations_keep_their_parameters(X):
 
 def test_chunks_of_rows_give_the_same_scores(X, monkeypatch):
     model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
-    parameters, slopes = model.initial(), np.linspace(-1, 1, 60)
+    parameters = model.initial()
+    slopes = np.linspace(-1, 1, 60)
     at_once = model.evaluate(parameters)
     monkeypatch.setattr(code, "_NUMBERS_PER_CHUNK", 1)  # sixteen samples pass at a time
     model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
@@ -110,7 +113,8 @@ def test_chunks_of_rows_give_the_same_scores(X, monkeypatch):
 
 def test_rows_of_a_jacobian_are_gradients(X):
     model, _ = perceptron(X, 3)
-    at, cells = model.evaluate(model.initial()), np.zeros((2, len(X)))
+    at = model.evaluate(model.initial())
+    cells = np.zeros((2, len(X)))
     cells[0, :10], cells[1, 5:] = 0.1, np.linspace(0, 1, len(X) - 5)
     rows = at.pull_back_rows(sparse.csr_array(cells))
     np.testing.assert_allclose(rows, [at.pull_back(cell) for cell in cells], atol=1e-14)
@@ -118,7 +122,8 @@ def test_rows_of_a_jacobian_are_gradients(X):
 
 def test_a_subset_has_the_scores_of_its_samples(X):
     model, _ = perceptron(X, 5)
-    parameters, rows = model.initial(), np.array([3, 3, 17])
+    parameters = model.initial()
+    rows = np.array([3, 3, 17])
     scores = model.evaluate(parameters).scores[rows]
     np.testing.assert_allclose(model.take(rows).evaluate(parameters).scores, scores, atol=1e-14)
     np.testing.assert_allclose(model.batch(rows).evaluate(parameters).scores, scores, atol=1e-14)
@@ -139,8 +144,10 @@ class Rows(torch.utils.data.Dataset):
 
 def test_a_dataset_is_read_as_an_array_is(X):
     torch.manual_seed(0)
-    module, rows = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1)), np.array([4, 0, 4])
-    array, dataset = TorchModel(module, X), TorchModel(module, Rows(X))
+    module = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    rows = np.array([4, 0, 4])
+    array = TorchModel(module, X)
+    dataset = TorchModel(module, Rows(X))
     start = array.initial()
     np.testing.assert_array_equal(dataset.evaluate(start).scores, array.evaluate(start).scores)
     np.testing.assert_array_equal(
@@ -188,7 +195,8 @@ def test_the_module_is_not_changed(X):
 
 
 def test_dropout_and_batch_norm_work_in_batches_alone(X):
-    model, rows = TorchModel(make_dropout(), X), np.arange(30)
+    model = TorchModel(make_dropout(), X)
+    rows = np.arange(30)
     start = model.initial()
     calm = model.evaluate(start).scores
     batch = model.batch(rows)

@@ -203,11 +203,14 @@ class Texts(torch.utils.data.Dataset):
 def test_a_model_of_tokens_and_two_logits_is_enforced_in_two_reads():
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
-    sex, tokens = rng.integers(2, size=600), rng.integers(1, 12, size=(600, 6))
+    sex = rng.integers(2, size=600)
+    tokens = rng.integers(1, 12, size=(600, 6))
     tokens[sex == 1, 1] = np.minimum(tokens[sex == 1, 1] + 3, 11)
     y = tokens[:, 1] + tokens[:, 2] + rng.normal(size=600) > 13
     mask = torch.as_tensor(np.arange(6) < rng.integers(3, 7, size=(600, 1))).long()
-    tokens, target, module = torch.as_tensor(tokens), torch.as_tensor(y).long(), Encoder()
+    tokens = torch.as_tensor(tokens)
+    target = torch.as_tensor(y).long()
+    module = Encoder()
     optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
     for _ in range(4):
         for rows in torch.randperm(600).split(50):
@@ -233,7 +236,8 @@ class Samples(torch.utils.data.Dataset):
     """Samples of two tensors by name, or by position with or without a label."""
 
     def __init__(self, X, form):
-        self.X, self.form = torch.as_tensor(X), form
+        self.X = torch.as_tensor(X)
+        self.form = form
 
     def __len__(self):
         return len(self.X)

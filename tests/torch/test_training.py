@@ -164,7 +164,8 @@ def test_workers_read_what_the_process_reads(data):
 
 def test_samples_without_weight_are_not_read(data):
     X, y, groups = data
-    samples, weights = Pairs(X), np.repeat([1.0, 0.0], [600, 300])
+    samples = Pairs(X)
+    weights = np.repeat([1.0, 0.0], [600, 300])
     model = make(solver=AdamPrimalDual(max_iter=1))
     model.fit(DataLoader(samples), y, sensitive_features=groups, sample_weight=weights)
     assert samples.n_reads[600:].sum() == 0
@@ -260,7 +261,8 @@ def test_a_scheduler_without_an_optimizer_is_refused(data):
 
 def test_a_loss_of_pytorch_is_that_of_the_name(data):
     X, y, groups = data
-    module, solver = functools.partial(nn.Linear, 4, 1), AdamPrimalDual(max_iter=2)
+    module = functools.partial(nn.Linear, 4, 1)
+    solver = AdamPrimalDual(max_iter=2)
     scores = [
         make(module, loss=loss, solver=solver)
         .fit(X, y, sensitive_features=groups)

@@ -116,7 +116,8 @@ def test_near_copies_are_found_in_any_order(draw, n):
 def draw_independent(seed):
     """One of five tables of independent samples: numbers, labels, and copies by coincidence."""
     rng = np.random.default_rng(seed)
-    n, n_columns = rng.choice([300, 1000, 5000]), rng.integers(3, 15)
+    n = rng.choice([300, 1000, 5000])
+    n_columns = rng.integers(3, 15)
     numbers = rng.normal(size=(n, n_columns))
     correlated = numbers @ rng.normal(size=(n_columns, n_columns))
     centers = rng.normal(scale=8.0, size=(8, n_columns))

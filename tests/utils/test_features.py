@@ -90,7 +90,9 @@ def test_fits_name_the_value(case, in_files, tmp_path):
     if in_files:
         np.save(tmp_path / "table.npy", np.column_stack((features, y, groups)))
         table = open_blocks(tmp_path / "table.npy")
-        features, y, groups = table[[0, 1, 2]], table[3], table[4]
+        features = table[[0, 1, 2]]
+        y = table[3]
+        groups = table[4]
     with pytest.raises(ValueError, match=message):
         estimator.fit(features, y, sensitive_features=groups)
 
@@ -117,7 +119,8 @@ TEXT = pd.DataFrame({"age": [1.0, 2.0], "sex": ["f", "m"], "code": ["1", "2"], "
 @pytest.mark.parametrize("as_list", [False, True])
 def test_text_in_columns_is_named_with_what_to_do(make, fit, as_list):
     columns = "1, 3" if as_list else "'sex', 'job'"
-    model, X = make(), TEXT.to_numpy().tolist() if as_list else TEXT
+    model = make()
+    X = TEXT.to_numpy().tolist() if as_list else TEXT
     with pytest.raises(ValueError, match="could not convert string to float") as caught:
         fit(model, X)
     message = str(caught.value)

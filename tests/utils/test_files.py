@@ -8,7 +8,8 @@ from skfair.utils._fit import write_text
 
 
 def test_text_is_written_as_it_is_and_returned(tmp_path):
-    path, text = tmp_path / "page.md", "a × b\nc\r\n"
+    path = tmp_path / "page.md"
+    text = "a × b\nc\r\n"
     assert write_text(text, path) == text and write_text(text, None) == text
     assert path.read_bytes() == text.encode()
     assert write_text("new\n", str(path)) == "new\n" and path.read_bytes() == b"new\n"
@@ -45,7 +46,8 @@ def test_an_interrupt_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 def test_permissions_and_links_are_kept(tmp_path):
-    path, link = tmp_path / "page", tmp_path / "link"
+    path = tmp_path / "page"
+    link = tmp_path / "link"
     write_text("old", path)
     mask = os.umask(0)
     os.umask(mask)

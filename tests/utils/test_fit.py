@@ -78,7 +78,8 @@ def test_an_error_in_a_fit_lifts_the_limit(two_threads):
 
 def test_fits_of_this_package_are_limited(two_threads):
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(60, 2)), np.arange(60) % 2
+    X = rng.normal(size=(60, 2))
+    groups = np.arange(60) % 2
     inside = []
 
     def loss(scores, y):

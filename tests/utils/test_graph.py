@@ -49,7 +49,8 @@ def test_the_group_constraint_has_one_column_less_than_there_are_groups():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_group_constraint_keeps_its_rank_with_degrees_of_any_size(decades, seed):
     rng = np.random.default_rng(seed)
-    degrees, codes = 10.0 ** rng.uniform(-decades, decades, 30), np.arange(30) % 4
+    degrees = 10.0 ** rng.uniform(-decades, decades, 30)
+    codes = np.arange(30) % 4
     C = group_constraint_basis(codes, 5, degrees)  # the last group is empty
     assert C.shape == (30, 3)
     np.testing.assert_allclose(C.T @ C, np.eye(3), atol=1e-13)
@@ -58,6 +59,7 @@ def test_the_group_constraint_keeps_its_rank_with_degrees_of_any_size(decades, s
     # All groups have the same mean of D^-1/2 H, each compared in the scale of its own column.
     columns = np.where(codes[:, None] == np.arange(4), 1 / np.sqrt(degrees)[:, None], 0)
     lengths = np.linalg.norm(columns, axis=0)
-    sums, common = H @ (columns / lengths), np.bincount(codes) / lengths
+    sums = H @ (columns / lengths)
+    common = np.bincount(codes) / lengths
     common /= np.linalg.norm(common)
     np.testing.assert_allclose(sums, common * (common @ sums), atol=1e-12)

@@ -37,7 +37,9 @@ def test_bounds_are_as_they_were_passed(text):
 
 def test_a_fit_states_its_bound_as_it_was_passed_and_its_loss_without_exponent():
     rng = np.random.default_rng(0)
-    X, y, groups = rng.normal(size=(200, 2)), rng.normal(size=200), np.repeat([0, 1], 100)
+    X = rng.normal(size=(200, 2))
+    y = rng.normal(size=200)
+    groups = np.repeat([0, 1], 100)
     model = ConstrainedERMRegressor(BoundedGroupLoss(12345.67))
     with pytest.warns(InfeasibleConstraintWarning) as caught:
         model.fit(X, 700.0 * y, sensitive_features=groups)

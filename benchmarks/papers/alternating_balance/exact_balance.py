@@ -32,7 +32,8 @@ def exact_balance(budget):
     runs = run_alternately(
         {"FairKMeans": fit, "front": last_point, "alternating": alternating_point}, budget.n_runs
     )
-    records, costs = [], {}
+    records = []
+    costs = {}
     for name, calls in runs.items():
         objectives = [case.objectives(run.result) for run in calls]
         exact = [cost for cost, balance in objectives if balance >= case.balance * (1 - 1e-12)]

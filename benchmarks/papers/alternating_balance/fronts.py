@@ -24,7 +24,8 @@ def fronts(budget):
     """
     records, checks = [], []
     for name in (*REAL, *SYNTHETIC):
-        case, others = problem(name), reference_fronts(name)
+        case = problem(name)
+        others = reference_fronts(name)
         ours = [_our_front(case, seed) for seed in range(budget.n_runs)]
         records += [_record(case, f"homotopy, seed {seed}", *run) for seed, run in enumerate(ours)]
         records += [_record(case, method, points) for method, points in others.items()]

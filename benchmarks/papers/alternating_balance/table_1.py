@@ -131,7 +131,8 @@ def _case(name):
 
 def _record(name, runs, weight):
     """Points, seconds and balance of the methods on one problem."""
-    record, data_balance = {"problem": name}, _case(name).balance
+    record = {"problem": name}
+    data_balance = _case(name).balance
     others = {method: run.result for method, run in runs.items() if method != "homotopy"}
     record["printed weight"], record["weight"] = MU_MAX[name], weight
     for method, run in runs.items():

@@ -54,7 +54,8 @@ from skfair.groups import check_groups
 from skfair.metrics import balance_score
 from skfair.utils._arrays import group_constraint_basis
 
-PROJECTED, LAGGED = f"{DC_ADMM}, projected", f"{DC_ADMM}, printed rule"
+PROJECTED = f"{DC_ADMM}, projected"
+LAGGED = f"{DC_ADMM}, printed rule"
 METHODS = (*PUBLISHED, DEFAULT, LAGGED)
 FAST = METHODS[1:]  # o-FSC takes time in proportion to n^3
 PRESET = "SFSC.from_paper()"  # s-FSC with the same settings, by products with the sparse graph
@@ -363,7 +364,8 @@ def _printed_values(values, methods=PUBLISHED):
 
 def quality(graph, H):
     """Cost and residual of an embedding; mean cut and balances of k-means on rows of D^-1/2 H."""
-    operator, n_clusters = NormalizedAffinity(graph.affinity), H.shape[1]
+    operator = NormalizedAffinity(graph.affinity)
+    n_clusters = H.shape[1]
     F = _printed_constraint(graph.codes, operator.degrees)
     C = group_constraint_basis(graph.codes, graph.codes.max() + 1, operator.degrees)
     # M as DC-ADMM has it: that of a graph is shifted.
@@ -582,7 +584,8 @@ def kernel_passes():
 def table_9(budget):
     """FacebookNet, in full size."""
     records = []
-    network, graph = Problem("FacebookNet", 155, facebook_net), facebook_net()
+    network = Problem("FacebookNet", 155, facebook_net)
+    graph = facebook_net()
     for n_clusters, (seconds, balance, costs) in TABLE_9.items():
         # Five runs, because a single one takes milliseconds.
         for row in compare(network, n_clusters, METHODS, seconds, budget=budget, n_runs=5):

@@ -43,7 +43,9 @@ def partial_acs(budget):
     """Table 2 on partial fairness: 1,664,500 samples, time and memory; resampled if necessary."""
     problem, source = survey(round(N_SAMPLES * budget.fraction))
     n_train, n_columns = problem.train.X.shape
-    before, records, points = peak_gigabytes(), [], []
+    before = peak_gigabytes()
+    records = []
+    points = []
     for kappa in KAPPAS:
         run = time_call(lambda kappa=kappa: fit_as_printed(problem, kappa, alpha=ALPHA))
         rows = problem.test

@@ -178,7 +178,9 @@ def fairlearn_decisions(problem, bounds):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
     train, test = problem.train, problem.test
-    X, target, groups = train.X.toarray(), train.y.astype(int), train.groups
+    X = train.X.toarray()
+    target = train.y.astype(int)
+    groups = train.groups
     model = LogisticRegression(C=0.1, max_iter=1000).fit(X, target)
     for bound in (0.0, *bounds):
         optimizer = ThresholdOptimizer(

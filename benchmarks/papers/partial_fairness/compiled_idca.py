@@ -68,7 +68,8 @@ def idca_iterates(rows, levels, tau, epsilon, inner_iter, codes=None):
     (1, x, gamma, gamma x). Coefficients of group k are A_k u = u_x + gamma_k u_(gamma x) there, so
     that a step along A' g is one along A A' g here.
     """
-    n_groups, n_features = rows.groups.max() + 1, rows.X.shape[1]
+    n_groups = rows.groups.max() + 1
+    n_features = rows.X.shape[1]
     metric = np.eye(n_groups) if codes is None else 1.0 + np.outer(codes, codes)
     data = _data(rows)
     unknowns = np.zeros(n_groups * (n_features + 1) + len(levels))
@@ -103,7 +104,8 @@ def descend(rows, levels, weight, *, step=5e-3, n_iter=5000):
     coef : ndarray of shape (n_groups, n_features + 1)
         Coefficients, intercepts last.
     """
-    n_groups, n_features = rows.groups.max() + 1, rows.X.shape[1]
+    n_groups = rows.groups.max() + 1
+    n_features = rows.X.shape[1]
     unknowns = np.zeros(n_groups * (n_features + 1) + len(levels))
     unknowns[-len(levels) :] = 0.5 - levels
     penalty = 2 * weight / (levels[-1] - levels[0])
@@ -176,7 +178,8 @@ def _pull_back(indptr, indices, data, codes, n_features, slopes, gradient):
 @jit
 def _logistic(scores, target, slopes):
     """Mean loss; writes its slopes."""
-    n, total = len(scores), 0.0
+    n = len(scores)
+    total = 0.0
     for i in range(n):
         margin = target[i] * scores[i]
         small = np.exp(-abs(margin))
@@ -219,15 +222,19 @@ def _excesses(scores, codes, counts, thresholds):
 @jit
 def _worst_row(excess, lines, levels, tau):
     """The largest row with the linearization `lines`; its group, percentile and side."""
-    worst, row, n_levels = -np.inf, (0, 0, 0), len(levels)
+    worst = -np.inf
+    row = (0, 0, 0)
+    n_levels = len(levels)
     for g in range(excess.shape[0]):
         for p in range(n_levels):
             upper = excess[g, p] - lines[g, n_levels + p] - levels[p] - tau
             lower = levels[p] + excess[g, n_levels + p] - lines[g, p]
             if upper > worst:
-                worst, row = upper, (g, p, 1)
+                worst = upper
+                row = (g, p, 1)
             if lower > worst:
-                worst, row = lower, (g, p, -1)
+                worst = lower
+                row = (g, p, -1)
     return worst, row
 
 
@@ -248,13 +255,16 @@ def _convex_problem(
     n_iter,
 ):
     """Algorithm 2 on the convex problem at `start`; the best of the nearly feasible iterates."""
-    n_levels, first_theta = len(levels), len(start) - len(levels)
+    n_levels = len(levels)
+    first_theta = len(start) - len(levels)
     scores = _scores(indptr, indices, data, codes, n_features, start)
     at_start, _ = _excesses(scores, codes, counts, start[first_theta:])
     tangents = _excess_gradients(
         indptr, indices, data, codes, counts, n_features, scores, start[first_theta:]
     )
-    x, best, best_objective = start.copy(), start.copy(), np.inf
+    x = start.copy()
+    best = start.copy()
+    best_objective = np.inf
     slopes, gradient = np.empty(len(target)), np.empty(len(start))
     for _ in range(n_iter):
         scores = _scores(indptr, indices, data, codes, n_features, x)
@@ -265,7 +275,8 @@ def _convex_problem(
         if worst <= epsilon:
             objective = _logistic(scores, target, slopes)
             if objective < best_objective:
-                best, best_objective = x.copy(), objective
+                best = x.copy()
+                best_objective = objective
             length = epsilon
         else:
             # The upper row rises from the first breakpoint of the ramp, the lower from the second.
@@ -317,7 +328,8 @@ def _descent(
     indptr, indices, data, target, codes, counts, n_features, x, levels, penalty, step, n_iter
 ):
     """Steps along the negative subgradient of f + penalty * max |S - p|, in place."""
-    n_levels, first_theta = len(levels), len(x) - len(levels)
+    n_levels = len(levels)
+    first_theta = len(x) - len(levels)
     slopes, gradient = np.empty(len(target)), np.empty(len(x))
     for _ in range(n_iter):
         scores = _scores(indptr, indices, data, codes, n_features, x)

@@ -95,7 +95,8 @@ def _figure(criterion, problem, scores_by_kappa, name):
     n_columns = len(scores_by_kappa)
     shape = {"squeeze": False, "figsize": (4.5 * n_columns, 4)}
     figure, axes = plt.subplots(1, n_columns, **shape)
-    records, rows = [], problem.test
+    records = []
+    rows = problem.test
     for (kappa, scores), ax in zip(scores_by_kappa.items(), axes[0], strict=True):
         _draw_densities(scores, rows.groups, problem.interval, ax)
         title = "unconstrained" if kappa == UNCONSTRAINED else f"kappa {kappa}"

@@ -127,7 +127,8 @@ def _rates(scores, problem):
     """Values of the curve at the ends and in the middle of the interval."""
     groups, (alpha, beta) = problem.test.groups, problem.interval
     larger = np.argmax(np.bincount(groups))
-    large, small = np.sort(scores[groups == larger]), scores[groups != larger]
+    large = np.sort(scores[groups == larger])
+    small = scores[groups != larger]
     levels = np.array([alpha, (alpha + beta) / 2, beta])
     thresholds = np.quantile(large, 1 - levels)
     thresholds[levels == 1.0] = -np.inf
@@ -189,7 +190,8 @@ def _points(problem):
         method: scores_of(fit_pairwise(problem.train, method, bound), problem.test)
         for method, bound in zip(PAIRWISE, bounds, strict=True)
     }
-    train, test = problem.train.add_cross_terms(), problem.test.add_cross_terms()
+    train = problem.train.add_cross_terms()
+    test = problem.test.add_cross_terms()
     points = {}
     for interval in _intervals(problem.name):
         ours = _classifier(problem, kappa, interval)

@@ -133,7 +133,8 @@ def _load_or_solve(method, number, name, n_calls):
     path = FOLDER / f"{'_'.join(words)}.npz"
     if not path.exists():
         criterion, kappas = PROBLEMS[number]
-        solver, problem = _solver(method, n_calls), case(name, 0)
+        solver = _solver(method, n_calls)
+        problem = case(name, 0)
         bounds = printed_bounds(problem.interval, kappas[name])
         problem = sharp_problem(problem, criterion, bounds)
         np.savez_compressed(path, steps=np.array(_solve(solver, problem)))
@@ -153,7 +154,8 @@ def sharp_problem(problem, criterion, bounds):
     Columns are those of the paper, (1, x, gamma, gamma x), as they are.
     """
     rows, (levels, tau) = problem.train, bounds
-    target, weights = np.where(rows.y, 1.0, -1.0), np.ones(len(rows.y))
+    target = np.where(rows.y, 1.0, -1.0)
+    weights = np.ones(len(rows.y))
     X = rows.add_cross_terms(problem.printed_codes).X
     model = LinearModel(X, np.zeros(X.shape[1]), np.ones(X.shape[1]), fit_intercept=True)
     start = np.zeros(model.n_parameters)

@@ -141,7 +141,8 @@ class ConvexDemographicParity:
 
     def __call__(self, scores, aux):
         """Rows and their subgradients."""
-        (values, slopes), (at_point, tangent) = self.constraint.maxima(scores), self._tangent
+        values, slopes = self.constraint.maxima(scores)
+        at_point, tangent = self._tangent
         added, subtracted = self.constraint.coefficients
         lines = at_point + tangent @ (scores - self.scores)
         combine = np.hstack((added, -subtracted))

@@ -153,7 +153,8 @@ def accuracies(fronts, as_printed):
 
 def noise_floor():
     """Definition 4.2 of random scores, which are fair, on the test rows."""
-    rng, records = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    records = []
     for name in NAMES:
         problem = case(name, 0)
         draws = [_random_difference(problem, rng) for _ in range(20)]
@@ -342,7 +343,8 @@ def calibration(budget):
 def _fit_blind(problem, criterion, tolerance, solver="sqp"):
     """Fit a group-blind model whose training scores meet a tolerance of the public metric."""
     settings = {"interval": problem.interval, "tolerance": tolerance, "solver": solver}
-    model, rows = PartialParityClassifier(f"partial_{criterion}", **settings), problem.train
+    model = PartialParityClassifier(f"partial_{criterion}", **settings)
+    rows = problem.train
     return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
 
 
@@ -393,7 +395,8 @@ def postprocessor(budget):
 
 
 def _add_cross_terms(problem):
-    train, test = problem.train.add_cross_terms(), problem.test.add_cross_terms()
+    train = problem.train.add_cross_terms()
+    test = problem.test.add_cross_terms()
     return problem._replace(train=train, test=test)
 
 

@@ -103,7 +103,8 @@ def _residuals(name, numbers):
     data_set = case(name, 0)
     bounds = raw_bounds(data_set.interval, KAPPAS[name])
     problem, start = sharp_problem(data_set, "statistical_parity", bounds)
-    one_sided, points = OneSidedRows(problem.lower, problem.upper), {}
+    one_sided = OneSidedRows(problem.lower, problem.upper)
+    points = {}
 
     def evaluate_point(progress):
         if progress.n_iter in numbers:
@@ -219,7 +220,8 @@ def _oracle_calls(problem, kappa):
     """Theorem 6.5 on (15), with strong convexity 1 and the slack of equal scores."""
     train = problem.train
     lipschitz = np.sqrt(train.X.power(2).sum(axis=1).max() + 2)
-    slack, fall = kappa / 2, np.log(2)
+    slack = kappa / 2
+    fall = np.log(2)
     condition = max(1.0, 4 * lipschitz**2, 8 * lipschitz**4 / slack)
     n_problems = 2 * condition * fall / EPSILON**2
     tolerance = EPSILON**2 / (8 * condition)

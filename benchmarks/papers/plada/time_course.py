@@ -154,7 +154,8 @@ def _mean_changes(problem, solver, n_steps):
     """Means of Remark 1 after the given numbers of steps."""
     rho = solver.alpha / (1.0 + solver.alpha * solver.beta)
     one_sided = OneSidedRows(problem.lower, problem.upper)
-    squares, last = [], None
+    squares = []
+    last = None
     for iterate in islice(solver._iterate(problem, problem.initial_point(), None), n_steps[-1] + 1):
         multipliers = iterate.details
         # lambda = mu + rho (G + u), from which the slack u follows.
@@ -260,7 +261,8 @@ def _runs(seconds):
         for value in values:
             method = clone(solver).set_params(**{parameter: value})
             make = partial(_solve, ADULT, "demographic_parity", method, schedule)
-            label, settings = f"{parameter} = {value:g}", f"{method}, {schedule}, all samples"
+            label = f"{parameter} = {value:g}"
+            settings = f"{method}, {schedule}, all samples"
             yield Run(f"sensitivity, {steps}", label, 0, settings, make)
 
 

@@ -30,7 +30,8 @@ DELTA = 0.005
 def split(seed):
     """Training and test rows, with columns standardised on the training rows."""
     bunch = fetch_acs_income(sensitive="race", drop_sensitive=True)
-    X, y = bunch.data.to_numpy(dtype=float), np.asarray(bunch.target, dtype=int)
+    X = bunch.data.to_numpy(dtype=float)
+    y = np.asarray(bunch.target, dtype=int)
     groups = np.asarray(bunch.sensitive_features).astype(str)
     subsets = train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed, stratify=groups)
     scaler = StandardScaler().fit(X[subsets[0]])
@@ -39,7 +40,9 @@ def split(seed):
 
 def network_problem(rows, constraint="loss_parity", tolerance=DELTA):
     """Problem of the network on a part of the data, in single precision as in the public code."""
-    target, weights, loss = np.where(rows.y > 0, 1.0, -1.0), np.ones(len(rows.y)), LogisticLoss()
+    target = np.where(rows.y > 0, 1.0, -1.0)
+    weights = np.ones(len(rows.y))
+    loss = LogisticLoss()
     samples = Samples(target, check_groups(rows.groups, len(target)), weights)
     bound = CONSTRAINTS[constraint]().bind(samples, Sigmoid(), loss, tolerance)
     model = MLPModel(rows.X.astype(np.float32))

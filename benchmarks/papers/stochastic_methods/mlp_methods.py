@@ -130,7 +130,9 @@ def mlp_methods(budget):
     tables = {MANY_SPLITS: {}, ONE_SPLIT: {}}
     for (problem, method, _), record in stored.items():
         tables[problem].setdefault(method, []).append(record)
-    records, checks, counts = [], [], []
+    records = []
+    checks = []
+    counts = []
     for problem, by_method in tables.items():
         for part in PUBLISHED:
             comparisons = [
@@ -237,7 +239,8 @@ def _outcome(parts, x):
 
 def _figures(rows, scores):
     """Ind, Sp, Ina, Sf, Wd and W1."""
-    decisions, groups = (scores > 0).astype(int), {"sensitive_features": rows.groups}
+    decisions = (scores > 0).astype(int)
+    groups = {"sensitive_features": rows.groups}
     gaps = demographic_parity_difference, separation_gap, sufficiency_gap
     ind, sp, sf = (float(gap(rows.y, decisions, **groups)) for gap in gaps)
     figures = dict(zip(MEASURES, (ind, sp, float(np.mean(decisions != rows.y)), sf), strict=True))

@@ -73,7 +73,8 @@ COLUMNS = ("loss", "excess", "test loss", "test excess", "s")
 
 def _measure(train, test, timed):
     """Loss and excess at the last parameters, on training and test rows, and CPU seconds."""
-    here, held_out = train.evaluate(timed.result), test.evaluate(timed.result)
+    here = train.evaluate(timed.result)
+    held_out = test.evaluate(timed.result)
     return here.fun, here.violation, held_out.fun, held_out.violation, timed.seconds
 
 

@@ -84,7 +84,8 @@ def recompute_sums(samples, state):
     state.counts[:] = 0.0
     state.sizes[:] = 0
     for p in range(samples.X.shape[0]):
-        k, w = state.labels[p], samples.weights[p]
+        k = state.labels[p]
+        w = samples.weights[p]
         for f in range(samples.X.shape[1]):
             state.sums[k, f] += w * samples.X[p, f]
         for a in range(samples.groups.shape[1]):
@@ -194,7 +195,8 @@ def closest_member(samples, state, k, g, center, batch, rng):
     the size of the group.
     """
     # Search the whole group if the batch covers the members in the cluster.
-    first, n_group = samples.group_starts[g], samples.group_starts[g + 1] - samples.group_starts[g]
+    first = samples.group_starts[g]
+    n_group = samples.group_starts[g + 1] - samples.group_starts[g]
     take_all = batch >= state.sizes[k, g]
     best, closest = np.inf, -1
     for i in range(n_group if take_all else batch):
@@ -220,7 +222,8 @@ def update_center(samples, state, p, k):
 @inline_helper
 def move(samples, state, p, k, journal, n_moves):
     """Move sample p to cluster k and record its old cluster; the new length of the journal."""
-    old, w = state.labels[p], samples.weights[p]
+    old = state.labels[p]
+    w = samples.weights[p]
     for f in range(samples.X.shape[1]):
         change = w * samples.X[p, f]
         state.sums[old, f] -= change
@@ -381,7 +384,9 @@ def add_children(samples, members, parents, pairs, rule, rng):
     """
     journal = allocate_journal(pairs, rule)
     shape = members.sums.shape[1:]
-    sums, centers, absorbed = np.empty(shape), np.empty(shape), np.empty(shape[0])
+    sums = np.empty(shape)
+    centers = np.empty(shape)
+    absorbed = np.empty(shape[0])
     counts, sizes = np.empty_like(members.counts[0]), np.empty_like(members.sizes[0])
     for i in range(parents[0], parents[1]):
         parent = get_clustering(members, members.slot[i], centers, absorbed)

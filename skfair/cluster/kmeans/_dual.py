@@ -62,7 +62,8 @@ def zero_solution(n_clusters, limits):
 
 def solution_from_multipliers(multipliers, limits):
     """A dual solution with the offsets of multipliers of sizes, to start another one from."""
-    n_groups, n_attributes = limits.scales.shape[1], limits.intersections.shape[1]
+    n_groups = limits.scales.shape[1]
+    n_attributes = limits.intersections.shape[1]
     offsets = np.repeat(multipliers[:, np.newaxis], n_groups, axis=1) / n_attributes
     return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
 
@@ -100,7 +101,7 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
             <= now.n_near_ties / now.n_samples
             <= NEAR_TIE_SHARE_RANGE[1]
         ):
-            width = _estimate_width(now)
+            width = _near_tie_width(now)
             now = evaluate_all(multipliers, width)
         # Ties lie on both sides of the border, over twice the width.
         density = (now.tie_weights + now.tie_weights.transpose(0, 2, 1)) * (0.5 / width)
@@ -163,7 +164,7 @@ def _evaluate_multipliers(evaluate_blocks, limits, ratios, multipliers, width):
     )
 
 
-def _estimate_width(now):
+def _near_tie_width(now):
     """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
     # The quantile of about a thousand gaps is precise enough for a width.
     stride = 1 + now.n_samples // N_GAPS

@@ -101,7 +101,8 @@ class KMeansInput(NamedTuple):
     def sample_counts(self, samples):
         """Weight of some samples in every group, (n_samples, n_groups)."""
         rows = np.searchsorted(self.positive_weight_samples, samples)
-        weights, codes = self.problem.weights[rows], self.problem.codes[rows]
+        weights = self.problem.weights[rows]
+        codes = self.problem.codes[rows]
         return weights[:, np.newaxis] * self._memberships()[codes]
 
     def _memberships(self):
@@ -116,7 +117,8 @@ class KMeansInput(NamedTuple):
                 "init must hold centres where data are partitioned, not labels; pass an array of "
                 f"shape {(n_clusters, len(self.mean))}."
             )
-        labels, rows = np.asarray(labels), self.positive_weight_samples
+        labels = np.asarray(labels)
+        rows = self.positive_weight_samples
         is_label = np.isin(labels, np.arange(n_clusters)).all()
         is_complete = len(labels) == self.n_rows
         if not (is_complete and is_label and len(np.unique(labels[rows])) == n_clusters):
@@ -147,7 +149,8 @@ class KMeansInput(NamedTuple):
 
         They are merged where there are fewer distinct rows than clusters.
         """
-        problem, n_clusters = self.problem, len(point.clustering.sizes)
+        problem = self.problem
+        n_clusters = len(point.clustering.sizes)
         twins, distinct = np.unique(find_equal_centers(problem, point), return_inverse=True)
         merged = np.delete(distinct, twins)
         if len(merged) == 0 or problem.count_distinct_rows(n_clusters) == n_clusters:
@@ -182,7 +185,8 @@ class KMeansInput(NamedTuple):
     def row_label_attributes(self, point):
         """The fitted labels of a point, and how many samples of each group they count."""
         problem, clustering = self.problem, point.clustering
-        labels, counts = problem.labels_of(point), clustering.counts
+        labels = problem.labels_of(point)
+        counts = clustering.counts
         if problem.weight_range != (1, 1):
             n_clusters = len(clustering.sizes)
             counts = (
@@ -227,10 +231,12 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     is_single = sensitive_features is not None and warn_if_one_group(estimator, groups, attributes)
     first_rows = find_first_rows(samples.groups.codes, len(intersections))
     order, intersections, places = order_groups(first_rows, intersections, attributes)
-    codes, weights = np.argsort(order)[samples.groups.codes], samples.weights
+    codes = np.argsort(order)[samples.groups.codes]
+    weights = samples.weights
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
-    by_group, ends = sum_by_group(codes, weights, intersections), (weights.min(), weights.max())
+    by_group = sum_by_group(codes, weights, intersections)
+    ends = (weights.min(), weights.max())
     requirements = requirements.bind_to_groups(groups, attributes, places, by_group, ends)
     limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
@@ -273,7 +279,8 @@ def _complete_labels(others, present, labels, centers):
 def _check_partitioned(estimator, X, sensitive_features, sample_weight):
     """The input of partitioned data, from a pass that summarizes them."""
     blocks, summary = encode_and_summarize(estimator, X, sensitive_features, sample_weight)
-    total, is_count = summary.weights.sum(), summary.weight_range == (1, 1)
+    total = summary.weights.sum()
+    is_count = summary.weight_range == (1, 1)
     requirements = check_requirements(estimator, total, is_count)
     problem, groups, requirements = make_partitioned_problem(
         blocks, summary, requirements, estimator.attributes, estimator.n_jobs

@@ -96,7 +96,8 @@ def repair_and_search(problem, point, level, runs):
     Returns the point and a status as `search_locally`.
     """
     # Of few samples one is a large step of the balance: they have to come near to what is possible.
-    is_small, n_clusters = problem.n_samples <= MAX_ITERATED_SAMPLES, len(point.clustering.sizes)
+    is_small = problem.n_samples <= MAX_ITERATED_SAMPLES
+    n_clusters = len(point.clustering.sizes)
     # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
     # integers the balance of the data is mostly out of reach: single moves lead near it.
     is_below = level < problem.balance * (1 - GAP_MARGIN)
@@ -117,7 +118,8 @@ def search_pairs(samples, point, level):
 
     They make the limits hold first, where that is within their reach, and lower the cost then.
     """
-    n_clusters, labels = len(point.clustering.sizes), point.clustering.labels.copy()
+    n_clusters = len(point.clustering.sizes)
+    labels = point.clustering.labels.copy()
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     weighted = distances, samples.masses, samples.weights, samples.codes
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
@@ -148,11 +150,13 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     is allowed: better clusterings lie two or three moves away (iterated local search; Lourenço,
     Martin and Stützle 2003). Of many samples there is nearly always an allowed move.
     """
-    n_samples, n_clusters = samples.n_samples, len(point.clustering.sizes)
+    n_samples = samples.n_samples
+    n_clusters = len(point.clustering.sizes)
     if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
         return point, status
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
-    clustering, limits = point.clustering, limits_at_point(samples, point, ratio)
+    clustering = point.clustering
+    limits = limits_at_point(samples, point, ratio)
     weighted = samples.masses, samples.weights, samples.codes
     paired = pair_samples(distances, *weighted, clustering.counts, limits)
     labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
@@ -168,7 +172,8 @@ def limits_at_point(samples, point, ratio):
     A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
     to one sample, so do all clusterings that the search finds.
     """
-    limits, reached = samples.limits, float(min(ratio, point.balance))
+    limits = samples.limits
+    reached = float(min(ratio, point.balance))
     if reached == ratio or not samples.keeps_level(point.clustering.counts, ratio):
         return limits._replace(level=reached)
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
@@ -211,7 +216,9 @@ def move_into_bounds(samples, point):
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
     or go.
     """
-    labels, limits, weights = point.clustering.labels.copy(), samples.limits, samples.weights
+    labels = point.clustering.labels.copy()
+    limits = samples.limits
+    weights = samples.weights
     counts = point.clustering.counts.copy()
     distances = squared_distances(samples.X, point.clustering.centers)
     changes = weights[:, np.newaxis] * intersection_coefficients(limits)[samples.codes]
@@ -238,7 +245,8 @@ def move_into_bounds(samples, point):
         costs = weights[able] * (ways.min(axis=1) - distances[able, labels[able]])
         # The cheapest of these moves.
         best = np.argmin(costs)
-        p, goal = able[best], np.argmin(ways[best])
+        p = able[best]
+        goal = np.argmin(ways[best])
         groups = limits.intersections[samples.codes[p]]
         counts[labels[p], groups] -= weights[p]
         counts[goal, groups] += weights[p]
@@ -293,14 +301,16 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     # With equal weights and unit costs, exchanging two samples of an intersection changes nothing
     # but the cost.
     exchange = exchange and samples.has_equal_weights and samples.unit_costs is None
-    is_certified, status = exchange and samples.background is None, "max_iter"
+    is_certified = exchange and samples.background is None
+    status = "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
     min_gain = tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
     if samples.background is not None:
         min_gain = 0.0
     for _ in range(max_iter):
-        clustering, cost = copy_clustering(point.clustering), point.cost
+        clustering = copy_clustering(point.clustering)
+        cost = point.cost
         if improve_clustering(samples, clustering, limits, exchange) == 0:
             status = "optimal" if is_certified else "feasible"
             break
@@ -326,7 +336,8 @@ def improve_clustering(samples, clustering, limits, exchange):
     rows = _global_indices(movers)
     n_changes = 0
     if len(rows):
-        moving, moved = samples.take(rows), clustering._replace(labels=clustering.labels[rows])
+        moving = samples.take(rows)
+        moved = clustering._replace(labels=clustering.labels[rows])
         X, weights, codes = moving.X, moving.weights, moving.codes
         distances_now = squared_distances(X, moved.centers)
         passed = kernel_rows(X), distances_now, moving.masses, weights, codes
@@ -339,7 +350,8 @@ def improve_clustering(samples, clustering, limits, exchange):
 
 def _exchange_samples(samples, clustering, limits, distances, labels):
     """Exchange pairs of samples where that lowers the cost; the number of exchanges."""
-    partitions, weight = samples.partitions, samples.weights[0]
+    partitions = samples.partitions
+    weight = samples.weights[0]
     # Lower bounds on what each sample gains by going, from all blocks in parallel.
     lowest = np.minimum.reduce(
         partitions.gather(_min_exchange_bounds, distances, labels, clustering)
@@ -374,7 +386,8 @@ def _find_improvable_samples(samples, distances, labels, clustering, limits):
 
 
 def _min_exchange_bounds(samples, distances, labels, clustering):
-    clustering, n_codes = clustering._replace(labels=labels), len(samples.limits.intersections)
+    clustering = clustering._replace(labels=labels)
+    n_codes = len(samples.limits.intersections)
     return min_exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
 
 
@@ -616,7 +629,9 @@ class Homotopy(BaseEstimator):
         A move of one of few samples is a large step, and points between the levels may be far from
         what a fit finds.
         """
-        searched, fitted, n_left = set(), np.empty(0), 2 * n_levels
+        searched = set()
+        fitted = np.empty(0)
+        n_left = 2 * n_levels
         while n_left > 0:
             routes = search_gaps(samples, runs, routes, searched)
             _, levels, _ = front_points(routes)
@@ -635,7 +650,8 @@ class Homotopy(BaseEstimator):
                 end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
                 if satisfies_rows(end.point.clustering.counts, samples.limits):
                     routes.append(route_from(samples, end.point, end.point.balance))
-            fitted, n_left = np.union1d(fitted, levels[chosen]), n_left - len(chosen)
+            fitted = np.union1d(fitted, levels[chosen])
+            n_left = n_left - len(chosen)
         return search_gaps(samples, runs, routes, searched)
 
     def _rough_starts(self, samples, runs, random_state):
@@ -777,7 +793,8 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     """
     top = samples.attainable_balance(len(lowest.clustering.sizes))
     # with a dual of zeros
-    points, levels = [iterate_at_level(samples, lowest, 0.0, 1, tol)[0]], [0.0]
+    points = [iterate_at_level(samples, lowest, 0.0, 1, tol)[0]]
+    levels = [0.0]
     if lowest.balance < top:
         # Up from plain k-means, then down from the best summit; they may follow different minima.
         rising = rising_levels(lowest.balance, top, n_levels)

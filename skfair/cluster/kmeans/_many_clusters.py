@@ -97,7 +97,8 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
 
 def solve_partitioned_sizes(problem, runs, n_relocations, random_state, watch):
     """The same for partitioned data, from the clustering of a subsample."""
-    samples, tol = problem.warm_start_samples, PASS_TOL_FACTOR * runs.tol
+    samples = problem.warm_start_samples
+    tol = PASS_TOL_FACTOR * runs.tol
     point, _, _ = solve_sizes(samples, runs, n_relocations, random_state, lambda point: False)
     # Passes over the full data: rounds of assignments and means.
     point, n_iter, is_converged = iterate_at_level(problem, point, 0.0, runs.max_iter, tol, watch)
@@ -135,7 +136,8 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
         cost = rounds.value * float(problem.largest_weight)
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
-    start, limits = describe(rounds), (MAX_RELOCATIONS, MAX_RISE)
+    start = describe(rounds)
+    limits = (MAX_RELOCATIONS, MAX_RISE)
     return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
 
 
@@ -175,7 +177,8 @@ def iterate_sizes(samples, centers, dual, problem, settings):
 
     ``samples`` are some or all of the problem, whose bounds are scaled to their number.
     """
-    X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
+    X = samples.X.astype(np.float32, copy=False)
+    n_clusters = len(centers)
     n_samples = X.shape[0]
     weights = samples.weights / problem.largest_weight
     bounds = _scaled_bounds(problem, samples.total_weight / problem.total_weight, n_clusters)
@@ -184,12 +187,15 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     if can_list_all(n_samples, n_clusters):
-        candidates, life = list_all(X, n_clusters), np.inf
+        candidates = list_all(X, n_clusters)
+        life = np.inf
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
         # Candidates are used for some rounds, with distances to the centres of each.
         if age >= life:
-            candidates, age, life = None, 0, min(life + 1, MAX_AGE)
+            candidates = None
+            age = 0
+            life = min(life + 1, MAX_AGE)
         else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
         candidates, dual, now = assign_sizes(
@@ -204,8 +210,11 @@ def iterate_sizes(samples, centers, dual, problem, settings):
             is_empty = clustering.sizes == 0
             clustering.centers[is_empty] = start[is_empty]
             n_poor = n_poor + 1 if lowest - now.value <= settings.tol * now.value else 0
-            lowest, previous, means = min(lowest, now.value), means, clustering.centers
-            start, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
+            lowest = min(lowest, now.value)
+            previous = means
+            means = clustering.centers
+            start = extrapolate(means, previous, n_pushed)
+            n_pushed = n_pushed + 1
         is_stopped = settings.watch is not None and settings.watch(ClusteringPoint(clustering))
     return Rounds(means, lowest, dual, n_iter, n_poor == 2, is_stopped)
 

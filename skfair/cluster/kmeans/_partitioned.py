@@ -120,10 +120,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         and stand for themselves. Where only sizes are bounded, all have the same probability.
         """
         # Draw by random keys of row numbers, at a rate by intersection.
-        size, counts, scatter = SUBSAMPLE_SIZES["k-means"], self.summary.counts, np.inf
+        size = SUBSAMPLE_SIZES["k-means"]
+        counts = self.summary.counts
+        scatter = np.inf
         rates = np.full(len(counts), min(size / self.n_samples, 1.0))
         if not self._bounds_sizes:
-            rates, scatter = sampling_rates(counts, size), self.summary.scatter
+            rates = sampling_rates(counts, size)
+            scatter = self.summary.scatter
         drawn = self.partitions.gather(_draw_from_problem, rates, scatter, size)
         problems, is_far = zip(*drawn, strict=True)
         problem = concatenate_problems(problems, self.n_jobs)
@@ -178,9 +181,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def _solve_sizes(self, centers, limits, start):
         """The dual of many sizes on the subsample, corrected by passes over the full data."""
-        samples, weight, n_clusters = self.warm_start_samples, self.largest_weight, len(centers)
+        samples = self.warm_start_samples
+        weight = self.largest_weight
+        n_clusters = len(centers)
         dual, bounds = _prepare_sizes(self, n_clusters, limits, start)
-        share, candidates, best = samples.n_samples / self.n_samples, None, None
+        share = samples.n_samples / self.n_samples
+        candidates = None
+        best = None
         slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
         for n_left in reversed(range(MAX_PASSES)):
             offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
@@ -236,7 +243,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         dual, (sums, _, _) = point.dual, point.dual.extra_sums
         _, sizes, counts, _ = sums
         n_short = max_violation(counts, self.limits) / self.largest_weight
-        n_empty, per_cell = int((sizes == 0).sum()), 2 * int(n_short) + 10
+        n_empty = int((sizes == 0).sum())
+        per_cell = 2 * int(n_short) + 10
         if self._bounds_sizes:
             n_short = np.maximum(row_excess(counts, self.limits), 0).sum() / self.largest_weight
         n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
@@ -251,7 +259,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def _load_candidates(self, point, *wanted):
         """The problem of candidates in memory, and their point: see `_nearest_ties`."""
-        dual, n_clusters = point.dual, len(point.clustering.sizes)
+        dual = point.dual
+        n_clusters = len(point.clustering.sizes)
         # Each block gives its nearest, of which the nearest of all remain.
         loaded = self.partitions.gather(
             _take_nearest_ties, self._evaluate, dual.centers, dual.intersection_offsets, wanted
@@ -260,7 +269,9 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         problem = concatenate_problems(problems)
         labels, gaps = np.concatenate(labels), np.concatenate(gaps)
         rows = _nearest_ties(problem, labels, gaps, *wanted)
-        problem, labels, gaps = problem.take(rows), labels[rows], gaps[rows]
+        problem = problem.take(rows)
+        labels = labels[rows]
+        gaps = gaps[rows]
         problem = replace(
             problem, n_jobs=self.n_jobs, background=self._background(problem, labels, dual)
         )
@@ -290,7 +301,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         """The point of all samples, from that of the candidates, recomputed."""
         # Only the moves travel: each partition repeats the assignment and applies them.
         moved = np.flatnonzero(point.clustering.labels != dual.labels)
-        numbers, labels = problem.numbers[moved], point.clustering.labels[moved]
+        numbers = problem.numbers[moved]
+        labels = point.clustering.labels[moved]
         labels = self._labels_with_moves(dual, numbers, labels).keep()
         return recompute_point(self, labels, len(point.clustering.sizes), point.dual)
 
@@ -306,8 +318,10 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 def _to_problem(block, mean, limits, positions, first):
     """The problem of the rows of a block that have a weight."""
     weights = np.ones(len(block.X)) if block.weights is None else block.weights
-    codes, numbers = block.recode(positions), block.row_numbers(first)
-    X, unit_costs = block.X - mean, block.unit_costs
+    codes = block.recode(positions)
+    numbers = block.row_numbers(first)
+    X = block.X - mean
+    unit_costs = block.unit_costs
     problem = ClusteringProblem(X, weights, codes, limits, None, unit_costs, numbers)
     return problem if block.weights is None else problem.take(np.flatnonzero(weights > 0))
 

@@ -113,12 +113,15 @@ def select_again(X, centers, candidates, rows):
     """Select the candidates of some samples again, from products of blocks of float32."""
     clusters, distances, limits, multipliers = candidates
     narrow = centers.astype(np.float32)
-    squares, factors = np.einsum("ij,ij->i", narrow, narrow), -2 * narrow.T
-    offsets, shifts = (squares + multipliers).astype(np.float32), multipliers.astype(np.float32)
+    squares = np.einsum("ij,ij->i", narrow, narrow)
+    factors = -2 * narrow.T
+    offsets = (squares + multipliers).astype(np.float32)
+    shifts = multipliers.astype(np.float32)
     costs = np.empty((min(SELECTION_ROWS, len(rows)), len(centers)), np.float32)
     for begin in range(0, len(rows), SELECTION_ROWS):
         part = rows[begin : begin + SELECTION_ROWS]
-        block, chosen = X[part].astype(np.float32, copy=False), clusters[part]
+        block = X[part].astype(np.float32, copy=False)
+        chosen = clusters[part]
         nearest = np.empty(chosen.shape, np.float32)
         reduced = multiply(block, factors, costs[: len(part)])
         reduced += offsets
@@ -159,11 +162,13 @@ def ascend(candidates, weights, bounds, dual, slack):
     Stops as well where candidates are too few.
     """
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
-    multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
+    multipliers = dual.multipliers.copy()
+    evaluations = allocate_evaluations(n_samples, n_clusters)
     at, value, n_short, residual, width, ridge = maximize_size_dual(
         candidates, weights, bounds, multipliers, dual.width, dual.ridge, float(slack), evaluations
     )
-    labels, gaps = evaluations.labels[at], evaluations.gaps[at]
+    labels = evaluations.labels[at]
+    gaps = evaluations.gaps[at]
     now = SizeEvaluation(value, n_short, residual, labels, gaps)
     return SizeDual(multipliers, width, ridge), now
 
@@ -214,7 +219,8 @@ def assign_within_capacities(X, centers, capacities):
     """Labels of the least sum of squared distances with ``capacities``, positive integers."""
     # Distances are compared in float32, in a scale in which they have squares.
     scale = max(abs(X).max() if X.shape[0] else 0.0, np.abs(centers).max()) or 1.0
-    X, centers = X.astype(np.float64) / scale, centers / scale
+    X = X.astype(np.float64) / scale
+    centers = centers / scale
     bounds = np.zeros(len(centers)), capacities.astype(float)
     dual = assign_sizes(X, centers, bounds, SizeDual(np.zeros(len(centers))))[1]
     return solve_transport(X, centers, bounds, np.maximum(dual.multipliers, 0)).labels
@@ -397,7 +403,9 @@ class ClusteringProblem(BaseClusteringProblem):
         """The samples in some rows, for one thread and without the background."""
         unit_costs = None if self.unit_costs is None else self.unit_costs[rows]
         numbers = None if self.numbers is None else self.numbers[rows]
-        X, weights, codes = self.X[rows], self.weights[rows], self.codes[rows]
+        X = self.X[rows]
+        weights = self.weights[rows]
+        codes = self.codes[rows]
         return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs, numbers)
 
     def clustering_from_labels(self, labels, n_clusters):
@@ -519,7 +527,8 @@ def draw_stratified(problem, size, random_state):
     if n_samples <= size:
         return problem
     # All outlying samples, and of each intersection a share of the others.
-    drawn, n_intersections = [], len(problem.limits.intersections)
+    drawn = []
+    n_intersections = len(problem.limits.intersections)
     radii = np.concatenate(problem.partitions.gather(scatter_contributions))
     is_far = find_outlying(radii, radii.sum(), size)
     for code in range(n_intersections):
@@ -621,7 +630,8 @@ def order_groups(first_rows, intersections, attributes):
     Returns the order of the intersections, their groups (n_intersections, n_attributes), and the
     place of every group among those of its attribute.
     """
-    order, n_groups = np.argsort(first_rows), intersections.max() + 1
+    order = np.argsort(first_rows)
+    n_groups = intersections.max() + 1
     first_of_groups = np.full(n_groups, np.iinfo(np.intp).max)
     np.minimum.at(first_of_groups, intersections, first_rows[:, np.newaxis])
     places = np.arange(n_groups)
@@ -656,7 +666,8 @@ N_COMPARED = 4  # clusters of a sample whose distances are measured in the preci
 
 def _evaluate_sizes(problem, centers, offsets):
     """The same where offsets are multipliers of sizes, without distances to all centres."""
-    X, multipliers = problem.X, offsets[:, 0]
+    X = problem.X
+    multipliers = offsets[:, 0]
     # Float32 finds the candidates of least cost, and the precision of the data compares them.
     candidates = select_candidates(X, centers, multipliers, N_COMPARED, np.float64)
     measure_candidates(X, centers, candidates.clusters, candidates.distances)
@@ -675,13 +686,16 @@ def size_bounds(problem, limits):
     The bounds are the same for all clusters. No cluster is empty, and sizes of equal weights are
     integers.
     """
-    weight, coefficients = problem.largest_weight, intersection_coefficients(limits)[0]
-    bounds, is_upper = limits.bounds[0] / (coefficients * weight), coefficients > 0
+    weight = problem.largest_weight
+    coefficients = intersection_coefficients(limits)[0]
+    bounds = limits.bounds[0] / (coefficients * weight)
+    is_upper = coefficients > 0
     total = problem.n_samples if problem.has_equal_weights else problem.total_weight / weight
     smallest = bounds[~is_upper].max(initial=problem.weight_range[0] / weight)
     largest = bounds[is_upper].min(initial=total)
     if problem.has_equal_weights:
-        smallest, largest = np.ceil(smallest), np.floor(largest)
+        smallest = np.ceil(smallest)
+        largest = np.floor(largest)
     return smallest, largest
 
 
@@ -700,7 +714,8 @@ def fill_empty_clusters(problem, labels, members, centers):
 
     ``members`` are numbers by cluster; they may count more samples than these.
     """
-    labels, members = labels.copy(), members.copy()
+    labels = labels.copy()
+    members = members.copy()
     empty = list(np.flatnonzero(members == 0))
     distances = problem.masses * member_distances(problem.X, centers, labels)
     # From the farthest sample on, but never the last one of a cluster.

@@ -37,17 +37,24 @@ def iterate_lloyd(samples, centers, max_iter, tol):
         if cost > lowest and n_pushed > 0:
             centers, n_pushed = means, 0
             continue
-        labels, previous, sizes = assigned.gather(itemgetter(0)), means, masses
+        labels = assigned.gather(itemgetter(0))
+        previous = means
+        sizes = masses
         if sizes.all():
             means = sums / sizes[:, np.newaxis]
         else:
             clustering = occupy_clusters(samples, np.concatenate(labels), centers)
-            labels, means, sizes = [clustering.labels], clustering.centers, clustering.sizes
+            labels = [clustering.labels]
+            means = clustering.centers
+            sizes = clustering.sizes
             cost = samples.cost_of(clustering._replace(centers=centers))
-        shifts, gain, lowest = means - centers, lowest - cost, cost
+        shifts = means - centers
+        gain = lowest - cost
+        lowest = cost
         if gain <= tol * cost:
             break
-        centers, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
+        centers = extrapolate(means, previous, n_pushed)
+        n_pushed = n_pushed + 1
     # From centres to means the cost falls by size times squared distance.
     return np.concatenate(labels), means, lowest - float(sizes @ (shifts * shifts).sum(axis=1))
 
@@ -71,10 +78,13 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     ended them.
     """
     # Without limits all counts are precise; those of many clusters have a precision of their own.
-    n_clusters, limits = len(point.clustering.centers), problem.limits
+    n_clusters = len(point.clustering.centers)
+    limits = problem.limits
     is_plain = level == 0 and not has_rows(limits)
     is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
-    lowest, start, share = np.inf, point, COUNT_TOLERANCE if is_precise else ROUND_COUNT_TOLERANCE
+    lowest = np.inf
+    start = point
+    share = COUNT_TOLERANCE if is_precise else ROUND_COUNT_TOLERANCE
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
@@ -89,7 +99,9 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
             converged = lowest - value <= tol * value or value == 0
             pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
             start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
-            point, lowest, n_pushed = trial, value, n_pushed + 1
+            point = trial
+            lowest = value
+            n_pushed = n_pushed + 1
         if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
             lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
         stopped = watch is not None and watch(point)
@@ -135,7 +147,8 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
         costs = np.empty(n_drawn)
         offsets = masses * np.broadcast_to(start.offsets, len(start.centers))[labels]
         for k in np.unique(dissolved):
-            drawn, remaining = dissolved == k, np.where(labels == k, second, nearest)
+            drawn = dissolved == k
+            remaining = np.where(labels == k, second, nearest)
             distances = squared_distances_by_cluster(X, dense_rows(X, rows[drawn]))
             costs[drawn] = np.minimum(distances, remaining, out=distances) @ masses
             costs[drawn] -= offsets[labels != k].sum()

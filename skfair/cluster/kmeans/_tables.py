@@ -41,7 +41,8 @@ def repair_to_limits(problem, point, level):
 
     The samples nearest to a tie move if that suffices; otherwise all may.
     """
-    labels, n_clusters = point.clustering.labels.copy(), len(point.clustering.sizes)
+    labels = point.clustering.labels.copy()
+    n_clusters = len(point.clustering.sizes)
     counts = problem.count_intersections(labels, n_clusters)
     whole = np.round(counts / problem.largest_weight).astype(np.int64)
     near = near_ties(point, problem.codes)
@@ -96,7 +97,8 @@ class Moves(NamedTuple):
 
 def price_moves(problem, point, rows):
     """The costs of moves of some rows between clusters, whose centres stay."""
-    n_codes, centers = len(problem.limits.intersections), point.clustering.centers
+    n_codes = len(problem.limits.intersections)
+    centers = point.clustering.centers
     scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0
     offsets = intersection_offsets(problem, point, n_codes) / scale
     cells = point.clustering.labels.astype(np.int64) * n_codes + problem.codes
@@ -107,7 +109,8 @@ def price_moves(problem, point, rows):
         distances *= problem.unit_costs[rows, np.newaxis]
     distances = distances / scale + offsets[:, problem.codes[rows]].T
     n_goals = int(np.clip(_MAX_STEPS // (8 * len(movable)), _MIN_GOALS, len(centers)))
-    steps, order = [], np.argsort(cells, kind="stable")
+    steps = []
+    order = np.argsort(cells, kind="stable")
     for cell, members in enumerate(
         np.split(order, np.searchsorted(cells[order], np.arange(1, len(movable))))
     ):
@@ -142,7 +145,8 @@ def _move_surplus(problem, point, labels, rows, surplus, codes=None):
     Changes ``labels`` and ``surplus`` in place. Returns those of the ``codes`` (None: all) of which
     too few rows may move.
     """
-    centers, short = point.clustering.centers, []
+    centers = point.clustering.centers
+    short = []
     offsets = intersection_offsets(problem, point, surplus.shape[1])
     # Intersections are independent: members of one take the place of members of the same.
     for code in range(surplus.shape[1]) if codes is None else codes:
@@ -151,7 +155,8 @@ def _move_surplus(problem, point, labels, rows, surplus, codes=None):
         if places.min() < 0:
             short.append(code)
             continue
-        X, ends = problem.X[members], centers
+        X = problem.X[members]
+        ends = centers
         if problem.unit_costs is not None:
             X, ends = scale_distances(X, centers, problem.unit_costs[members])
         labels[members] = solve_transport(X, ends, (places, places), offsets[:, code]).labels
@@ -164,7 +169,8 @@ def scale_distances(X, centers, unit_costs):
 
     Distances differ by a constant of each sample, which changes no assignment.
     """
-    squares, columns = squared_norms(centers), unit_costs[:, np.newaxis]
+    squares = squared_norms(centers)
+    columns = unit_costs[:, np.newaxis]
     # A last feature that samples lack makes all centres equally far from the origin.
     norms = squares + squares**2 / 4
     centers = np.column_stack([centers, -squares / 2, np.sqrt(norms.max() - norms)])
@@ -181,8 +187,10 @@ def find_feasible_counts(samples, counts, level, moves=None):
     least that is possible. Where no table keeps all other limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
-    limits, weight = samples.limits._replace(level=float(level)), samples.largest_weight
-    is_small, has_shares = counts.size <= _MAX_SEARCHED_COUNTS, find_share_rows(limits).any()
+    limits = samples.limits._replace(level=float(level))
+    weight = samples.largest_weight
+    is_small = counts.size <= _MAX_SEARCHED_COUNTS
+    has_shares = find_share_rows(limits).any()
     every = np.ones(counts.shape[1], bool)
     is_few_samples = samples.n_samples <= MAX_ITERATED_SAMPLES
 
@@ -191,7 +199,8 @@ def find_feasible_counts(samples, counts, level, moves=None):
         return _nearest_table(samples, counts, relaxed, every, moves)
 
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
-    sizes, is_few = counts.sum(axis=0), every & (is_few_samples or samples.n_attributes > 1)
+    sizes = counts.sum(axis=0)
+    is_few = every & (is_few_samples or samples.n_attributes > 1)
     smallest = np.argsort(sizes, kind="stable")[: _MAX_INTEGERS // len(counts)]
     most = _FEW_MEMBERS if has_shares else _MAX_INTEGER
     is_few[smallest] |= sizes[smallest] <= most * len(counts)
@@ -201,7 +210,8 @@ def find_feasible_counts(samples, counts, level, moves=None):
             return np.round(best).astype(np.int64)
     best = search(0.0)
     # Few counts: bisection for the least excess of shares.
-    low, high = 0.0, 1.0 if best is None and has_shares and is_small else 0.0
+    low = 0.0
+    high = 1.0 if best is None and has_shares and is_small else 0.0
     while high - low > _SHARE_TOLERANCE:
         excess = (low + high) / 2
         table = search(0.0, excess)
@@ -214,7 +224,8 @@ def find_feasible_counts(samples, counts, level, moves=None):
     while high - low > BALANCE_TOLERANCE * level:
         table = search(ratio)
         low, high = (low, ratio) if table is None else (ratio, high)
-        best, ratio = best if table is None else table, (low + high) / 2
+        best = best if table is None else table
+        ratio = (low + high) / 2
     return np.round(counts if best is None else best).astype(np.int64)
 
 
@@ -242,7 +253,8 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
     each = sparse.eye_array(counts.size, format="csr")
     if moves is None:
         moves = Moves(*np.empty((4, 0), np.int64), counts.ravel(), np.zeros(counts.size))
-    steps, n_steps = np.arange(len(moves.costs)), len(moves.costs)
+    steps = np.arange(len(moves.costs))
+    n_steps = len(moves.costs)
     leave, come = (
         sparse.csr_array((np.ones(n_steps), (cells, steps)), (counts.size, n_steps))
         for cells in (moves.starts, moves.goals)
@@ -264,7 +276,8 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
         limits.rows, limits.bounds.T, find_share_rows(limits), strict=True
     ):
         # Sizes are integers.
-        on_codes, bound = row @ is_in, bound / samples.largest_weight
+        on_codes = row @ is_in
+        bound = bound / samples.largest_weight
         bound = bound - abs(on_codes) @ ~is_integer if is_share else np.floor(bound)
         # The programme takes no infinite bounds: no cluster exceeds the sum over all members.
         bound = np.where(np.isinf(bound), abs(on_codes).sum() * counts.sum(), bound)
@@ -284,7 +297,8 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
     # All members together have the cost of all samples: gaps are relative to it.
     mean = 1.0 - moves.prices @ counts.ravel() / counts.sum()
     costs = np.full(3 * counts.size + n_steps + n_largest, moves.costs.max(initial=1.0))
-    most, integrality = np.full(len(costs), np.inf), np.zeros(len(costs))
+    most = np.full(len(costs), np.inf)
+    integrality = np.zeros(len(costs))
     costs[: counts.size] = moves.prices + mean
     integrality[: counts.size] = np.tile(is_integer, n_clusters)
     of_steps = slice(3 * counts.size, 3 * counts.size + n_steps)

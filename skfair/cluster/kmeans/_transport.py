@@ -36,11 +36,13 @@ def solve_transport(X, centers, bounds, multipliers):
 
     The nearer the ``multipliers`` are to those of the solution, the fewer paths are searched.
     """
-    labels, n_clusters = _assign_to_reduced(X, centers, multipliers), len(centers)
+    labels = _assign_to_reduced(X, centers, multipliers)
+    n_clusters = len(centers)
     multipliers = _raise_multipliers(X, centers, multipliers, labels, bounds[1])
     network = _open_places(multipliers, np.bincount(labels, minlength=n_clusters), *bounds)
     potentials = np.append(multipliers, 0.0)
-    lengths, previous = np.empty(n_clusters + 1), np.empty(n_clusters + 1, np.int64)
+    lengths = np.empty(n_clusters + 1)
+    previous = np.empty(n_clusters + 1, np.int64)
     arcs = Arcs(X, centers, labels) if network.excess.any() else None
     while network.excess.any():
         end = find_shortest_path(
@@ -80,7 +82,8 @@ class Arcs:
         shape = len(centers), len(centers)
         self.costs, self.movers = np.full(shape, np.inf), np.zeros(shape, np.int32)
         self._X, self._labels = X, labels
-        self._squares, self._factors = squared_norms(centers), -2.0 * centers.T
+        self._squares = squared_norms(centers)
+        self._factors = -2.0 * centers.T
         for cluster in range(len(centers)):
             self._fill(cluster, np.arange(len(centers)))
 
@@ -101,7 +104,8 @@ class Arcs:
         self.costs[cluster, goals] = np.inf
         if len(members) == 0:
             return
-        X, factors = self._X[members], self._factors
+        X = self._X[members]
+        factors = self._factors
         costs = X @ factors[:, goals] + self._squares[goals]
         costs -= (X @ factors[:, cluster] + self._squares[cluster])[:, np.newaxis]
         cheapest = costs.argmin(axis=0)
@@ -112,7 +116,8 @@ class Arcs:
 
 def _assign_to_reduced(X, centers, multipliers):
     """The cluster of least squared distance plus multiplier, of each sample."""
-    offsets, factors = squared_norms(centers) + multipliers, -2.0 * centers.T
+    offsets = squared_norms(centers) + multipliers
+    factors = -2.0 * centers.T
     labels = np.empty(X.shape[0], np.int32)
     for begin in range(0, len(labels), BLOCK_ROWS):
         rows = slice(begin, begin + BLOCK_ROWS)
@@ -126,7 +131,9 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
     A step raises the multiplier of one cluster until as many members as are too many prefer another
     one, and moves them, in place. All labels stay those of the least distance plus multiplier.
     """
-    multipliers, factors, squares = multipliers.copy(), -2.0 * centers.T, squared_norms(centers)
+    multipliers = multipliers.copy()
+    factors = -2.0 * centers.T
+    squares = squared_norms(centers)
     for _ in range(len(centers)):
         excess = np.bincount(labels, minlength=len(centers)) - np.asarray(largest, dtype=np.int64)
         cluster = int(excess.argmax())
@@ -134,7 +141,8 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
         if n_leaving <= MAX_EXCESS * largest[cluster]:
             break
         members = np.flatnonzero(labels == cluster)
-        goals, margins = np.empty(len(members), np.int32), np.empty(len(members))
+        goals = np.empty(len(members), np.int32)
+        margins = np.empty(len(members))
         for begin in range(0, len(members), BLOCK_ROWS):
             rows = slice(begin, begin + BLOCK_ROWS)
             costs = X[members[rows]] @ factors + (squares + multipliers)
@@ -165,7 +173,8 @@ def _move_along_path(network, arcs, end, previous):
     """Move a sample, or a place, along each arc of the path to the end."""
     network.excess[end] += 1
     while previous[end] >= 0:
-        start, pool = previous[end], len(network.places)
+        start = previous[end]
+        pool = len(network.places)
         if end == pool:
             network.places[start] += 1
         elif start == pool:

@@ -190,7 +190,8 @@ def _random_labels(n_samples, n_clusters, random_state):
 def _make_starting_list(points, n_clusters, algorithm, random_state):
     """The starting clusterings of Algorithm 3."""
     n_samples, n_features = points.X.shape
-    n_starts, n_groups = algorithm.n_init, points.columns[-1]
+    n_starts = algorithm.n_init
+    n_groups = points.columns[-1]
     members = kernels.FrontList(
         labels=np.empty((n_starts, n_samples), dtype=np.min_scalar_type(n_clusters - 1)),
         sums=np.empty((n_starts, n_clusters, n_features)),
@@ -218,7 +219,8 @@ def _make_starting_list(points, n_clusters, algorithm, random_state):
 
 def _reserve_slots(members, n_children):
     """The list with a free slot for every child."""
-    n_slots, needed = len(members.slot), members.length[0] + n_children
+    n_slots = len(members.slot)
+    needed = members.length[0] + n_children
     if needed <= n_slots:
         return members
     extra = needed  # at least doubles, so that growing costs little in total
@@ -233,7 +235,9 @@ def _reserve_slots(members, n_children):
 def _drop_dominated(clusterings, keep_ties):
     """Drop dominated clusterings from the list, in place."""
     n = clusterings.length[0]
-    cost, balance, slot = clusterings.cost[:n], clusterings.balance[:n], clusterings.slot[:n]
+    cost = clusterings.cost[:n]
+    balance = clusterings.balance[:n]
+    slot = clusterings.slot[:n]
     keep = (
         _not_strictly_dominated(cost, balance) if keep_ties else non_dominated_mask(cost, balance)
     )
@@ -363,7 +367,8 @@ class AlternatingSwaps(BaseEstimator):
                 f"Partitioned data require algorithm='homotopy', got {self!r}; or fit a subsample "
                 "in memory."
             )
-        X, weights = _dense_samples(problem), problem.weights
+        X = _dense_samples(problem)
+        weights = problem.weights
         codes = _attribute_codes(problem)
         n_clusters = runs.n_clusters
         labels, _, _ = run_alternating_swaps(X, codes, weights, n_clusters, self, random_state)
@@ -464,7 +469,8 @@ class AlternatingFront(BaseEstimator):
     ) -> list[Route]:
         """The clusterings that Algorithm 3 ends with; it has its own number of starts."""
         validate_params(self)
-        X, weights = _dense_samples(samples), samples.weights
+        X = _dense_samples(samples)
+        weights = samples.weights
         codes = _attribute_codes(samples)
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
         return [Route.from_labels(*member) for member in zip(*members, strict=True)]

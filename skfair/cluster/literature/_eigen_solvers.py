@@ -214,8 +214,12 @@ class DCADMM(BaseEstimator):
         # M must be positive semi-definite, which that of a graph is after a shift.
         multiply = _shift_operator(operator, 1 + self.omega if operator.may_be_indefinite else 0.0)
         options = {"gtol": self.gtol, "ftol": self.ftol}
-        alpha, Y, P, before = self.alpha, np.zeros(shape), np.zeros(shape), 0.0
-        converged, V = False, random_state.standard_normal(shape)
+        alpha = self.alpha
+        Y = np.zeros(shape)
+        P = np.zeros(shape)
+        before = 0.0
+        converged = False
+        V = random_state.standard_normal(shape)
         for _ in range(self.n_iter):
             # H: the dual V by L-BFGS, then the polar factor of M V.
             V = _minimize_dual(multiply, V, P, Y, alpha, options)

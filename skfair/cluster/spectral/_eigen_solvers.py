@@ -142,7 +142,8 @@ class NormalizedAffinity:
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
             K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
-            stored, K = K, np.empty(K.shape, dtype)
+            stored = K
+            K = np.empty(K.shape, dtype)
             self._row_slices().gather(_convert_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
@@ -302,10 +303,12 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
         if size + len(inaccurate) > n_columns:
             V[:, :n_ritz], MV[:, :n_ritz] = V[:, :size] @ S, MV[:, :size] @ S
             T[:n_ritz, :n_ritz] = np.diag(values)
-            size, block = n_ritz, min(n_columns - n_ritz, max(8, 2 * n_pairs // 3))
+            size = n_ritz
+            block = min(n_columns - n_ritz, max(8, 2 * n_pairs // 3))
             inaccurate = inaccurate[:block]
         # Expand by the residuals of the inaccurate pairs.
-        start, size = size, size + len(inaccurate)
+        start = size
+        size = size + len(inaccurate)
         V[:, start:size] = orthonormalize(columns[:, : n_fixed + start], residuals[:, inaccurate])
     return V[:, :n_pairs], False
 
@@ -352,7 +355,8 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
 
     # The filter damps [low, cut], from a bound below all eigenvalues to the smallest Ritz value.
     low = _lower_bound(multiply, orthonormalize(excluded, _draw_float32(random_state, n_nodes, 1)))
-    cut, top = (low + 1) / 2, 1.0
+    cut = (low + 1) / 2
+    top = 1.0
     X = orthonormalize(excluded, _draw_float32(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):
         # Filter.
@@ -360,7 +364,8 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
         # Rayleigh-Ritz in the filtered subspace.
         image = multiply(X)
         values, S = _ritz_pairs(X.T @ image)
-        X, image = X @ S, image @ S
+        X = X @ S
+        image = image @ S
         errors = _ritz_errors(values, image - X * values)[:n_pairs]
         if errors.mean() <= tol * np.abs(values[:n_pairs]).mean():
             return X[:, :n_pairs], True
@@ -375,7 +380,8 @@ def _lower_bound(multiply, v, n_steps=20):
 
     The smallest Ritz value of Lanczos steps from v minus the norm of its residual, at least -1.
     """
-    previous, beta = np.zeros_like(v), np.linalg.norm(v)
+    previous = np.zeros_like(v)
+    beta = np.linalg.norm(v)
     diagonal, off_diagonal = [], []
     # Lanczos steps: the matrix in their basis is tridiagonal.
     for _ in range(n_steps):
@@ -399,19 +405,22 @@ def _chebyshev_filter(multiply, stripes, X, damped, top):
     low, cut = damped
     cut = min(cut, top - 3e-4 * (top - low))  # if X only has copies of one eigenvalue
     # Map [low, cut] to [-1, 1], where Chebyshev polynomials are small; outside they grow fastest.
-    half, middle = (cut - low) / 2, (cut + low) / 2
+    half = (cut - low) / 2
+    middle = (cut + low) / 2
     position = (top - middle) / half
     degree = int(np.clip(MAX_LOG_GAIN / np.arccosh(position), 4, MAX_FILTER_DEGREE))
     first = sigma = 1 / position
 
     def step(previous, current, last, factor):
-        following, scale = multiply(current), factor / half
+        following = multiply(current)
+        scale = factor / half
         factors = scale, -scale * middle, -last
         stripes.gather(_combine, (following, current, previous), factors)
         return following
 
     # Three-term recurrence, scaled to 1 at top.
-    previous, current = X, step(X, X, 0.0, sigma)
+    previous = X
+    current = step(X, X, 0.0, sigma)
     for _ in range(degree - 1):
         next_sigma = 1 / (2 / first - sigma)
         following = step(previous, current, sigma * next_sigma, 2 * next_sigma)

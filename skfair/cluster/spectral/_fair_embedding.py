@@ -323,9 +323,12 @@ def _range_and_symmetry(affinity, n_jobs):
 
 def _block_range_and_symmetry(a, rows, affinity):
     """`_range_and_symmetry` of a block of rows from the diagonal on and of its mirror image."""
-    least, largest, mirrored = [], [], True
+    least = []
+    largest = []
+    mirrored = True
     for b in rows[rows.index(a) :]:
-        tile, mirror = affinity[a, b], affinity[b, a].T
+        tile = affinity[a, b]
+        mirror = affinity[b, a].T
         equal = bool((tile == mirror).all())
         for one in [tile] if equal else [tile, mirror]:
             least.append(one.min())

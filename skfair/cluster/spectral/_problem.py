@@ -177,7 +177,8 @@ class Landmarks:
                 "Similarities to landmarks must be finite, non-negative and not all 0, but their "
                 f"mean sum is {mean:g}. Use a wider kernel (a smaller gamma)."
             )
-        self.mean, self.background = mean, BACKGROUND_SIMILARITY * mean
+        self.mean = mean
+        self.background = BACKGROUND_SIMILARITY * mean
 
     @classmethod
     def from_subsample(cls, subsample, n_landmarks, affinity, random_state):
@@ -185,7 +186,8 @@ class Landmarks:
         n_rows = len(subsample)
         if n_rows <= n_landmarks:
             return cls(subsample, affinity, subsample)
-        mean, one_group = subsample.mean(axis=0), np.zeros(n_rows, dtype=np.intp)
+        mean = subsample.mean(axis=0)
+        one_group = np.zeros(n_rows, dtype=np.intp)
         samples = ClusteringProblem(subsample - mean, np.ones(n_rows), one_group, balance_limits(1))
         start = RunSettings(n_landmarks).start(samples, random_state)
         centers = lloyd(samples, start, MAX_ROUNDS, ROUGH_TOL).centers + mean
@@ -255,7 +257,8 @@ class LandmarkEmbedding:
         trivial_part = np.outer(volumes, volumes) / volumes.sum()
         scatter = products - trivial_part - between_groups
         values, V = np.linalg.eigh(scale[:, np.newaxis] * scatter * scale)
-        values, V = values[:-n_components:-1], V[:, :-n_components:-1]
+        values = values[:-n_components:-1]
+        V = V[:, :-n_components:-1]
         # The matrix that embeds shares; directions of negligible eigenvalue are zero.
         inverse = np.zeros(len(values))
         inverse[values > NEGLIGIBLE_EIGENVALUE] = 1 / np.sqrt(
@@ -269,7 +272,8 @@ class LandmarkEmbedding:
 
     def transform(self, X, codes):
         """Coordinates of samples of known groups, (n_samples, n_components), and degrees."""
-        coordinates, degrees = np.empty((len(X), len(self.eigenvalues))), np.empty(len(X))
+        coordinates = np.empty((len(X), len(self.eigenvalues)))
+        degrees = np.empty(len(X))
         for rows, shares, block_degrees in self.landmarks.iterate_shares(X):
             shifts = self._shifts[codes[rows]] / block_degrees[:, np.newaxis]
             coordinates[rows] = shares @ self.extension - shifts
@@ -286,7 +290,8 @@ class LandmarkEmbedding:
         Subtracted over the degree they give all groups the same mean, at minimum norm by degree.
         Their mean over all samples is 0.
         """
-        numbers, inverses = self._numbers[:, np.newaxis], self._inverses[:, np.newaxis]
+        numbers = self._numbers[:, np.newaxis]
+        inverses = self._inverses[:, np.newaxis]
         means = (numbers * sums / inverses).sum(axis=0) / (numbers**2 / inverses).sum()
         return (sums - numbers * means) / inverses
 
@@ -345,8 +350,10 @@ def _draw_landmarks(block, first, rate):
 def _moments(block, landmarks, positions):
     """Sums of products of shares times degrees, of shares by group, of inverse degrees by group."""
     n_groups = len(positions)
-    products, sums = np.zeros((len(landmarks),) * 2), np.zeros((n_groups, len(landmarks)))
-    codes, inverses = block.recode(positions), np.zeros(n_groups)
+    products = np.zeros((len(landmarks),) * 2)
+    sums = np.zeros((n_groups, len(landmarks)))
+    codes = block.recode(positions)
+    inverses = np.zeros(n_groups)
     for rows, shares, degrees in landmarks.iterate_shares(block.X):
         if not shares.min() >= 0:
             raise ValueError(
@@ -432,7 +439,8 @@ class Pairs(NamedTuple):
         nodes = np.arange(len(self.units))
         first = np.unique(self.units, return_index=True)[1][self.units]
         others = np.flatnonzero(nodes != first)
-        columns, places = np.zeros((len(nodes), len(others))), np.arange(len(others))
+        columns = np.zeros((len(nodes), len(others)))
+        places = np.arange(len(others))
         columns[others, places] = 1 / np.sqrt(degrees[others])
         columns[first[others], places] = -1 / np.sqrt(degrees[first[others]])
         return columns
@@ -450,7 +458,8 @@ class Pairs(NamedTuple):
         for u, v in self.units[self.cannot_link].tolist():
             rivals[u].append(v)
             rivals[v].append(u)
-        clusters, n_clusters = {}, scores.shape[1]
+        clusters = {}
+        n_clusters = scores.shape[1]
         ranked = np.sort(scores, axis=1)
         clear = ranked[:, -1] - ranked[:, -min(2, n_clusters)]
         for unit in sorted(rivals, key=lambda u: (len(rivals[u]) < n_clusters, -clear[u])):
@@ -613,7 +622,8 @@ class SpectralProblem(NamedTuple):
 
     def means(self, labels, n_clusters):
         """Degree-weighted means of clusters in the coordinates, (n_clusters, n_components)."""
-        T, degrees = self.coordinates(), self.operator.degrees
+        T = self.coordinates()
+        degrees = self.operator.degrees
         sums = np.zeros((n_clusters, T.shape[1]))
         np.add.at(sums, labels, T * degrees[:, None])
         return sums / np.bincount(labels, degrees, minlength=n_clusters)[:, None]

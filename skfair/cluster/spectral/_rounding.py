@@ -145,7 +145,8 @@ class NcutSearch(NamedTuple):
         if problem.pairs is not None:
             # Nodes of pairs go where the pairs are kept, and then stay: none of infinite degree may
             # leave its cluster, and flows and exchanges are those of the other nodes.
-            nodes, labels = problem.pairs.nodes, problem.pairs.assign(clustering)
+            nodes = problem.pairs.nodes
+            labels = problem.pairs.assign(clustering)
             clustering = _build_clustering(operator.affinity, labels, runs.n_clusters, groups)
             graph.degrees[nodes] = np.inf
             members = [np.setdiff1d(rows, nodes) for rows in members]
@@ -196,7 +197,8 @@ class NcutSearch(NamedTuple):
 
     def search_within(self, limits):
         """A search from a copy of this clustering by moves and exchanges that keep limits."""
-        clustering, graph = self._copy_clustering(), self.graph
+        clustering = self._copy_clustering()
+        graph = self.graph
         n_clusters, n_groups = clustering.counts.shape
         leaves, joins = np.empty((2, n_clusters, n_groups), dtype=bool)
         swaps = np.empty((n_clusters, n_groups, n_groups), dtype=bool)
@@ -255,22 +257,34 @@ def _kmeans(samples, runs, random_state):
 def _to_kernel_graph(operator, codes):
     """The affinity as a struct of kernels; dense arrays are not copied."""
     affinity, n_nodes = operator.affinity, operator.n_nodes
-    nodes, zeros = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
-    points, gamma = np.empty((0, 0)), 0.0
-    columns, column_starts, sizes = nodes, zeros, zeros + n_nodes  # of full rows
+    nodes = np.arange(n_nodes)
+    zeros = np.zeros(n_nodes, dtype=np.int64)
+    points = np.empty((0, 0))
+    gamma = 0.0
+    # of full rows
+    columns = nodes
+    column_starts = zeros
+    sizes = zeros + n_nodes
     if isinstance(affinity, RBFAffinity):  # rows computed from points, in one buffer
-        points, gamma = np.ascontiguousarray(affinity.X), affinity.gamma
-        values, starts, loops = np.empty(n_nodes), zeros, np.ones(n_nodes)
+        points = np.ascontiguousarray(affinity.X)
+        gamma = affinity.gamma
+        values = np.empty(n_nodes)
+        starts = zeros
+        loops = np.ones(n_nodes)
     elif sparse.issparse(affinity):  # compressed rows
         if not affinity.has_canonical_format:
             affinity = affinity.copy()
             affinity.sum_duplicates()
-        columns, values, loops = affinity.indices, affinity.data, affinity.diagonal()
+        columns = affinity.indices
+        values = affinity.data
+        loops = affinity.diagonal()
         starts = column_starts = affinity.indptr[:-1].astype(np.int64)
         sizes = np.diff(affinity.indptr).astype(np.int64)
     else:
         # A symmetric array may be read by rows or by columns: order "K" never copies it.
-        values, starts, loops = affinity.ravel("K"), n_nodes * nodes, np.array(affinity.diagonal())
+        values = affinity.ravel("K")
+        starts = n_nodes * nodes
+        loops = np.array(affinity.diagonal())
     return kernels.Graph(
         has_computed_rows=isinstance(affinity, RBFAffinity),
         points=points,
@@ -299,7 +313,8 @@ def _assign_isolated(clustering, codes, isolated):
     np.subtract.at(counts, (labels[isolated], codes[isolated]), 1)
     shares = np.bincount(codes) / len(codes)
     for i in isolated:
-        g, sizes = codes[i], counts.sum(axis=1)
+        g = codes[i]
+        sizes = counts.sum(axis=1)
         # An empty cluster comes first, then the one with the largest deficit.
         lacking = np.where(sizes == 0, np.inf, sizes * shares[g] - counts[:, g])
         labels[i] = np.argmax(lacking)
@@ -337,7 +352,8 @@ def _proportional_shares(counts):
     `MIN_GROUP_MEMBERS` units or half the average: rounding the other groups would unbalance them,
     and their cut is large.
     """
-    sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
+    sizes = counts.sum(axis=1)
+    totals = counts.sum(axis=0)
     n_clusters = len(counts)
     n_smallest = totals[totals >= n_clusters].min(initial=totals.sum())
     least = max(1, min(MIN_GROUP_MEMBERS, n_smallest / (2 * n_clusters)))

@@ -175,7 +175,8 @@ class GDA(Solver):
             slope = evaluation.lagrangian_gradient(multipliers)
             eta = primal_step(evaluation, multipliers)
             evaluation = evaluate(problem.project(evaluation.x - eta * slope))
-            previous, G = G, one_sided.values(evaluation.values)
+            previous = G
+            G = one_sided.values(evaluation.values)
             ascent = G + self.extrapolation * (G - previous)
             duals = np.maximum(0.0, duals + self.sigma * ascent)
 
@@ -302,7 +303,8 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
         )
     if not strong_convexity > 0:
         raise ValueError(f"strong_convexity must be positive, got {strong_convexity}.")
-    random_state, x = check_random_state(random_state), np.array(x0, dtype=np.float64)
+    random_state = check_random_state(random_state)
+    x = np.array(x0, dtype=np.float64)
     for t in range(n_iter):
         step = 2.0 / (strong_convexity * (t + 1) * (n_a + n_b))
         for grad in [grad_a] * n_a + [grad_b] * n_b:
@@ -512,9 +514,11 @@ class SwitchingSubgradient(Solver):
         evaluation = problem.evaluate(x)
         objective_step = self._objective_step_rule(evaluation, one_sided)
         keep = _BestIterateRule() if self.output == "best" else _DrawnIterateRule(random_state)
-        against_rows, against_objective = np.zeros(len(one_sided.rows)), 0.0
+        against_rows = np.zeros(len(one_sided.rows))
+        against_objective = 0.0
         for k in count():
-            G, epsilon = one_sided.values(evaluation.values), self._epsilon(k)
+            G = one_sided.values(evaluation.values)
+            epsilon = self._epsilon(k)
             # Multipliers are estimated from recent steps, so older ones fade.
             against_rows *= _MULTIPLIER_DECAY
             against_objective *= _MULTIPLIER_DECAY
@@ -657,7 +661,8 @@ class MultiplierModel(StochasticSolver):
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         network = MLPModel(self._describe_rows(one_sided), self.hidden_layer_sizes)
-        phi, factor = network.initial(random_state), 1.0 / max(1, len(one_sided.rows))
+        phi = network.initial(random_state)
+        factor = 1.0 / max(1, len(one_sided.rows))
         of_x, of_phi = Adam(len(x)), Adam(len(phi))
         while True:
             # Multipliers: a softplus of the network's outputs, averaged over the rows.

@@ -101,8 +101,11 @@ def _means_gradient(rows_at_shift, multipliers, offset, gram):
             concave[:, np.newaxis], combine, slopes_at_shift
         )
 
-    shift, slopes, heights = np.zeros_like(offset), [], []
-    weights, coefficients = np.zeros_like(offset), np.empty(0)
+    shift = np.zeros_like(offset)
+    slopes = []
+    heights = []
+    weights = np.zeros_like(offset)
+    coefficients = np.empty(0)
     for _ in range(_MAX_PIECES):
         value, slope = piece(shift)
         # Stop when the largest of the known pieces equals the function at this shift.
@@ -132,7 +135,8 @@ def _piece_coefficients(linear, gram, start):
     for _ in range(_MAX_EXCHANGES):
         slopes = linear - gram @ coefficients
         # Pair of pieces: weight moves from the one of smallest slope to that of largest.
-        best, worst = np.argmax(slopes), np.argmin(np.where(coefficients > 0, slopes, np.inf))
+        best = np.argmax(slopes)
+        worst = np.argmin(np.where(coefficients > 0, slopes, np.inf))
         gain = slopes[best] - slopes[worst]
         curvature = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
         if gain <= _DUAL_TOLERANCE * (1.0 + abs(slopes[best])):
@@ -266,7 +270,8 @@ class IDCA(Solver):
     def _iterate(self, problem, x, random_state):
         inner = SQP(tol=self.tol) if self.inner is None else self.inner
         x = problem.initial_point(random_state=random_state) if self.cold_start else x
-        evaluation, n_oracle = problem.evaluate(x), 0
+        evaluation = problem.evaluate(x)
+        n_oracle = 0
         multipliers = np.zeros(len(problem.lower))
         while True:
             yield Iterate(evaluation, multipliers, details={"n_oracle": n_oracle})
@@ -328,7 +333,8 @@ class _InexactProximalPoint(Solver):
 
     def _iterate(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
-        evaluation, duals = problem.evaluate(x), np.zeros(len(one_sided.rows))
+        evaluation = problem.evaluate(x)
+        duals = np.zeros(len(one_sided.rows))
         smoothness = Smoothness.estimate(evaluation, one_sided)
         while True:
             # Each round solves a strongly convex problem around the last iterate.
@@ -398,8 +404,10 @@ class IPPSSG(_InexactProximalPoint):
 
     def _solve_inner(self, proximal, evaluation, duals, smoothness):
         problem, one_sided = evaluation.problem, proximal.one_sided
-        average, weight = np.zeros_like(evaluation.x), 0.0
-        against_rows, against_objective = np.zeros_like(duals), 0.0
+        average = np.zeros_like(evaluation.x)
+        weight = 0.0
+        against_rows = np.zeros_like(duals)
+        against_objective = 0.0
         for k in range(self.inner_iter):
             yield Iterate(evaluation, one_sided.multipliers(duals))
             G = proximal.rows(evaluation)
@@ -484,7 +492,8 @@ class IPPConEx(_InexactProximalPoint):
 
     def _solve_inner(self, proximal, evaluation, duals, smoothness):
         problem, one_sided = evaluation.problem, proximal.one_sided
-        previous, linear = evaluation, proximal.rows(evaluation)
+        previous = evaluation
+        linear = proximal.rows(evaluation)
         for _ in range(self.inner_iter):
             yield Iterate(evaluation, one_sided.multipliers(duals))
             # Ascent with extrapolated linearised rows, then a gradient step.
@@ -510,7 +519,8 @@ def plada_update(solver, k, tau, u, lam, mu, G):
     """Slack, multiplier and auxiliary multiplier after step k, from the rows at its unknowns."""
     rho = solver.alpha / (1.0 + solver.alpha * solver.beta)
     u = np.clip(u - tau * lam, 0.0, solver.u_max)
-    apart, delta = lam - mu, solver.kappa / (k + 1)
+    apart = lam - mu
+    delta = solver.kappa / (k + 1)
     # gamma_k: at most gamma0, and shorter the further lambda and mu are apart.
     gamma = min(solver.gamma0, rho * delta / (apart @ apart + 1.0))
     mu = mu + gamma * apart / rho
@@ -660,7 +670,8 @@ class PLADA(Solver):
             problem = replace(problem, region=Ball(self.radius))
         evaluation = problem.evaluate(problem.project(x))
         rho = self.alpha / (1.0 + self.alpha * self.beta)
-        primal_step, tau = self._primal_step_rule(evaluation, one_sided, rho), self._slack_step(rho)
+        primal_step = self._primal_step_rule(evaluation, one_sided, rho)
+        tau = self._slack_step(rho)
         minimise = proximal_step if self.inner == "exact" else _gradient_step
         self._warn_of_breakpoints(evaluation)
         # Slack that makes G + u = 0 where the bounds of u allow.

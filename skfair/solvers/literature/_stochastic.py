@@ -116,7 +116,8 @@ class StochasticIDCA(StochasticSolver):
         return cls(**({"batch_size": 64} | changes))
 
     def _steps(self, problem, x, random_state):
-        here, Q = self._evaluate(problem, x), 0.0
+        here = self._evaluate(problem, x)
+        Q = 0.0
         while True:
             # Majorise at the iterate and solve the convex problem.
             convex = majorize(here)
@@ -128,11 +129,14 @@ class StochasticIDCA(StochasticSolver):
 
     def _solve_inner(self, problem, x, Q, random_state):
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
-        one_sided, rows = OneSidedRows(problem.lower, problem.upper), problem.rows
+        one_sided = OneSidedRows(problem.lower, problem.upper)
+        rows = problem.rows
         n_steps = self.inner_iter * self._steps_per_epoch(problem)
         # sqrt(T) weighs the objective against the queue Q of violations ([2]_ of the docstring).
-        weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
-        mean, Q = x, np.broadcast_to(Q, len(one_sided.rows))
+        weight = np.sqrt(n_steps)
+        length = self.step / (2.0 * n_steps)
+        mean = x
+        Q = np.broadcast_to(Q, len(one_sided.rows))
         for t in range(n_steps):
             # Primal step on the batch, then Q grows by the rows at the new point, on the same
             # batch.
@@ -344,7 +348,8 @@ class SPBM(LoopSolver):
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
-        adam, smooth = Adam(len(x)), x
+        adam = Adam(len(x))
+        smooth = x
         state = self._start_state(np.zeros(len(one_sided.rows)))
         for k in count():
             here = self._batch(problem, random_state).evaluate(x)
@@ -366,7 +371,8 @@ class SPBM(LoopSolver):
     def _weigh(self, state, G, again=None):
         """Multipliers by the slopes of the penalty, which also move multipliers and widths."""
         duals, widths = state["multipliers"], state["widths"]
-        slopes, step = _penalty_slope(G / widths), np.sqrt(state["epoch"])
+        slopes = _penalty_slope(G / widths)
+        step = np.sqrt(state["epoch"])
         gamma, kappa = (1.0 - 1.0 / (step + 1.0 / (1.0 - one)) for one in (self.gamma, self.kappa))
         next_duals = np.clip(duals * (gamma + (1.0 - gamma) * slopes), _SMALLEST, _LARGEST)
         narrower = kappa * widths + (1.0 - kappa) * widths / _penalty_slope(G)

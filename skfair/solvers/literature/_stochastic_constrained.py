@@ -123,7 +123,8 @@ class SSLALM(LoopSolver):
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
-        state, smooth = self._start_state(G), x
+        state = self._start_state(G)
+        smooth = x
         while True:
             # x: gradient step on the augmented Lagrangian. z: smoothing.
             first = self._batch(problem, random_state).evaluate(x)
@@ -205,7 +206,8 @@ def reachable_violation(G, jacobian, rho):
         if crossings[first] >= 1.0:
             length = 1.0
             break
-        length, line = crossings[first], int(np.flatnonzero(steeper)[first])
+        length = crossings[first]
+        line = int(np.flatnonzero(steeper)[first])
     return max(0.0, heights[line] + length * changes[line])
 
 
@@ -361,7 +363,8 @@ class StochasticGhost(StochasticSolver):
         return cls(**changes)
 
     def _steps(self, problem, x, random_state):
-        alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
+        alpha = self.alpha0
+        multipliers = np.zeros(len(problem.lower))
         one_sided = OneSidedRows(problem.lower, problem.upper)
 
         def linearize_batch(size):
@@ -500,7 +503,8 @@ class StochasticSwitching(LoopSolver):
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
-        multipliers, n_steps = np.zeros(len(problem.lower)), self._steps_per_epoch(problem)
+        multipliers = np.zeros(len(problem.lower))
+        n_steps = self._steps_per_epoch(problem)
         drawn, total = x, 0.0
         for k in count():
             # Estimate the rows on one batch, step on another one.

@@ -25,10 +25,8 @@ def test_synthetic_sets(name, blobs, groups, first):
 
 
 def test_synthetic_sets_with_another_seed():
-    default, other = (
-        load_benchmark("fair_synthetic")[0],
-        load_benchmark("fair_synthetic", random_state=2)[0],
-    )
+    default = load_benchmark("fair_synthetic")[0]
+    other = load_benchmark("fair_synthetic", random_state=2)[0]
     assert not np.array_equal(default, other)
     np.testing.assert_allclose(default[:100].mean(axis=0), other[:100].mean(axis=0), atol=0.06)
 

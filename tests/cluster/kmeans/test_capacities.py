@@ -52,16 +52,19 @@ def cost_of(costs, labels):
 )
 def test_cost_is_that_of_the_best_matching(seed, n_samples, n_clusters, scale, is_integer, is_full):
     rng = np.random.default_rng(seed)
-    X, centers = rng.normal(size=(n_samples, 3)), 2 * rng.normal(size=(n_clusters, 3))
+    X = rng.normal(size=(n_samples, 3))
+    centers = 2 * rng.normal(size=(n_clusters, 3))
     if is_integer:  # many ties
-        X, centers = X.round(), centers.round()
+        X = X.round()
+        centers = centers.round()
     capacities = 1 + rng.multinomial(n_samples, np.ones(n_clusters) / n_clusters)
     if is_full:
         capacities = np.maximum(np.bincount(rng.integers(0, n_clusters, n_samples)), 1)
         centers = centers[: len(capacities)]
     labels = assign_within_capacities(X * scale, centers * scale, capacities)
     assert (np.bincount(labels, minlength=len(capacities)) <= capacities).all()
-    costs, places = cdist(X, centers, "sqeuclidean"), np.repeat(range(len(centers)), capacities)
+    costs = cdist(X, centers, "sqeuclidean")
+    places = np.repeat(range(len(centers)), capacities)
     rows, columns = linear_sum_assignment(costs[:, places])
     best = costs[rows, places[columns]].sum()
     assert cost_of(costs, labels) == pytest.approx(best, rel=1e-9, abs=1e-9)
@@ -73,11 +76,13 @@ def test_few_selections_of_candidates_are_enough(monkeypatch, most):
     assign = partial(assign_sizes, max_selections=most) if most else start_at_zero
     monkeypatch.setattr(_problem, "assign_sizes", assign)
     rng = np.random.default_rng(0)
-    X, centers = rng.normal(size=(400, 2)) ** 3, rng.normal(size=(80, 2))
+    X = rng.normal(size=(400, 2)) ** 3
+    centers = rng.normal(size=(80, 2))
     capacities = np.full(80, 5)  # all full
     labels = assign_within_capacities(X, centers, capacities)
     np.testing.assert_array_equal(np.bincount(labels), capacities)
-    costs, places = cdist(X, centers, "sqeuclidean"), np.repeat(np.arange(80), 5)
+    costs = cdist(X, centers, "sqeuclidean")
+    places = np.repeat(np.arange(80), 5)
     rows, columns = linear_sum_assignment(costs[:, places])
     assert cost_of(costs, labels) == pytest.approx(costs[rows, places[columns]].sum(), rel=1e-10)
 
@@ -187,7 +192,8 @@ def test_a_maximum_and_samples_in_memory_are_required(data):
 @pytest.mark.slow
 def test_a_thousand_clusters():
     rng = np.random.default_rng(0)
-    X, centers = rng.normal(size=(20_000, 8)), 1.5 * rng.normal(size=(1000, 8))
+    X = rng.normal(size=(20_000, 8))
+    centers = 1.5 * rng.normal(size=(1000, 8))
     capacities = np.full(1000, 22)
     labels = assign_within_capacities(X, centers, capacities)
     assert np.bincount(labels, minlength=1000).max() <= 22

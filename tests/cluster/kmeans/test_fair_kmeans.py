@@ -61,7 +61,8 @@ def check_attributes(model, truth):
 
 def keeps_balance(truth, ratio, largest_weight, numbers):
     """The documented bound, up to rounding of the sums of weights."""
-    low, high = truth.counts.min(axis=1), truth.counts.max(axis=1)
+    low = truth.counts.min(axis=1)
+    high = truth.counts.max(axis=1)
     rounded = (low + largest_weight >= ratio * (high - largest_weight) - 1e-9).all()
     large = truth.counts[:, numbers >= len(truth.counts)]
     return ratio == 0 or (rounded and (large > 0).all())
@@ -106,7 +107,8 @@ def test_the_balance_holds_wherever_every_group_has_a_member_for_each_cluster(dr
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int8])
 def test_reported_numbers_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
-    X, groups = (5 * blobs[0]).astype(dtype), blobs[1]
+    X = (5 * blobs[0]).astype(dtype)
+    groups = blobs[1]
     model = FairKMeans(4, random_state=0).fit(X, sensitive_features=groups)
     check_attributes(model, from_scratch(X, model.labels_, groups))
     assert model.cluster_centers_.dtype == np.float64
@@ -137,10 +139,12 @@ def best_of_all(X, groups, min_balance):
     """Minimum cost of two clusters with this balance, exact and up to one sample."""
     labels = np.array(list(product([0, 1], repeat=len(X))), dtype=float)[1:-1]
     members = np.stack([1 - labels, labels], axis=1)
-    sums, counts = members @ X, members @ np.eye(groups.max() + 1)[groups]
+    sums = members @ X
+    counts = members @ np.eye(groups.max() + 1)[groups]
     sizes = counts.sum(axis=2)
     costs = (X**2).sum() - ((sums**2).sum(axis=2) / sizes).sum(axis=1)
-    low, high = counts.min(axis=2), counts.max(axis=2)
+    low = counts.min(axis=2)
+    high = counts.max(axis=2)
     by_group = np.bincount(groups)
     ratio = min_balance * by_group.min() / by_group.max()
     exact = (low >= ratio * high).all(axis=1)
@@ -179,7 +183,9 @@ def test_balanced_clusters_are_left_alone():
 
 def test_the_nearest_samples_of_the_small_group_are_moved():
     """Balance 1 requires the two samples of b in the middle to join the left cluster."""
-    left, between, right = [0, 0, 0, 0, 1, 1], [6, 6], [9, 9, 10, 10]
+    left = [0, 0, 0, 0, 1, 1]
+    between = [6, 6]
+    right = [9, 9, 10, 10]
     X = np.array([*left, *between, *right], dtype=float)[:, None]
     groups = np.array(list("aaaabb" + "bb" + "bbaa"))
     model = FairKMeans(2, min_balance=1, random_state=0).fit(X, sensitive_features=groups)
@@ -281,7 +287,8 @@ def test_cost_increases_with_the_required_balance(blobs):
 def test_integer_weights_are_repeated_rows(min_balance):
     """The same data with weights and with repeated rows."""
     X = np.array([[0.0], [1.0], [6.0], [9.0], [10.0]])
-    groups, weights = np.array(list("abbba")), np.array([4, 2, 2, 2, 2])
+    groups = np.array(list("abbba"))
+    weights = np.array([4, 2, 2, 2, 2])
     init = np.array([[0.0], [10.0]])
     model = FairKMeans(2, min_balance=min_balance, init=init, random_state=0)
     weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
@@ -435,7 +442,8 @@ def test_rows_far_from_the_origin_are_measured_as_fit_measured_them(offset):
         X = np.append(rng.normal(size=3), rng.normal(8, size=4))[:, np.newaxis] + offset
         centered = X - X.mean()
         halfway = (centered[:3].mean() + centered[3:].mean()) / 2 + X.mean()
-        rows, weights = np.vstack((X, [[halfway]])), [1.0] * 7 + [0.0]
+        rows = np.vstack((X, [[halfway]]))
+        weights = [1.0] * 7 + [0.0]
         model = FairKMeans(2, min_balance=0, random_state=0)
         model.fit(rows, sensitive_features=list("abababab"), sample_weight=weights)
         np.testing.assert_array_equal(model.predict(rows), model.labels_)

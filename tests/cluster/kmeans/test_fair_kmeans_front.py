@@ -82,7 +82,8 @@ def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_lev
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
 def test_points_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
-    X, groups = (5 * blobs[0]).astype(dtype), blobs[1]
+    X = (5 * blobs[0]).astype(dtype)
+    groups = blobs[1]
     front = cluster_front(FairKMeans(4, n_init=1), X, sensitive_features=groups, n_levels=3)
     check_points(front, X, groups, None, from_scratch)
 
@@ -124,7 +125,8 @@ def test_no_point_is_behind_a_fit(seed, metric):
 def test_a_front_of_few_samples_is_exact(sizes, seed):
     """All clusterings of ten samples are listed."""
     rng = np.random.default_rng(seed)
-    X, groups = rng.normal(size=(10, 2)), np.repeat([0, 1], sizes)
+    X = rng.normal(size=(10, 2))
+    groups = np.repeat([0, 1], sizes)
     labels = np.array([(0, *rest) for rest in product(range(3), repeat=9)])
     members = labels[:, :, np.newaxis] == np.arange(3)
     labels, members = (one[members.any(axis=1).all(axis=1)] for one in (labels, members))
@@ -185,9 +187,12 @@ def test_samples_without_weight_get_labels(from_scratch, blobs):
 
 @pytest.mark.parametrize("algorithm", ["alternating", AlternatingFront(n_init=4, n_iter=40)])
 def test_the_alternating_algorithm_makes_a_front(from_scratch, blobs, algorithm):
-    X, groups = blobs[0][:60], blobs[1][:60]
+    X = blobs[0][:60]
+    groups = blobs[1][:60]
     if algorithm == "alternating":
-        X, groups = X[:20], groups[:20]  # its default number of iterations takes a while
+        # its default number of iterations takes a while
+        X = X[:20]
+        groups = groups[:20]
     front = cluster_front(
         FairKMeans(2, random_state=0), X, sensitive_features=groups, algorithm=algorithm
     )
@@ -281,7 +286,8 @@ def test_bad_settings_are_refused(blobs, settings, message):
 def test_points_do_not_differ_by_rounding(seed, metric):
     """Sums of weights of 0.1 in another order differ in the last digit, and so do ratios."""
     rng = np.random.default_rng(seed)
-    X, groups = rng.normal(size=(60, 2)), rng.choice(2, 60, p=[0.6, 0.4])
+    X = rng.normal(size=(60, 2))
+    groups = rng.choice(2, 60, p=[0.6, 0.4])
     front = cluster_front(
         FairKMeans(3, random_state=0),
         X,

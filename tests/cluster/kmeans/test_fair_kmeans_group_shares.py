@@ -35,7 +35,8 @@ def shares_of(groups, weights=None):
 
 def excess(model, low=0.0, high=1.0):
     """Weight by which a group exceeds its bounds in a cluster, from the labels."""
-    counts, sizes = model.group_weights_, model.cluster_sizes_[:, np.newaxis]
+    counts = model.group_weights_
+    sizes = model.cluster_sizes_[:, np.newaxis]
     return max((low * sizes - counts).max(), (counts - high * sizes).max())
 
 
@@ -85,7 +86,8 @@ def enumerate_labels(n_samples, n_clusters):
 def test_tiny_problems_are_solved_as_well_as_by_enumeration(seed):
     X, groups = draw(9, 2, seed)
     shares = shares_of(groups)
-    low, high = 0.8 * shares, np.minimum(1.2 * shares, 1)
+    low = 0.8 * shares
+    high = np.minimum(1.2 * shares, 1)
     model = FairKMeans(
         2, min_balance=None, min_group_share=low, max_group_share=high, n_init=10, random_state=0
     ).fit(X, sensitive_features=groups)
@@ -165,7 +167,8 @@ def test_shares_exceed_bounds_by_the_least_that_integers_allow(seed, upper):
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("n_samples, n_clusters, bound", [(300, 20, 0.6), (300, 20, 0.5)])
 def test_many_small_clusters_keep_the_bound_as_a_balance_would(n_samples, n_clusters, bound):
-    X, groups = np.random.default_rng(0).normal(size=(n_samples, 2)), np.arange(n_samples) % 2
+    X = np.random.default_rng(0).normal(size=(n_samples, 2))
+    groups = np.arange(n_samples) % 2
     X[:, 0] += 2 * groups
     model = FairKMeans(n_clusters, min_balance=None, max_group_share=bound, random_state=0)
     model.fit(X, sensitive_features=groups)
@@ -248,7 +251,8 @@ def test_weights_count(recwarn):
     X, groups = draw(300)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
     shares = shares_of(groups, weights)
-    low, high = 0.8 * shares, 1.2 * shares
+    low = 0.8 * shares
+    high = 1.2 * shares
     model = FairKMeans(
         4, min_balance=None, min_group_share=low, max_group_share=high, random_state=0
     ).fit(X, sensitive_features=groups, sample_weight=weights)

@@ -35,7 +35,8 @@ def expected_labels(blobs):
 
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_what_is_no_number_is_refused(blobs, value, message):
-    X, groups = blobs[0].copy(), blobs[1]
+    X = blobs[0].copy()
+    groups = blobs[1]
     X[3, 1] = value
     with pytest.raises(ValueError, match=message):
         fit(X, groups)
@@ -59,7 +60,8 @@ def test_fortran_order_changes_nothing(blobs, expected_labels):
 
 
 def test_the_input_is_never_written_to(blobs, expected_labels):
-    X, groups = blobs[0].copy(), blobs[1].copy()
+    X = blobs[0].copy()
+    groups = blobs[1].copy()
     weights = np.ones(len(X))
     for array in (X, groups, weights):
         array.setflags(write=False)
@@ -82,7 +84,8 @@ def test_a_read_only_memmap_will_do(blobs, expected_labels, tmp_path):
 @pytest.mark.parametrize("settings", [{}, {"algorithm": "alternating", "min_balance": 0.1}])
 @pytest.mark.parametrize("n_samples", [60, 120])
 def test_float32_gives_the_clusters_of_float64(blobs, settings, n_samples):
-    X, groups = blobs[0][:n_samples].astype(np.float32), blobs[1][:n_samples]
+    X = blobs[0][:n_samples].astype(np.float32)
+    groups = blobs[1][:n_samples]
     model, expected = (fit(rows, groups, **settings) for rows in (X, X.astype(np.float64)))
     np.testing.assert_array_equal(model.labels_, expected.labels_)
     for name in ("inertia_", "assignment_lower_bound_", "offsets_", "cluster_centers_"):
@@ -93,14 +96,16 @@ def test_float32_gives_the_clusters_of_float64(blobs, settings, n_samples):
 
 
 def test_float32_is_precise_far_from_the_origin(blobs):
-    X, groups = (blobs[0] + 1e4).astype(np.float32), blobs[1]
+    X = (blobs[0] + 1e4).astype(np.float32)
+    groups = blobs[1]
     model, expected = (fit(rows, groups) for rows in (X, X.astype(np.float64)))
     np.testing.assert_array_equal(model.labels_, expected.labels_)
     assert model.inertia_ == pytest.approx(expected.inertia_, rel=1e-6)
 
 
 def test_float32_stays_float32(blobs):
-    X, groups = blobs[0].astype(np.float32), blobs[1]
+    X = blobs[0].astype(np.float32)
+    groups = blobs[1]
     model = fit(X, groups)
     data = check_input(model, X, groups, None)
     assert data.problem.X.dtype == data.problem.take(slice(9)).X.dtype == np.float32
@@ -114,7 +119,8 @@ def test_float32_stays_float32(blobs):
 
 @pytest.mark.slow
 def test_a_front_of_float32_is_that_of_float64(blobs):
-    X, groups = blobs[0].astype(np.float32), blobs[1]
+    X = blobs[0].astype(np.float32)
+    groups = blobs[1]
     fronts = [
         cluster_front(FairKMeans(3, random_state=0), rows, sensitive_features=groups, n_levels=3)
         for rows in (X, X.astype(np.float64))
@@ -207,7 +213,9 @@ def test_names_of_groups_do_not_matter(n_groups, n_samples):
     codes = rng.integers(n_groups, size=n_samples)
     X = rng.normal(size=(n_samples, 2)) + codes[:, np.newaxis]
     algorithm = Homotopy(max_samples=100)
-    models, fronts, predictions = [], [], []
+    models = []
+    fronts = []
+    predictions = []
     for names in (["a", "b", "c"], ["z", "b", "a"], [2, 0, 1]):
         groups = np.array(names)[codes]
         models.append(fit(X, groups, min_balance=0.9, algorithm=algorithm))
@@ -351,7 +359,8 @@ def test_groups_may_come_in_any_container(blobs, expected_labels, container):
 
 
 def test_inconsistent_numbers_of_rows_are_refused(blobs):
-    X, groups = pd.DataFrame(blobs[0]).add_prefix("x"), pd.Series(blobs[1])
+    X = pd.DataFrame(blobs[0]).add_prefix("x")
+    groups = pd.Series(blobs[1])
     other = groups.sort_values()
     message = "X and sensitive_features must have the same pandas index"
     with pytest.raises(ValueError, match=message):
@@ -377,7 +386,8 @@ def test_equal_rows_are_dealt_to_clusters_of_required_sizes_by_group():
 
 
 def test_many_duplicates_are_balanced(blobs):
-    X, groups = np.round(blobs[0] / 2), blobs[1]
+    X = np.round(blobs[0] / 2)
+    groups = blobs[1]
     assert len(np.unique(X, axis=0)) < len(X) / 2
     model = fit(X, groups)
     assert model.relative_balance_ >= 0.8
@@ -406,7 +416,8 @@ def test_neither_offset_nor_scale_matter(blobs, expected_labels, offset, scale):
     X, groups = blobs
     # So many digits survive the shift that the problem stays the same.
     rounded = (scale * X + offset) - offset
-    shifted, centred = fit(rounded + offset, groups), fit(rounded, groups)
+    shifted = fit(rounded + offset, groups)
+    centred = fit(rounded, groups)
     np.testing.assert_array_equal(shifted.labels_, centred.labels_)
     assert shifted.objective_ == pytest.approx(centred.objective_, rel=1e-10)
     if offset == 0:
@@ -415,7 +426,8 @@ def test_neither_offset_nor_scale_matter(blobs, expected_labels, offset, scale):
 
 def test_a_shift_loses_only_the_digits_of_the_input(blobs, from_scratch):
     """At an offset of 1e8 a scale of 1e-8 leaves two or three different values per column."""
-    X, groups = 1e-8 * blobs[0] + 1e8, blobs[1]
+    X = 1e-8 * blobs[0] + 1e8
+    groups = blobs[1]
     model = fit(X, groups)
     truth = from_scratch(X, model.labels_, groups)
     assert model.inertia_ == pytest.approx(truth.cost, rel=0, abs=1e-12 * truth.total)
@@ -433,7 +445,8 @@ def test_a_balance_outside_the_range_is_refused(blobs, min_balance):
 
 def test_a_balance_of_0_is_warned_of_where_a_group_cannot_be_in_all_clusters():
     """Four samples of one group in five clusters: a sample of rounding keeps min_balance=1."""
-    X, groups = np.repeat(np.arange(5.0), 4)[:, None], [0] * 16 + [1] * 4
+    X = np.repeat(np.arange(5.0), 4)[:, None]
+    groups = [0] * 16 + [1] * 4
     message = r"Groups have fewer members than the 5 clusters: 1 \(4\)\. .* balance_ is 0"
     with pytest.warns(UserWarning, match=message):
         model = fit(X, groups, n_clusters=5, min_balance=1)

@@ -104,7 +104,8 @@ def test_nothing_works_before_fit(data):
 
 
 def test_predict_with_groups_repeats_a_fit_without_offsets():
-    X, groups = np.array([[0.0], [0.1], [9.0], [9.1]]), [0, 1, 0, 1]
+    X = np.array([[0.0], [0.1], [9.0], [9.1]])
+    groups = [0, 1, 0, 1]
     fitted_model = model(n_clusters=2, min_balance=1).fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(
         fitted_model.predict(X, sensitive_features=groups), fitted_model.labels_

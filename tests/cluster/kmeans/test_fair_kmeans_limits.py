@@ -84,8 +84,10 @@ def test_all_requirements_hold_up_to_one_sample(drawn):
 def test_the_status_of_weighted_fits_is_that_of_their_counts(drawn):
     X, groups, weights, model = drawn
     model.fit(X, sensitive_features=groups, sample_weight=weights)
-    largest_weight, counts = weights.max(), model.group_weights_[model.cluster_sizes_ > 0]
-    goal, numbers = (model.min_balance or 0) * model.data_balance_, model.groups_.counts
+    largest_weight = weights.max()
+    counts = model.group_weights_[model.cluster_sizes_ > 0]
+    goal = (model.min_balance or 0) * model.data_balance_
+    numbers = model.groups_.counts
     holds = keeps_balance(counts, goal, largest_weight, members=numbers)
     by_group = counts.sum(axis=0)
     holds &= keeps_balance(
@@ -156,11 +158,14 @@ def minimum_cost(X, groups, n_clusters, is_allowed):
 )
 def test_tiny_problems_are_solved_as_well_as_by_enumeration(seed, required):
     rng = np.random.default_rng(seed)
-    X, groups = rng.normal(size=(9, 2)), np.arange(9) % 3 // 2  # six and three
+    # six and three
+    X = rng.normal(size=(9, 2))
+    groups = np.arange(9) % 3 // 2
     X[:5, 0] += 3
 
     def is_allowed(counts):
-        shares, sizes = counts / counts.sum(axis=0), counts.sum(axis=1)
+        shares = counts / counts.sum(axis=0)
+        sizes = counts.sum(axis=1)
         return (
             (shares.min(axis=1) >= required.get("min_share_ratio", 0) * shares.max(axis=1)).all()
             and sizes.min() >= required.get("min_cluster_size", 0)
@@ -191,7 +196,8 @@ def costs_and_counts(X, groups, n_clusters):
     labels = np.column_stack((np.zeros(len(labels), dtype=int), labels))  # up to one name
     members = np.eye(n_clusters)[labels].transpose(0, 2, 1)
     members = members[members.sum(axis=2).all(axis=1)]
-    sums, counts = members @ X, members @ np.eye(groups.max() + 1)[groups]
+    sums = members @ X
+    counts = members @ np.eye(groups.max() + 1)[groups]
     costs = (X**2).sum() - ((sums**2).sum(axis=2) / counts.sum(axis=2)).sum(axis=1)
     return costs, counts
 
@@ -230,7 +236,8 @@ def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share)
     ],
 )
 def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch, blobs, required):
-    X, groups = blobs[0][::3], blobs[1][::3] % 2
+    X = blobs[0][::3]
+    groups = blobs[1][::3] % 2
     model = FairKMeans(3, min_balance=None, tol=0, random_state=0, **required)
     model.fit(X, sensitive_features=groups)
     assert model.status_ == "optimal"
@@ -250,7 +257,8 @@ def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch, blobs,
         for p, k in changes:
             labels[p] = k
         other = from_scratch(X, labels, groups)
-        shares, sizes = other.counts / by_group, other.counts.sum(axis=1)
+        shares = other.counts / by_group
+        sizes = other.counts.sum(axis=1)
         ratio = (shares.min(axis=1) / shares.max(axis=1)).min()
         is_allowed = ratio >= floor and least <= sizes.min() and sizes.max() <= most
         assert not is_allowed or other.cost >= truth.cost - 1e-9 * truth.total
@@ -324,7 +332,8 @@ def test_all_clusterings_of_a_front_keep_the_sizes(blobs):
 @pytest.mark.parametrize("required", [{"min_share_ratio": 0.8}, {"min_cluster_size": 0.4}])
 def test_integer_weights_are_repeated_rows(required):
     X = np.array([[0.0], [1.0], [6.0], [9.0], [10.0]])
-    groups, weights = np.array(list("abbba")), np.array([4, 2, 2, 2, 2])
+    groups = np.array(list("abbba"))
+    weights = np.array([4, 2, 2, 2, 2])
     init = np.array([[0.0], [10.0]])
     model = FairKMeans(2, min_balance=None, init=init, random_state=0, **required)
     weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
@@ -368,7 +377,8 @@ def test_the_alternating_algorithm_warns_of_sizes(blobs):
 def test_weights_keep_the_balance_of_many_small_clusters(n_samples, n_clusters):
     """Dealing each group from its heaviest sample on shows that all bounds can be kept."""
     rng = np.random.default_rng(1)
-    X, groups = rng.normal(size=(n_samples, 3)), rng.integers(0, 3, n_samples)
+    X = rng.normal(size=(n_samples, 3))
+    groups = rng.integers(0, 3, n_samples)
     weights = rng.integers(1, 3, n_samples).astype(float)
     model = FairKMeans(n_clusters, random_state=0)
     model.fit(X, sensitive_features=groups, sample_weight=weights)

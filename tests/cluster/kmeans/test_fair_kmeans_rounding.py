@@ -16,10 +16,12 @@ def draw_instance(seed):
     n_groups, n_clusters = int(rng.integers(2, 4)), int(rng.integers(2, 6))
     sizes = rng.integers(2, 31, size=n_groups)
     sizes[0] = max(sizes[0], n_clusters - sizes[1:].sum())
-    groups, n_samples = np.repeat(np.arange(n_groups), sizes), int(sizes.sum())
+    groups = np.repeat(np.arange(n_groups), sizes)
+    n_samples = int(sizes.sum())
     X = rng.normal(size=(n_samples, 2))
     X[:, 0] += 2 * groups
-    mean_size, margin = n_samples / n_clusters, int(rng.integers(3))
+    mean_size = n_samples / n_clusters
+    margin = int(rng.integers(3))
     settings = {"min_balance": float(rng.choice([0.5, 0.8, 1.0]))}
     if seed % 4 == 1:
         settings["max_cluster_size"] = int(np.ceil(mean_size)) + margin
@@ -36,11 +38,13 @@ def draw_instance(seed):
 def is_feasible(sizes, n_clusters, settings, level, ratio):
     """Whether a table of integers keeps shares and a ratio exactly, a level up to a sample."""
     n_groups = len(sizes)
-    cluster, pairs = np.ones((1, n_groups)), np.zeros((n_groups, n_groups, n_groups))
+    cluster = np.ones((1, n_groups))
+    pairs = np.zeros((n_groups, n_groups, n_groups))
     for i in range(n_groups):
         for j in range(n_groups):
             pairs[i, j, j] -= 1.0
-    identity, pairs_of = np.eye(n_groups)[:, None], pairs
+    identity = np.eye(n_groups)[:, None]
+    pairs_of = pairs
     low = np.broadcast_to(settings.get("min_group_share", 0.0), n_groups)[:, None]
     high = np.broadcast_to(settings.get("max_group_share", 1.0), n_groups)[:, None]
     # Rows of one cluster, and the minimum of each.
@@ -102,7 +106,8 @@ def test_feasible_instances_are_fitted_with_the_best_balance(first):
 def draw_far_samples(seed, n_samples=90):
     """Heavy tails in two groups, and bounds within 5 % of their shares."""
     rng = np.random.default_rng(seed)
-    X, groups = rng.standard_t(2.5, size=(n_samples, 3)), rng.choice(2, n_samples, p=[0.4, 0.6])
+    X = rng.standard_t(2.5, size=(n_samples, 3))
+    groups = rng.choice(2, n_samples, p=[0.4, 0.6])
     shares = np.bincount(groups) / n_samples
     return X, groups, {"min_group_share": 0.95 * shares, "max_group_share": shares / 0.95}
 
@@ -111,7 +116,8 @@ def alternate_assignment(X, groups, bounds, centers):
     """Labels of linear programmes of assignment and centres in turns, rounded in the end."""
     n_samples, n_clusters = len(X), len(centers)
     in_group = np.eye(2)[groups].T
-    low, high = bounds["min_group_share"][:, None], bounds["max_group_share"][:, None]
+    low = bounds["min_group_share"][:, None]
+    high = bounds["max_group_share"][:, None]
     rows = np.vstack([low - in_group, in_group - high])
     for _ in range(4):
         distances = ((X - centers[:, None]) ** 2).sum(axis=2)
@@ -162,7 +168,9 @@ def test_a_group_is_in_every_cluster_where_the_last_sample_does_not_fit():
 
 
 def test_sizes_of_unequal_weights_give_way_before_shares_do():
-    X, groups, weights = [[0.1], [-0.1], [0.6], [0.1], [-0.5]], list("abbbb"), [9, 5, 10, 11, 3]
+    X = [[0.1], [-0.1], [0.6], [0.1], [-0.5]]
+    groups = list("abbbb")
+    weights = [9, 5, 10, 11, 3]
     shares = {"min_group_share": {"a": 0.2, "b": 0.7}, "min_balance": None}
     model = FairKMeans(2, min_cluster_size=10, **shares, random_state=0)
     model.fit(X, sensitive_features=groups, sample_weight=weights)
@@ -176,7 +184,8 @@ def test_sizes_of_unequal_weights_give_way_before_shares_do():
 def test_a_fit_from_labels_within_a_sample_of_the_balance_never_costs_more():
     """Six samples of either group, and labels that use the documented sample."""
     X = np.arange(12.0)[:, np.newaxis]
-    groups, labels = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0]), np.repeat([0, 1], 6)
+    groups = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0])
+    labels = np.repeat([0, 1], 6)
     free = FairKMeans(2, min_balance=0.9, random_state=0).fit(X, sensitive_features=groups)
     assert free.relative_balance_ >= 0.9
     first, second = (np.bincount(groups[labels == k]) for k in (0, 1))

@@ -226,7 +226,8 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
     for seed in range(4):
         rng = np.random.RandomState(seed)
         weights = rng.uniform(0.5, 1.5, 40) if weighted else np.ones(40)
-        X, codes = rng.normal(size=(40, 2)), np.arange(40) % 2
+        X = rng.normal(size=(40, 2))
+        codes = np.arange(40) % 2
         X -= np.average(X, axis=0, weights=weights)
         samples = ClusteringProblem(X, weights, codes, balance_limits(2))
         runs = RunSettings(4, n_init=1)
@@ -242,7 +243,8 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
 
 def test_many_samples_are_not_shaken():
     samples = samples_of(MAX_ITERATED_SAMPLES + 1)
-    runs, random_state = RunSettings(3, n_init=1), np.random.RandomState(0)
+    runs = RunSettings(3, n_init=1)
+    random_state = np.random.RandomState(0)
     point = repair_and_search(samples, plain(samples), 0.5, runs)
     assert iterate_local_search(samples, *point, 0.5, runs, random_state) == point
     assert random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
@@ -351,7 +353,8 @@ def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
 
 @pytest.mark.parametrize("settings", [{"n_levels": 0}, {"max_samples": 0.5}])
 def test_settings_out_of_range_are_refused(settings):
-    X, groups = np.arange(8.0)[:, None], [0, 1] * 4
+    X = np.arange(8.0)[:, None]
+    groups = [0, 1] * 4
     (name,) = settings
     algorithm = Homotopy(**settings)
     with pytest.raises(ValueError, match=f"'{name}' parameter of Homotopy"):
@@ -414,7 +417,8 @@ def problem_with_one_place_of_a_group(n_samples, n_clusters, seed):
 
 
 def solve(problem, n_clusters):
-    runs, generator = RunSettings(n_clusters), np.random.RandomState(0)
+    runs = RunSettings(n_clusters)
+    generator = np.random.RandomState(0)
     return Homotopy()._solve(problem, runs, generator, lambda point: False)[0]
 
 

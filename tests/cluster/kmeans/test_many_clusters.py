@@ -61,7 +61,8 @@ def test_sizes_are_exact(blobs, smallest, largest, dtype):
 
 
 def test_lower_bound_is_the_value_of_the_linear_programme(blobs):
-    X, n_clusters = blobs[::4], 50
+    X = blobs[::4]
+    n_clusters = 50
     model = fit(X, n_clusters, min_cluster_size=4, max_cluster_size=7)
     distances = cdist(X, model.cluster_centers_, "sqeuclidean")
     by_cluster = kron(np.ones((1, len(X))), eye_array(n_clusters))
@@ -83,7 +84,9 @@ def test_lower_bound_is_the_value_of_the_linear_programme(blobs):
 
 
 def test_rounding_costs_little_against_the_best_assignment(blobs):
-    X, n_clusters, size = blobs[:500], 50, 10
+    X = blobs[:500]
+    n_clusters = 50
+    size = 10
     model = fit(X, n_clusters, max_cluster_size=size)
     distances = cdist(X, np.repeat(model.cluster_centers_, size, axis=0), "sqeuclidean")
     rows, slots = linear_sum_assignment(distances)
@@ -93,7 +96,8 @@ def test_rounding_costs_little_against_the_best_assignment(blobs):
 
 def test_candidates_are_the_clusters_of_least_reduced_cost():
     rng = np.random.default_rng(0)
-    X, centers = rng.normal(size=(300, 4)).astype(np.float32), rng.normal(size=(70, 4))
+    X = rng.normal(size=(300, 4)).astype(np.float32)
+    centers = rng.normal(size=(70, 4))
     multipliers = rng.exponential(size=70)
     candidates = _problem.select_candidates(X, centers, multipliers, 8)
     distances = cdist(X, centers, "sqeuclidean")
@@ -115,7 +119,8 @@ def test_smallest_values_come_with_their_positions():
 
 def test_samples_move_along_the_cheapest_chain():
     # Three samples are nearest to the first of three centres on a line, which may have two.
-    X, centers = np.array([[-1.0], [0.0], [1.2], [3.0], [4.4], [9.0]]), np.array([[0.0], [3], [6]])
+    X = np.array([[-1.0], [0.0], [1.2], [3.0], [4.4], [9.0]])
+    centers = np.array([[0.0], [3], [6]])
     bounds = np.ones(3), np.full(3, 2.0)
     solved = solve_transport(X, centers, bounds, np.zeros(3))
     assert solved.labels.tolist() == [0, 0, 1, 1, 2, 2]
@@ -127,7 +132,8 @@ def test_transport_has_the_least_cost_and_proves_it(seed, is_sparse):
     """Any multipliers may be the first ones; the bounds differ between the clusters."""
     rng = np.random.default_rng(seed)
     n_clusters, n_samples = rng.integers(2, 7), rng.integers(20, 60)
-    X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(n_clusters, 2))
+    X = rng.normal(size=(n_samples, 2))
+    centers = rng.normal(size=(n_clusters, 2))
     smallest = rng.integers(0, n_samples // n_clusters, n_clusters)
     largest = rng.integers(n_samples // n_clusters + 1, n_samples, n_clusters)
     guess = rng.normal(size=n_clusters) * rng.integers(0, 2, n_clusters)
@@ -138,7 +144,8 @@ def test_transport_has_the_least_cost_and_proves_it(seed, is_sparse):
     distances = cdist(X, centers, "sqeuclidean")
     assert solved.value == pytest.approx(distances[np.arange(n_samples), solved.labels].sum())
     # The dual value at the multipliers is a lower bound of all costs.
-    above, below = np.maximum(solved.multipliers, 0), np.minimum(solved.multipliers, 0)
+    above = np.maximum(solved.multipliers, 0)
+    below = np.minimum(solved.multipliers, 0)
     bound = (distances + solved.multipliers).min(axis=1).sum() - above @ largest - below @ smallest
     assert bound == pytest.approx(solved.value, rel=1e-9)
 
@@ -146,7 +153,8 @@ def test_transport_has_the_least_cost_and_proves_it(seed, is_sparse):
 def test_a_cluster_that_is_far_too_large_is_emptied_in_few_steps():
     """All samples are nearest to the first of six equal centres, which may have a sixth."""
     rng = np.random.default_rng(0)
-    X, centers = rng.normal(size=(600, 2)), 1e-3 * rng.normal(size=(6, 2))
+    X = rng.normal(size=(600, 2))
+    centers = 1e-3 * rng.normal(size=(6, 2))
     guess = np.array([-1.0, 0, 0, 0, 0, 0])
     solved = solve_transport(X, centers, (np.zeros(6), np.full(6, 100)), guess)
     distances = cdist(X, np.repeat(centers, 100, axis=0), "sqeuclidean")
@@ -157,7 +165,8 @@ def test_a_cluster_that_is_far_too_large_is_emptied_in_few_steps():
 
 @pytest.mark.parametrize("bounds", [([0, 0], [2, 3]), ([4, 4], [9, 9])])
 def test_bounds_without_an_assignment_are_an_error(bounds):
-    X, centers = np.arange(6.0)[:, np.newaxis], np.array([[0.0], [5.0]])
+    X = np.arange(6.0)[:, np.newaxis]
+    centers = np.array([[0.0], [5.0]])
     with pytest.raises(ValueError, match="must leave places for 6 samples, but they are for"):
         solve_transport(X, centers, np.array(bounds), np.zeros(2))
 
@@ -174,7 +183,8 @@ def test_a_centre_goes_to_the_blob_whose_samples_have_no_place():
 @pytest.mark.parametrize("n_clusters", [2, 5])
 def test_few_clusters_have_the_cost_of_the_best_assignment(n_clusters):
     rng = np.random.default_rng(n_clusters)
-    X, size = rng.normal(size=(150, 3)), 150 // n_clusters
+    X = rng.normal(size=(150, 3))
+    size = 150 // n_clusters
     model = fit(X, n_clusters, max_cluster_size=size)
     distances = cdist(X, np.repeat(model.cluster_centers_, size, axis=0), "sqeuclidean")
     least = distances[linear_sum_assignment(distances)].sum()
@@ -211,17 +221,16 @@ def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
     model = FairKMeans(N_CLUSTERS, min_balance=None, n_init=1, random_state=0, **bounds)
     model.fit(blobs, sample_weight=weights)
-    sizes, total = np.bincount(model.labels_, weights), weights.sum()
+    sizes = np.bincount(model.labels_, weights)
+    total = weights.sum()
     np.testing.assert_allclose(sizes, model.cluster_sizes_)
     assert sizes.max() < bounds.get("max_cluster_size", 1) * total + 3
     assert sizes.min() > bounds.get("min_cluster_size", 0) * total - 3
     cost = weights @ ((blobs - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
     assert model.inertia_ == pytest.approx(cost)
     # The multipliers bound the cost of all assignments whose sizes are between those reached.
-    distances, multipliers = (
-        cdist(blobs, model.cluster_centers_, "sqeuclidean"),
-        model.offsets_[:, 0],
-    )
+    distances = cdist(blobs, model.cluster_centers_, "sqeuclidean")
+    multipliers = model.offsets_[:, 0]
     value = weights @ (distances + multipliers).min(axis=1)
     largest = max(sizes.max(), bounds.get("max_cluster_size", 0) * total)
     smallest = min(sizes.min(), bounds.get("min_cluster_size", 1) * total)
@@ -293,7 +302,8 @@ def test_starts_from_given_centres():
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_fit_costs_more_than_labels_that_keep_the_bounds(blobs, dtype):
-    X, bounds = blobs.astype(dtype), {"min_cluster_size": 15, "max_cluster_size": 25}
+    X = blobs.astype(dtype)
+    bounds = {"min_cluster_size": 15, "max_cluster_size": 25}
     # Labels in turns are poor, those of another fit good; one round leaves little time to leave.
     good = fit(X, random_state=1, **bounds)
     for labels in (good.labels_, np.arange(len(X)) % N_CLUSTERS):
@@ -367,14 +377,16 @@ def small_subsample(monkeypatch):
 def vectors():
     """Samples that differ in density, far from the origin."""
     rng = np.random.default_rng(0)
-    topics, scales = rng.normal(size=(50, 4)) * 3, rng.exponential(size=50)
+    topics = rng.normal(size=(50, 4)) * 3
+    scales = rng.exponential(size=50)
     topic = rng.choice(50, 8000, p=rng.dirichlet(np.ones(50)))
     return 100 + topics[topic] + scales[topic, np.newaxis] * rng.normal(size=(8000, 4))
 
 
 def check_partitioned(model, X, **bounds):
     """Check sizes, centres and costs of a fit by passes, beside the fit in memory."""
-    labels, n_clusters = np.asarray(model.labels_), model.n_clusters
+    labels = np.asarray(model.labels_)
+    n_clusters = model.n_clusters
     sizes = np.bincount(labels, minlength=n_clusters)
     assert sizes.min() >= bounds.get("min_cluster_size", 1)
     assert sizes.max() <= bounds.get("max_cluster_size", len(X))
@@ -419,7 +431,8 @@ def test_sizes_of_partitions_are_exact(vectors, n_clusters, bounds):
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_subsample")
 def test_chunks_of_dask_get_the_labels_of_files(client, vectors, tmp_path):
-    dask_array, path = pytest.importorskip("dask.array"), tmp_path / "X.parquet"
+    dask_array = pytest.importorskip("dask.array")
+    path = tmp_path / "X.parquet"
     pd.DataFrame(vectors, columns=list("abcd")).to_parquet(path, row_group_size=1500)
     expected = fit(open_blocks(path), 100, max_cluster_size=88)
     model = fit(dask_array.from_array(vectors, chunks=(1500, 4)), 100, max_cluster_size=88)
@@ -444,7 +457,8 @@ def test_fifty_clusters_have_one_start_by_default(blobs):
 
 def test_weighted_labels_as_starts_leave_no_cluster_empty():
     rng = np.random.default_rng(1)
-    X, labels = rng.normal(size=(1000, 2)), np.r_[np.arange(200), rng.integers(0, 200, 800)]
+    X = rng.normal(size=(1000, 2))
+    labels = np.r_[np.arange(200), rng.integers(0, 200, 800)]
     model = FairKMeans(200, min_balance=None, max_cluster_size=23, init=labels, random_state=0).fit(
         X, sample_weight=rng.lognormal(0, 0.7, 1000)
     )
@@ -455,13 +469,16 @@ def test_weighted_labels_as_starts_leave_no_cluster_empty():
 @pytest.mark.slow
 def test_no_move_or_exchange_of_weighted_samples_lowers_the_cost():
     rng = np.random.default_rng(0)
-    X, weights, largest = rng.normal(size=(200, 2)), rng.lognormal(0, 0.7, 200), 14
+    X = rng.normal(size=(200, 2))
+    weights = rng.lognormal(0, 0.7, 200)
+    largest = 14
     model = FairKMeans(20, min_balance=None, max_cluster_size=largest, random_state=0)
     model.fit(X, sample_weight=weights)
 
     def cost_of(labels):
         in_cluster = np.eye(20)[labels] * weights[:, np.newaxis]
-        sizes, sums = in_cluster.sum(axis=0), in_cluster.T @ X
+        sizes = in_cluster.sum(axis=0)
+        sums = in_cluster.T @ X
         is_within = (
             sizes.min() > 0 and sizes.max() <= max(largest, model.cluster_sizes_.max()) + 1e-9
         )

@@ -163,7 +163,8 @@ class Recorder:
     """Keeps the attributes of the views of rounds, and can stop a fit."""
 
     def __init__(self, stop_after=None):
-        self.stop_after, self.rounds = stop_after, []
+        self.stop_after = stop_after
+        self.rounds = []
 
     def setup(self, estimator, context):
         pass
@@ -299,7 +300,8 @@ def test_unclear_clusters_take_few_passes_over_the_data(monkeypatch):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 15_000)
     rng = np.random.default_rng(0)
     groups = rng.integers(2, size=20_000)
-    X, read = rng.normal(size=(20_000, 3)) + 0.4 * groups[:, np.newaxis], []
+    X = rng.normal(size=(20_000, 3)) + 0.4 * groups[:, np.newaxis]
+    read = []
 
     def read_block(number, columns):
         read.append(number)
@@ -340,7 +342,8 @@ def test_many_equal_samples_are_distributed():
 @pytest.mark.parametrize("min_balance", [None, 0.8])
 def test_many_equal_samples_are_merged(min_balance, weighted):
     """All are equally near to all centres but one; k-means on four clusters has to leave a tie."""
-    X, groups = np.repeat([[0.0] * 3, [1.0] * 3], [2990, 10], axis=0), np.arange(3000) % 2
+    X = np.repeat([[0.0] * 3, [1.0] * 3], [2990, 10], axis=0)
+    groups = np.arange(3000) % 2
     weights = np.random.default_rng(0).integers(1, 4, 3000).astype(float)
     columns = (X, groups, weights) if weighted else (X, groups)
     with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller"):
@@ -417,7 +420,8 @@ def test_a_cluster_gives_the_bits_of_threads_that_read_files(client, open_in_fil
 @pytest.mark.slow
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch):
     X, groups, _ = draw()
-    expected, calls = fit_model(*make_chunked(X, groups)), []
+    expected = fit_model(*make_chunked(X, groups))
+    calls = []
     expected.labels_ = expected.labels_.compute()
     submit = DaskWorkers._submit
 
@@ -436,8 +440,11 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
 @pytest.mark.slow
 def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
     X, groups, _ = draw()
-    model, cancelled, awaited = fit_model(*make_chunked(X, groups)), [], _dask._await_results
-    earlier, calls = dict(vars(model)), []
+    model = fit_model(*make_chunked(X, groups))
+    cancelled = []
+    awaited = _dask._await_results
+    earlier = dict(vars(model))
+    calls = []
 
     def await_or_interrupt(client, futures):
         calls.append(len(futures))

@@ -69,7 +69,8 @@ def test_rounding_to_integer_counts_limits_the_balance():
 
 def test_empty_clusters_get_the_samples_farthest_from_their_centres():
     samples = samples_of([[0.0], [1.0], [2.0], [9.0]])
-    labels, centers = np.array([1, 1, 1, 1], dtype=np.int32), samples.X[[0, 1, 2]]
+    labels = np.array([1, 1, 1, 1], dtype=np.int32)
+    centers = samples.X[[0, 1, 2]]
     clustering = occupy_clusters(samples, labels, centers)
     assert clustering.labels.tolist() == [2, 1, 1, 0]
     assert labels.tolist() == [1, 1, 1, 1]
@@ -121,7 +122,8 @@ def test_random_starts_are_drawn_by_weight():
 
 def test_an_array_is_the_only_start():
     init = [[1, 2], [3, 4]]
-    parameters, data = FairKMeans(2, init=init), SimpleNamespace(mean=np.zeros(2))
+    parameters = FairKMeans(2, init=init)
+    data = SimpleNamespace(mean=np.zeros(2))
     (start,) = starts_of(make_run_settings(parameters, data, 5), blobs())
     assert start.dtype == np.float64
     np.testing.assert_array_equal(start, init)
@@ -147,7 +149,8 @@ def test_a_start_of_the_wrong_shape_is_refused():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_starts_are_those_that_scikit_learn_draws(seed):
-    samples, state = blobs(), np.random.RandomState
+    samples = blobs()
+    state = np.random.RandomState
     expected, _ = kmeans_plusplus(
         samples.X, 6, sample_weight=samples.weights, random_state=state(seed)
     )
@@ -242,7 +245,8 @@ def test_outliers_are_kept_and_represent_no_other_sample():
     """1,000 samples of two groups near 0, and three outliers that make up most of the cost."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(1000, 2)), [[900.0, 0], [0, 700], [-800, 0]]])
-    codes, weights = np.append(np.arange(1000) % 2, [0, 0, 0]), np.append(np.ones(1000), [3, 2, 1])
+    codes = np.append(np.arange(1000) % 2, [0, 0, 0])
+    weights = np.append(np.ones(1000), [3, 2, 1])
     samples = samples_of(X, codes, weights)
     thinned = draw_stratified(samples, 100, random_state())
     far = np.flatnonzero(np.abs(thinned.X).max(axis=1) > 100)

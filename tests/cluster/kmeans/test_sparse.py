@@ -55,7 +55,8 @@ def test_a_sparse_fit_is_that_of_the_dense_samples(name):
 def test_new_sparse_samples_take_the_places_that_are_left(dtype):
     X, groups = draw(300)
     new, codes = draw(70, seed=1)
-    X, new = X.astype(dtype), new.astype(dtype)
+    X = X.astype(dtype)
+    new = new.astype(dtype)
     model = FairKMeans(5, max_cluster_size=75, random_state=0).fit(X, sensitive_features=groups)
     for by_group in ({}, {"sensitive_features": codes}):
         labels = model.predict(new, respect_sizes=True, **by_group)
@@ -100,7 +101,8 @@ def test_formats_duplicates_and_stored_zeros_change_nothing(container):
 def test_float32_stays_and_the_input_is_not_changed():
     X, groups = draw(200)
     X = X.astype(np.float32)
-    data, indices = X.data.copy(), X.indices.copy()
+    data = X.data.copy()
+    indices = X.indices.copy()
     model = FairKMeans(3, random_state=0).fit(X, sensitive_features=groups)
     assert model.cluster_centers_.dtype == model.transform(X).dtype == np.float32
     np.testing.assert_array_equal(X.data, data)

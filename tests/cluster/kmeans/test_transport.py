@@ -14,7 +14,8 @@ from skfair.cluster.kmeans._transport import solve_transport
 
 def draw(seed, n_samples, n_clusters):
     rng = np.random.default_rng(seed)
-    X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(n_clusters, 2))
+    X = rng.normal(size=(n_samples, 2))
+    centers = rng.normal(size=(n_clusters, 2))
     return rng, X, centers
 
 
@@ -50,23 +51,29 @@ def problem_of(X, codes, centers):
 
 def test_a_path_may_pass_through_another_cluster():
     # The member of 0 is far from 2. It moves to 1, and the member of 1, near 2, moves there.
-    X, centers = np.array([[1.0], [0.0], [2.6]]), np.array([[0.0], [2.0], [4.0]])
-    labels, surplus = np.array([0, 0, 1]), np.array([[1], [0], [-1]])
+    X = np.array([[1.0], [0.0], [2.6]])
+    centers = np.array([[0.0], [2.0], [4.0]])
+    labels = np.array([0, 0, 1])
+    surplus = np.array([[1], [0], [-1]])
     _move_surplus(*problem_of(X, [0, 0, 0], centers), labels, np.arange(3), surplus)
     assert labels.tolist() == [1, 0, 2]
     assert not surplus.any()
 
 
 def test_members_take_the_places_of_members_of_the_same_intersection():
-    X, centers = np.array([[0.0], [0.4], [0.0], [0.1]]), np.array([[0.0], [1.0]])
-    labels, surplus = np.zeros(4, np.int64), np.array([[1, 0], [-1, 0]])
+    X = np.array([[0.0], [0.4], [0.0], [0.1]])
+    centers = np.array([[0.0], [1.0]])
+    labels = np.zeros(4, np.int64)
+    surplus = np.array([[1, 0], [-1, 0]])
     _move_surplus(*problem_of(X, [0, 0, 1, 1], centers), labels, np.arange(4), surplus)
     assert labels.tolist() == [0, 1, 0, 0]
 
 
 def test_where_too_few_samples_may_move_all_stay():
-    X, centers = np.array([[0.0], [0.0], [0.0]]), np.array([[0.0], [1.0]])
-    labels, surplus = np.array([0, 1, 0]), np.array([[2], [-2]])
+    X = np.array([[0.0], [0.0], [0.0]])
+    centers = np.array([[0.0], [1.0]])
+    labels = np.array([0, 1, 0])
+    surplus = np.array([[2], [-2]])
     _move_surplus(*problem_of(X, [0, 0, 0], centers), labels, np.array([2]), surplus)
     assert labels.tolist() == [0, 1, 0]
     assert surplus.tolist() == [[2], [-2]]

@@ -47,9 +47,11 @@ def random_problem(n, n_groups=2, seed=0):
 
 def objectives(X, codes, weights, labels):
     """f1 and f2 from their definitions."""
-    cost, balances = 0.0, []
+    cost = 0.0
+    balances = []
     for k in np.unique(labels):
-        x, w = X[labels == k], weights[labels == k]
+        x = X[labels == k]
+        w = weights[labels == k]
         cost += w @ ((x - np.average(x, axis=0, weights=w)) ** 2).sum(axis=1)
         counts = np.bincount(codes[labels == k], w, minlength=codes.max() + 1)
         balances.append(counts.min() / counts.max())

@@ -89,12 +89,17 @@ def lagrangian(M, H, Y, P, alpha):
 
 def test_dc_admm_follows_algorithm_1_step_by_step():
     """Y, P and the penalty are written out here; each H must solve its subproblem for them."""
-    affinity, groups, n_iter = rbf_kernel(ROWS, gamma=0.5), np.arange(30) % 2, 6
+    affinity = rbf_kernel(ROWS, gamma=0.5)
+    groups = np.arange(30) % 2
+    n_iter = 6
     operator = NormalizedAffinity(affinity)
-    M, degrees = operator.to_dense(), affinity.sum(axis=1)
+    M = operator.to_dense()
+    degrees = affinity.sum(axis=1)
     F = (np.eye(2)[groups] - 0.5) / np.sqrt(degrees)[:, None]
     Q = null_space(F.T)
-    alpha, Y, P = 0.005, np.zeros((30, 3)), np.zeros((30, 3))
+    alpha = 0.005
+    Y = np.zeros((30, 3))
+    P = np.zeros((30, 3))
     result = [
         DCADMM(n_iter=n + 1, gtol=1e-9, ftol=1e-15)(
             operator, null_space(Q.T), 3, None, np.random.RandomState(0)
@@ -112,9 +117,11 @@ def test_dc_admm_follows_algorithm_1_step_by_step():
             other = polar(H + 0.1 * rng.standard_normal(H.shape))
             assert here <= lagrangian(M, other, Y, P, alpha) + 1e-9
         # Y = Q Z with Z = Q'MH + Q'P / alpha; P and alpha follow the residuals.
-        previous, Y = Y, Q @ (Q.T @ (M @ H) + Q.T @ P / alpha)
+        previous = Y
+        Y = Q @ (Q.T @ (M @ H) + Q.T @ P / alpha)
         P = P + alpha * (M @ H - Y)
-        R, S = np.linalg.norm(M @ H - Y), np.linalg.norm(alpha * (previous - Y))
+        R = np.linalg.norm(M @ H - Y)
+        S = np.linalg.norm(alpha * (previous - Y))
         alpha = min(2 * alpha, 0.9) if R > 10 * S else alpha / 2 if S > 10 * R else alpha
     assert alpha != 0.005, "the penalty must have changed"
 
@@ -144,7 +151,9 @@ def test_dc_admm_stops_at_its_tolerance():
     def solve(n_iter, tol):
         return DCADMM(n_iter=n_iter, tol=tol)(operator, basis, 3, None, np.random.RandomState(0))
 
-    (H, converged), (last, _), (_, is_short) = solve(30, 0.07), solve(30, 0.0), solve(1, 0.07)
+    H, converged = solve(30, 0.07)
+    last, _ = solve(30, 0.0)
+    _, is_short = solve(1, 0.07)
     assert converged and not is_short and not np.array_equal(H, last)
     # Without groups the residuals are 0, and no tolerance is met.
     assert not DCADMM()(operator, np.empty((30, 0)), 3, None, np.random.RandomState(0))[1]
@@ -153,7 +162,8 @@ def test_dc_admm_stops_at_its_tolerance():
 def test_the_penalty_follows_the_residual_that_the_paper_prints_if_lagged():
     """Before the first iteration R is 0, so that the penalty is halved and not doubled."""
     operator = NormalizedAffinity(rbf_kernel(ROWS, gamma=0.5))
-    basis, reported = group_constraint_basis(np.arange(30) % 2, 2, operator.degrees), []
+    basis = group_constraint_basis(np.arange(30) % 2, 2, operator.degrees)
+    reported = []
 
     class Watched(DCADMM):
         def _adapt_penalty(self, alpha, primal, dual):

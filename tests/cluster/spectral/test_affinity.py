@@ -32,7 +32,8 @@ def test_within_and_between_agree(parameters, expected):
 
 def test_neighbours_within_are_those_of_either_side():
     affinity = affinity_of(affinity="nearest_neighbors", n_neighbors=4)
-    within, between = affinity.compute(X).toarray(), affinity.compute_pairwise(X, X).toarray()
+    within = affinity.compute(X).toarray()
+    between = affinity.compute_pairwise(X, X).toarray()
     np.testing.assert_array_equal(within, (between + between.T) / 2)
     assert (between.sum(axis=1) == 4).all()
 

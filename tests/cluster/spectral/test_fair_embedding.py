@@ -171,7 +171,8 @@ def test_block_lanczos_restarts(n_components):
 
 def test_nystroem_nears_the_optimum_as_landmarks_are_added():
     rng = np.random.default_rng(0)
-    graph, group = rbf_kernel(rng.normal(size=(300, 2)), gamma=0.5), rng.integers(3, size=300)
+    graph = rbf_kernel(rng.normal(size=(300, 2)), gamma=0.5)
+    group = rng.integers(3, size=300)
     best, _ = oracle(graph, group, 8)
     operator = NormalizedAffinity(graph)
     basis = group_constraint_basis(group, 3, operator.degrees)
@@ -225,7 +226,8 @@ def test_dca_admm_is_orthonormal_and_reports_a_violation():
 def test_dca_admm_is_near_the_optimum_of_graphs_with_negative_eigenvalues():
     half, group = block_graph(60, 2, 2)
     empty = np.zeros_like(half)
-    graph, group = np.block([[empty, half], [half, empty]]), np.tile(group, 2)
+    graph = np.block([[empty, half], [half, empty]])
+    group = np.tile(group, 2)
     best, _ = oracle(graph, group, 4)
     result = fair_embedding(
         graph, sensitive_features=group, n_components=4, eigen_solver="dca-admm", random_state=0
@@ -244,7 +246,8 @@ def test_one_group_is_plain_spectral_embedding():
 def test_tiles_multiply_like_the_stored_kernel(monkeypatch):
     monkeypatch.setattr("skfair.cluster.spectral._eigen_solvers.TILE_BYTES", 8 * 50 * 7)
     rng = np.random.default_rng(0)
-    X, V = rng.normal(size=(50, 3)), rng.normal(size=(50, 4))
+    X = rng.normal(size=(50, 3))
+    V = rng.normal(size=(50, 4))
     np.testing.assert_allclose(RBFAffinity(X, 0.7) @ V, rbf_kernel(X, gamma=0.7) @ V)
     group = rng.integers(2, size=50)
     stored = fair_embedding(rbf_kernel(X, gamma=0.7), sensitive_features=group, n_components=3)
@@ -303,7 +306,8 @@ def test_two_triangles_and_two_nodes_alone():
 @pytest.mark.parametrize("seed", range(20))
 def test_embeddings_of_graphs_with_isolated_nodes_are_optimal(eigen_solver, seed):
     rng = np.random.default_rng(seed)
-    n_nodes, n_groups = 24, 1 + seed % 3
+    n_nodes = 24
+    n_groups = 1 + seed % 3
     graph, group = block_graph(n_nodes, 2, n_groups, seed)
     alone = rng.choice(n_nodes, 1 + seed % 5, replace=False)
     graph[alone], graph[:, alone] = 0, 0
@@ -325,7 +329,8 @@ def test_embeddings_of_graphs_with_isolated_nodes_are_optimal(eigen_solver, seed
 
 
 def test_isolated_nodes_are_not_in_the_known_vector_if_that_is_fair():
-    graph, group = linalg.block_diag(np.ones((6, 6)), np.zeros((2, 2))), [0, 1] * 4
+    graph = linalg.block_diag(np.ones((6, 6)), np.zeros((2, 2)))
+    group = [0, 1] * 4
     result = fair_embedding(graph, sensitive_features=group, n_components=1)
     np.testing.assert_allclose(result.embedding[:, 0], np.r_[np.full(6, 6**-0.5), 0, 0])
 
@@ -351,7 +356,8 @@ def test_the_scale_of_an_affinity_does_not_matter(eigen_solver, storage, scale):
 def test_the_group_constraint_does_not_depend_on_the_scale_with_isolated_nodes(scale, seed):
     rng = np.random.default_rng(seed)
     graph = np.triu(rng.random((8, 8)), 1)
-    graph, group = graph + graph.T, rng.permutation([0, 1, 2, 0, 1, 0, 1, 0])
+    graph = graph + graph.T
+    group = rng.permutation([0, 1, 2, 0, 1, 0, 1, 0])
     alone = rng.choice(8, 3, replace=False)
     graph[alone], graph[:, alone] = 0, 0
     best, F = oracle(graph, group, 3)
@@ -380,7 +386,8 @@ def test_nystroem_of_a_kernel_of_rank_one_is_orthonormal(n_groups):
 def test_nystroem_with_all_landmarks_is_exact_for_graphs_without_full_rank(seed):
     rng = np.random.default_rng(seed)
     graph = np.triu(rng.random((9, 9)) < 0.3, 1).astype(float)
-    graph, group = graph + graph.T, np.arange(9) % 3
+    graph = graph + graph.T
+    group = np.arange(9) % 3
     best, _ = oracle(graph, group, 5)
     result = fair_embedding(
         graph, sensitive_features=group, n_components=5, eigen_solver="nystroem", random_state=0
@@ -461,7 +468,8 @@ def test_one_asymmetric_entry_is_detected_anywhere(monkeypatch, at):
 
 
 def test_other_refusals():
-    graph, group = np.ones((10, 10)), np.arange(10) % 2
+    graph = np.ones((10, 10))
+    group = np.arange(10) % 2
     with pytest.raises(ValueError, match="between 1 and 9, the number of feasible directions"):
         fair_embedding(graph, sensitive_features=group, n_components=10)
     with pytest.raises(ValueError, match="'chebyshev'"):

@@ -94,7 +94,8 @@ def test_fair_cliques_are_recovered(storage, min_balance):
 
 
 def test_segregated_cliques_are_mixed_at_the_least_cut():
-    graph, groups = two_cliques(), np.repeat([0, 1], 4)
+    graph = two_cliques()
+    groups = np.repeat([0, 1], 4)
     fitted = graph_model(min_balance=1).fit(graph, sensitive_features=groups)
     halves = itertools.chain(*(itertools.combinations(range(8), size) for size in (2, 4)))
     fair = [half for half in halves if groups[list(half)].mean() == 0.5]
@@ -142,12 +143,14 @@ def test_the_guaranteed_balance_holds(seed, n_clusters, n_groups, min_balance, r
     rng = np.random.default_rng(seed)
     n_samples = int(rng.integers(12, 50))
     groups = rng.integers(n_groups, size=n_samples)
-    X, affinity = rng.normal(size=(n_samples, 2)) + 3 * groups[:, None], kind
+    X = rng.normal(size=(n_samples, 2)) + 3 * groups[:, None]
+    affinity = kind
     if kind == "callable":
         affinity = laplacian
     elif kind in ("dense", "csr", "coo"):
         storage = {"dense": np.asarray, "csr": sparse.csr_array, "coo": sparse.coo_array}[kind]
-        X, affinity = storage(random_graph(rng, n_samples)), "precomputed"
+        X = storage(random_graph(rng, n_samples))
+        affinity = "precomputed"
     fitted = model(
         n_clusters, min_balance=min_balance, affinity=affinity, assign_labels=rounding, n_init=2
     )
@@ -377,8 +380,10 @@ def test_the_ratio_of_shares_holds_up_to_one_sample(min_share_ratio):
     model.fit(X, sensitive_features=groups)
     assert plain.share_ratio_ < 0.5
     assert model.status_ == "feasible"
-    counts, by_group = model.group_counts_, model.group_counts_.sum(axis=0)
-    low, high = ((counts + 1) / by_group).min(axis=1), ((counts - 1) / by_group).max(axis=1)
+    counts = model.group_counts_
+    by_group = model.group_counts_.sum(axis=0)
+    low = ((counts + 1) / by_group).min(axis=1)
+    high = ((counts - 1) / by_group).max(axis=1)
     assert (low >= min_share_ratio * high).all()
     assert model.objective_ > plain.objective_
     np.testing.assert_array_equal(model.cluster_sizes_, np.bincount(model.labels_))

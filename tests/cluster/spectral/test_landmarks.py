@@ -47,7 +47,8 @@ def fit_model(X, groups, n_clusters=4, **settings):
 
 def make_partitions(X, groups, lengths):
     """Columns of X and of groups that are read block by block."""
-    table, ends = np.column_stack((X, groups)), np.cumsum([0, *lengths])
+    table = np.column_stack((X, groups))
+    ends = np.cumsum([0, *lengths])
 
     def read(number, columns):
         return table[ends[number] : ends[number + 1], columns]
@@ -99,7 +100,8 @@ def test_the_embedding_is_that_of_the_affinity_through_landmarks(settings, simil
 def test_with_all_samples_of_a_circle_as_landmarks_it_is_the_embedding_of_the_kernel():
     """All have the same degree: but for the background it is the square of M."""
     angles = 2 * np.pi * np.arange(24) / 24
-    X, groups = np.column_stack((np.cos(angles), np.sin(angles))), np.arange(24) % 2
+    X = np.column_stack((np.cos(angles), np.sin(angles)))
+    groups = np.arange(24) % 2
     model = fit_model(X, groups, 3, n_landmarks=24, gamma=1.0)
     exact = fair_embedding(rbf_kernel(X, gamma=1.0), sensitive_features=groups, n_components=3)
     np.testing.assert_allclose(model.eigenvalues_[1:], exact.eigenvalues[1:] ** 2 / 1.1, rtol=1e-9)
@@ -164,7 +166,8 @@ def test_new_samples_are_embedded_by_their_landmarks():
 def test_outliers_form_no_cluster_but_join_those_that_lack_their_group():
     X, _, groups = make_fair_blobs(600, centers=3, group_separation=0.0, random_state=0)
     far = X[:6] + 1e3 * np.arange(1, 7)[:, None]
-    rows, all_groups = np.vstack((X, far)), np.append(groups, [0, 1] * 3)
+    rows = np.vstack((X, far))
+    all_groups = np.append(groups, [0, 1] * 3)
     model = fit_model(rows, all_groups, 3, gamma=1.0, n_landmarks=60)
     assert model.cluster_sizes_.min() > 150
     assert model.constraint_violation_ == 0
@@ -182,7 +185,8 @@ def test_a_fit_without_landmarks_keeps_none():
 
 def test_a_direction_without_similarity_is_left_out():
     """Samples at two points differ in one direction, equal samples in none."""
-    X, groups = np.repeat([[0.0], [100.0]], 20, axis=0), np.arange(40) % 2
+    X = np.repeat([[0.0], [100.0]], 20, axis=0)
+    groups = np.arange(40) % 2
     model = fit_model(X, groups, 2, n_landmarks=2, gamma=1.0, n_components=2)
     np.testing.assert_allclose(model.eigenvalues_, [1, 1 / 1.1])  # the background has the rest
     assert adjusted_rand_score(X.ravel(), model.labels_) == 1
@@ -217,7 +221,8 @@ def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeyp
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1500)
     monkeypatch.setattr(_problem, "BLOCK", 2000)
     X, groups = draw(5000)
-    lengths, settings = (2000, 2000, 1000), {"affinity": affinity, "n_init": 2}
+    lengths = (2000, 2000, 1000)
+    settings = {"affinity": affinity, "n_init": 2}
     alone, two = (fit_model(X, groups, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
     same_bits(alone, two)
     same_bits(alone, fit_model(*make_partitions(X, groups, lengths), **settings))

@@ -17,7 +17,8 @@ def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, s
     monkeypatch.setattr(_eigen_solvers, "ROWS_PER_TASK", 16)  # in three blocks
     monkeypatch.setattr(_eigen_solvers, "STRIPE_ROWS", 16)
     rng = np.random.default_rng(0)
-    X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
+    X = rng.normal(size=(40, 2))
+    V = rng.normal(size=(40, 3))
     K = rbf_kernel(X, gamma=0.7)
     stored = {"dense": K, "csr": sparse.csr_array(K), "tiles": RBFAffinity(X, 0.7)}[storage]
     degrees = K.sum(axis=1)
@@ -49,7 +50,8 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     monkeypatch.setattr(_eigen_solvers, "STRIPE_ROWS", 16)
     monkeypatch.setattr(_eigen_solvers, "TILE_BYTES", 4096)
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(700, 2)), np.arange(700) % 2
+    X = rng.normal(size=(700, 2))
+    groups = np.arange(700) % 2
     K = rbf_kernel(X)
     for affinities in (
         [K] * 2,

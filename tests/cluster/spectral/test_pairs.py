@@ -56,8 +56,10 @@ def test_linked_samples_have_equal_coordinates(network, pairs):
 @pytest.mark.parametrize("kind", ["dense", "nullspace", "rbf", "tiles"])
 def test_pairs_are_kept_by_all_affinities_and_exact_solvers(kind):
     rng = np.random.default_rng(0)
-    X, group = rng.normal(size=(200, 2)), np.arange(200) % 2
-    must_link, cannot_link = [[0, 1], [1, 2]], [[0, 3], [4, 5]]
+    X = rng.normal(size=(200, 2))
+    group = np.arange(200) % 2
+    must_link = [[0, 1], [1, 2]]
+    cannot_link = [[0, 3], [4, 5]]
     model = FairSpectralClustering(3, random_state=0, n_init=2)
     if kind == "dense":
         X = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
@@ -70,7 +72,8 @@ def test_pairs_are_kept_by_all_affinities_and_exact_solvers(kind):
 
 
 def test_small_data_where_all_samples_are_in_pairs():
-    X, group = np.arange(8.0)[:, None], np.arange(8) % 2
+    X = np.arange(8.0)[:, None]
+    group = np.arange(8) % 2
     pairs = {"must_link": [[0, 7], [1, 6]], "cannot_link": [[2, 3], [4, 5], [0, 1]]}
     model = FairSpectralClustering(2, random_state=0, min_balance=None)
     labels = model.fit(X, sensitive_features=group, **pairs).labels_
@@ -80,7 +83,8 @@ def test_small_data_where_all_samples_are_in_pairs():
 
 
 def test_a_pair_that_cannot_be_kept_is_named():
-    X, group = np.arange(8.0)[:, None], np.arange(8) % 2
+    X = np.arange(8.0)[:, None]
+    group = np.arange(8) % 2
     model = FairSpectralClustering(2, random_state=0, min_balance=None)
     with pytest.warns(InfeasibleConstraintWarning, match=r"pairs \[\(\d, \d\)\] of cannot_link"):
         model.fit(X, sensitive_features=group, cannot_link=[[0, 1], [1, 2], [0, 2]])
@@ -98,7 +102,8 @@ def test_a_pair_that_cannot_be_kept_is_named():
     ],
 )
 def test_invalid_pairs(pairs, message):
-    X, group = np.arange(8.0)[:, None], np.arange(8) % 2
+    X = np.arange(8.0)[:, None]
+    group = np.arange(8) % 2
     with pytest.raises(ValueError, match=message):
         FairSpectralClustering(2, random_state=0).fit(X, sensitive_features=group, **pairs)
 
@@ -114,14 +119,16 @@ def test_invalid_pairs(pairs, message):
     ],
 )
 def test_presets_landmarks_and_plain_kmeans_refuse_pairs(changes, message):
-    X, group = np.arange(8.0)[:, None], np.arange(8) % 2
+    X = np.arange(8.0)[:, None]
+    group = np.arange(8) % 2
     model = FairSpectralClustering(2, random_state=0, **changes)
     with pytest.raises(ValueError, match=message):
         model.fit(X, sensitive_features=group, must_link=[[0, 1]])
 
 
 def test_searches_refuse_pairs():
-    X, group = np.arange(8.0)[:, None], np.arange(8) % 2
+    X = np.arange(8.0)[:, None]
+    group = np.arange(8) % 2
     search = GridSearchCV(FairSpectralClustering(2), {"gamma": [1.0]}, cv=2)
     with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="must_link"):
         search.fit(X, sensitive_features=group, must_link=[[0, 1]])

@@ -32,7 +32,8 @@ def test_the_data_balance_is_that_of_the_groups(problem):
 
 def test_means_are_weighted_by_degrees(problem):
     labels = np.array([0, 0, 1, 1, 1])
-    T, degrees = problem.coordinates(), problem.operator.degrees
+    T = problem.coordinates()
+    degrees = problem.operator.degrees
     assert degrees.tolist() == [5, 5, 5, 5, 5]
     expected = [np.average(T[labels == k], axis=0, weights=degrees[labels == k]) for k in (0, 1)]
     np.testing.assert_allclose(problem.means(labels, 2), expected)

@@ -42,7 +42,8 @@ class Problem(NamedTuple):
 
 
 def problem_of(affinity, groups, n_clusters):
-    operator, groups = NormalizedAffinity(affinity), check_groups(groups, affinity.shape[0])
+    operator = NormalizedAffinity(affinity)
+    groups = check_groups(groups, affinity.shape[0])
     n_components = min(n_clusters, affinity.shape[0] - len(groups.labels) + 1)
     embedding = embed(operator, groups, n_components, "nullspace", 0.0, None).embedding
     return Problem(SpectralProblem(None, operator, groups, ClusterRequirements()), embedding)
@@ -83,7 +84,8 @@ def cheapest(K, n_clusters, allowed=lambda labels: True):
 @pytest.mark.parametrize("seed", range(2))
 def test_no_fair_clustering_of_a_small_kernel_is_cheaper(n_clusters, min_balance, seed):
     rng = np.random.default_rng(seed)
-    K, groups = rbf_kernel(rng.normal(size=(8, 2)), gamma=0.5), np.repeat([0, 1], [5, 3])
+    K = rbf_kernel(rng.normal(size=(8, 2)), gamma=0.5)
+    groups = np.repeat([0, 1], [5, 3])
     labels = problem_of(K, groups, n_clusters).round(n_clusters, min_balance)
     counts = count_table(labels, groups, None, n_clusters, 2)
     least = min(min_balance * 0.6, balance(counts)) - 1e-9
@@ -102,7 +104,8 @@ def test_no_change_that_keeps_the_required_balance_lowers_the_cut(n, has_pairs):
     rng = np.random.default_rng(0)
     blob = rng.integers(3, size=n)
     X = 2.5 * rng.normal(size=(3, 2))[blob] + rng.normal(size=(n, 2))
-    K, groups = rbf_kernel(X, gamma=1.0), (rng.random(n) < np.array([0.3, 0.5, 0.7])[blob]) * 1
+    K = rbf_kernel(X, gamma=1.0)
+    groups = (rng.random(n) < np.array([0.3, 0.5, 0.7])[blob]) * 1
     labels = problem_of(K, groups, 3).round(3, 0.7)
     counts = count_table(labels, groups, None, 3, 2)
     totals = np.bincount(groups)
@@ -151,13 +154,15 @@ def test_the_search_is_never_worse_than_the_kmeans_of_the_papers():
     rng = np.random.default_rng(0)
     problem = problem_of(random_graph(rng, 60, 0.1), rng.integers(0, 2, 60), 4)
     K = problem.problem.operator.affinity
-    searched, plain = problem.round(4, None), problem.round(4, None, rounding=round_kmeans)
+    searched = problem.round(4, None)
+    plain = problem.round(4, None, rounding=round_kmeans)
     assert normalized_cut(searched, K) <= normalized_cut(plain, K)
 
 
 def test_a_watch_sees_every_search_and_may_end_them():
     K, clique = cliques([6, 6])
-    problem, candidates = problem_of(K, clique, 2), []
+    problem = problem_of(K, clique, 2)
+    candidates = []
     labels = problem.round(2, 1.0, watch=candidates.append)
     np.testing.assert_array_equal(candidates[0], problem.round(2, None))
     assert any((labels == one).all() for one in candidates[1:])
@@ -171,7 +176,8 @@ def test_a_watch_sees_every_search_and_may_end_them():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_balanced_optimum_of_a_small_graph(seed):
     rng = np.random.default_rng(seed)
-    K, groups = random_graph(rng, 8, 0.7), np.arange(8) % 2
+    K = random_graph(rng, 8, 0.7)
+    groups = np.arange(8) % 2
     problem = problem_of(K, groups, 2)
     labels = problem.round(2, 1.0)
     counts = problem.counts(labels, 2)
@@ -204,7 +210,8 @@ def draw_requirement(draw):
 def test_min_balance_holds_up_to_one_sample(requirement):
     problem, n_clusters, min_balance = requirement
     labels = problem.round(n_clusters, min_balance)
-    counts, totals = problem.counts(labels, n_clusters), problem.problem.groups.counts
+    counts = problem.counts(labels, n_clusters)
+    totals = problem.problem.groups.counts
     assert len(np.unique(labels)) == n_clusters
     ratio = min_balance * totals.min() / totals.max()
     assert (counts.min(axis=1) + 1 >= ratio * (counts.max(axis=1) - 1) - 1e-9).all()
@@ -261,7 +268,8 @@ def test_as_many_clusters_as_nodes():
 
 def test_all_storages_give_the_same_clusters():
     rng = np.random.default_rng(2)
-    K, groups = random_graph(rng, 40), rng.integers(0, 2, 40)
+    K = random_graph(rng, 40)
+    groups = rng.integers(0, 2, 40)
     expected = problem_of(K, groups, 3).round(3, 1.0)
     unsorted = sparse.coo_array(K[::-1])
     duplicated = sparse.csr_array(
@@ -277,9 +285,11 @@ def test_all_storages_give_the_same_clusters():
 
 def test_a_kernel_that_is_not_stored():
     rng = np.random.default_rng(3)
-    X, groups = rng.normal(size=(50, 2)), rng.integers(0, 2, 50)
+    X = rng.normal(size=(50, 2))
+    groups = rng.integers(0, 2, 50)
     kernel = RBFAffinity(X, 0.5)
-    tiles, stored = problem_of(kernel, groups, 4), problem_of(kernel @ np.eye(50), groups, 4)
+    tiles = problem_of(kernel, groups, 4)
+    stored = problem_of(kernel @ np.eye(50), groups, 4)
     np.testing.assert_array_equal(tiles.round(4, 0.8), stored.round(4, 0.8))
 
 

@@ -11,7 +11,8 @@ from tests.kernels.standalone import standalone
 
 def new_state(samples, labels, n_clusters):
     """A state whose tables are filled, with the centres on the means."""
-    d, n_columns = samples.X.shape[1], samples.columns[-1]
+    d = samples.X.shape[1]
+    n_columns = samples.columns[-1]
     state = kernels.ClusteringState(
         np.array(labels, dtype=np.int32),
         np.empty((n_clusters, d)),
@@ -50,7 +51,8 @@ def mean_cost(samples, labels):
     """f1 from its definition."""
     cost = 0
     for k in np.unique(labels):
-        x, w = samples.X[labels == k], samples.weights[labels == k]
+        x = samples.X[labels == k]
+        w = samples.weights[labels == k]
         cost += w @ ((x - np.average(x, axis=0, weights=w)) ** 2).sum(axis=1)
     return cost / samples.weights.sum()
 
@@ -149,7 +151,8 @@ def test_updates_of_kmeans_are_those_of_mini_batches_of_one():
     state.center_weights[:] = 1.0
     peer = MiniBatchKMeans(3, init=state.centers.copy(), n_init=1, reassignment_ratio=0)
     peer.partial_fit(state.centers.copy())  # each centre has seen itself and stays
-    rng, journal = np.array([88172645463325252], dtype=np.uint64), np.empty((1, 2), np.int64)
+    rng = np.array([88172645463325252], dtype=np.uint64)
+    journal = np.empty((1, 2), np.int64)
     for _ in range(200):
         drawn = (xorshift(int(rng[0])) >> 32) * 60 >> 32
         standalone(kernels.make_kmeans_updates)(samples, state, 1, rng, journal, 0)
@@ -173,7 +176,8 @@ def test_a_batch_that_covers_the_set_finds_its_closest_member():
     samples = _make_samples(rng.standard_normal((40, 2)), codes, np.ones(40))
     labels = rng.permutation(40) % 3
     state = new_state(samples, labels, 3)
-    draws, center = np.array([5], dtype=np.uint64), np.array([0.3, -0.2])
+    draws = np.array([5], dtype=np.uint64)
+    center = np.array([0.3, -0.2])
     members = np.flatnonzero((labels == 1) & (codes == 0))
     expected = members[((samples.X[members] - center) ** 2).sum(axis=1).argmin()]
     result = standalone(kernels.closest_member)(samples, state, 1, 0, center, len(members), draws)
@@ -201,7 +205,8 @@ def test_a_batch_of_one_is_a_uniform_member():
 def test_moves_keep_the_tables_and_the_journal_undoes_them(problem, data):
     samples, codes, labels, n_clusters = problem
     state = new_state(samples, labels, n_clusters)
-    journal, n_moves = np.empty((5, 2), dtype=np.int64), 0
+    journal = np.empty((5, 2), dtype=np.int64)
+    n_moves = 0
     for _ in range(5):
         p = data.draw(st.integers(0, len(labels) - 1))
         k = data.draw(st.integers(0, n_clusters - 1))
@@ -217,7 +222,8 @@ def test_a_kmeans_update_moves_the_point_and_pulls_the_centre():
         np.array([[0.0], [1.0], [4.0], [5.0], [3.5]]), np.zeros(5, int), np.ones(5)
     )
     state = new_state(samples, [0, 0, 1, 1, 0], 2)  # the last point is nearer to cluster 1
-    expected_labels, expected_centers = state.labels.copy(), state.centers.copy()
+    expected_labels = state.labels.copy()
+    expected_centers = state.centers.copy()
     absorbed = np.array([3.0, 2.0])
     s = 99
     for _ in range(20):
@@ -277,7 +283,8 @@ def test_a_half_swap_is_one_move():
 def test_no_swap_where_none_is_possible(codes, labels, half):
     samples = _make_samples(np.arange(4.0)[:, None], np.array(codes), np.ones(4))
     state = new_state(samples, labels, max(labels) + 1)
-    rule, journal = kernels.SwapRule(1, False, half), np.empty((6, 2), dtype=np.int64)
+    rule = kernels.SwapRule(1, False, half)
+    journal = np.empty((6, 2), dtype=np.int64)
     assert (
         standalone(kernels.swap_samples)(
             samples, state, 3, rule, np.array([1], np.uint64), journal, 0
@@ -291,7 +298,8 @@ def test_no_swap_where_none_is_possible(codes, labels, half):
 def test_iterations_keep_every_invariant(problem, local, half, batch, seed):
     samples, codes, labels, n_clusters = problem
     state = new_state(samples, labels, n_clusters)
-    rule, rng = kernels.SwapRule(0, local, half), np.array([seed], dtype=np.uint64)
+    rule = kernels.SwapRule(0, local, half)
+    rng = np.array([seed], dtype=np.uint64)
     trace = kernels.run(samples, state, np.array([3, 2]), rule, np.full(6, batch), rng)
     check_tables(samples, codes, state)
     assert len(np.unique(state.labels)) == n_clusters

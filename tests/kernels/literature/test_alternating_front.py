@@ -15,7 +15,8 @@ from tests.kernels.literature.test_alternating import (
 
 
 def new_members(samples, labellings, n_clusters, capacity):
-    n, n_columns = len(samples.X), samples.columns[-1]
+    n = len(samples.X)
+    n_columns = samples.columns[-1]
     members = kernels.FrontList(
         np.zeros((capacity, n), dtype=np.uint8),
         np.zeros((capacity, n_clusters, samples.X.shape[1])),
@@ -36,7 +37,8 @@ def test_children_join_with_what_a_recomputation_gives(problem, seed, n_repeats)
     samples, codes, labels, n_clusters = problem
     parents = np.stack([labels, labels[::-1]])
     members = new_members(samples, parents, n_clusters, capacity=2 + 2 * 3)
-    pairs, rng = np.array([[3, 0], [2, 1], [0, 2]]), np.array([seed], dtype=np.uint64)
+    pairs = np.array([[3, 0], [2, 1], [0, 2]])
+    rng = np.array([seed], dtype=np.uint64)
     kernels.add_children(samples, members, (0, 2), pairs, SwapRule(2, True, False, n_repeats), rng)
     size = members.length[0]
     assert 2 <= size <= 8
@@ -56,7 +58,8 @@ def test_children_join_with_what_a_recomputation_gives(problem, seed, n_repeats)
 def test_a_child_is_the_result_of_its_iterations_of_algorithm_2(problem, seed, n_repeats):
     samples, _, labels, n_clusters = problem
     members = new_members(samples, labels[np.newaxis], n_clusters, capacity=2)
-    pair, rule = np.array([3, 2]), SwapRule(4, True, False)
+    pair = np.array([3, 2])
+    rule = SwapRule(4, True, False)
     rng, same = np.array([seed], dtype=np.uint64), np.array([seed], dtype=np.uint64)
     kernels.add_children(
         samples, members, (0, 1), pair[np.newaxis], rule._replace(n_repeats=n_repeats), rng
@@ -69,7 +72,8 @@ def test_a_child_is_the_result_of_its_iterations_of_algorithm_2(problem, seed, n
 
 
 def test_dominated_means_strictly_worse_in_both():
-    cost, balance = np.array([1.0, 2.0, 0.0]), np.array([0.5, 0.9, 1.0])
+    cost = np.array([1.0, 2.0, 0.0])
+    balance = np.array([0.5, 0.9, 1.0])
     members = kernels.FrontList(*[None] * 4, cost, balance, None, np.array([2]))
     is_dominated = getattr(kernels.is_dominated, "py_func", kernels.is_dominated)
     assert is_dominated(members, 1.5, 0.4)

@@ -8,10 +8,14 @@ from skfair.solvers import GDA
 
 
 def test_the_first_iterations_are_descent_and_ascent(problems):
-    problem, eta, sigma, theta = problems.fair(), 0.5, 2.0, 0.7
+    problem = problems.fair()
+    eta = 0.5
+    sigma = 2.0
+    theta = 0.7
     steps = []
     GDA(2, 0.0, eta, sigma, theta).solve(problem, callback=steps.append)
-    x, duals = problem.initial_point(), np.zeros(2)
+    x = problem.initial_point()
+    duals = np.zeros(2)
     gap = problem.evaluate(x).values[0]
     for progress in steps:
         np.testing.assert_allclose(progress.evaluation.x, x, atol=1e-12)
@@ -19,7 +23,8 @@ def test_the_first_iterations_are_descent_and_ascent(problems):
         np.testing.assert_allclose(progress.multipliers, [multiplier], atol=1e-12)
         at = problem.evaluate(x)
         x = x - eta * (at.grad + multiplier * at.jacobian[0])
-        before, gap = gap, problem.evaluate(x).values[0]
+        before = gap
+        gap = problem.evaluate(x).values[0]
         ahead = gap + theta * (gap - before)
         rise = np.array([ahead - 0.02, -0.02 - ahead])
         duals = np.maximum(0, duals + sigma * rise)

@@ -94,7 +94,8 @@ def test_the_hessian_is_that_of_the_lagrangian_with_corners_twice_as_long():
     task, start = problem()
     convex, longer = (convexify(task, start, rounding) for rounding in (0.5, 1.0))
     multipliers = np.where(np.isfinite(convex.upper), 0.3, -0.2)
-    hessian, step = convex.evaluate(start).hessian(multipliers), 1e-6
+    hessian = convex.evaluate(start).hessian(multipliers)
+    step = 1e-6
     for k in range(len(start)):
         bump = step * (np.arange(len(start)) == k)
         above = longer.evaluate(start + bump).lagrangian_gradient(multipliers)
@@ -157,7 +158,8 @@ def test_idca_with_the_settings_of_the_paper_is_nearly_feasible():
 
 def test_a_sigmoid_is_a_difference_of_convex_functions_too():
     task, start = problem(rounding=1.0, convex_means=MeanSigmoid)
-    by_sqp, result = SQP(tol=1e-6).solve(task, start), IDCA(tol=1e-4).solve(task, start)
+    by_sqp = SQP(tol=1e-6).solve(task, start)
+    result = IDCA(tol=1e-4).solve(task, start)
     assert by_sqp.status == "optimal"
     assert result.violation <= 1e-4
     assert result.fun == pytest.approx(by_sqp.fun, abs=1e-4)

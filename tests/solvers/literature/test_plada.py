@@ -27,7 +27,9 @@ def test_the_first_iterations_follow_algorithm_1(problems):
     solver = PLADA(2, 0.0, alpha, beta, eta, tau, gamma0, kappa)
     rho = alpha / (1 + alpha * beta)
 
-    theta, lam, mu = problem.initial_point(), np.zeros(2), np.zeros(2)
+    theta = problem.initial_point()
+    lam = np.zeros(2)
+    mu = np.zeros(2)
     u = -one_sided.values(problem.evaluate(theta).values)
     for k, step in enumerate(path(solver, problem)):
         np.testing.assert_allclose(step.evaluation.x, theta, atol=1e-12)
@@ -46,7 +48,8 @@ def test_the_first_iterations_follow_algorithm_1(problems):
 
 
 def test_the_exact_step_minimises_the_proximal_function(problems):
-    problem, eta = problems.fair(), 0.4
+    problem = problems.fair()
+    eta = 0.4
     solver = PLADA(max_iter=12, eta=eta, tau=0.01, inner="exact")
     steps = path(solver, problem)
     here, there = steps[-2], steps[-1]
@@ -115,7 +118,8 @@ def recidivism(n=800):
     X = np.column_stack((np.eye(3)[age], rng.random(n) < 0.8, rng.random(n) < 0.6, groups, priors))
     log_odds = 0.25 * priors - 0.4 * age + 0.3 * X[:, 3] - 0.6
     y = np.where(rng.random(n) < 1 / (1 + np.exp(-log_odds)), 1.0, -1.0)
-    weights, loss = np.ones(n), LogisticLoss()
+    weights = np.ones(n)
+    loss = LogisticLoss()
     samples = Samples(y, check_groups(groups, n), weights)
     bound = DemographicParity().bind(samples, Sigmoid(), loss, 0.02)
     model = LinearModel.from_features(X, weights)
@@ -149,7 +153,8 @@ def test_parameters_stay_in_a_ball(inner, one_row):
         ],
         options={"ftol": 1e-12, "maxiter": 200},
     )
-    steps, solver = [], PLADA(inner=inner, one_row=one_row, radius=0.5, alpha=10.0)
+    steps = []
+    solver = PLADA(inner=inner, one_row=one_row, radius=0.5, alpha=10.0)
     result = solver.solve(problem, callback=steps.append)
     norms = [np.linalg.norm(step.evaluation.x[: problem.n_parameters]) for step in steps]
     assert max(norms) <= 0.5 + 1e-12 and norms[-1] == pytest.approx(0.5)

@@ -43,7 +43,8 @@ def epigraph(problem, start, multiplier, eta):
 @pytest.mark.parametrize("spec, n_groups", SPECS.values(), ids=SPECS)
 @pytest.mark.parametrize("multiplier", [0.05, 2.0])
 def test_the_step_is_that_of_a_generic_solver(problems, spec, n_groups, multiplier):
-    problem, eta = problems.fair(spec, n_groups, 0.01).single(), 0.3
+    problem = problems.fair(spec, n_groups, 0.01).single()
+    eta = 0.3
     x = np.random.default_rng(3).normal(size=problem.n_parameters)
     start = problem.evaluate(x)
     there = proximal_step(start, np.array([multiplier]), eta)
@@ -86,7 +87,9 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         for spec in (DemographicParity(), LossParity(reference="above_overall"))
     ]
     problem = replace(problems.fair(None, 3, 0.01), constraint=ConstraintSystem(tuple(bounds)))
-    problem, multipliers, eta = problem.single(), np.array([1.5, 0.4]), 0.3
+    problem = problem.single()
+    multipliers = np.array([1.5, 0.4])
+    eta = 0.3
     start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
 
     def value(z):
@@ -103,7 +106,8 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         )
 
     constraints = ({"type": "ineq", "fun": rows}, {"type": "ineq", "fun": lambda z: z[4:]})
-    first, options = np.append(start.x, start.values), {"maxiter": 500, "ftol": 1e-14}
+    first = np.append(start.x, start.values)
+    options = {"maxiter": 500, "ftol": 1e-14}
     expected = minimize(value, first, method="SLSQP", constraints=constraints, options=options)
     there = proximal_step(start, multipliers, eta)
     assert value(np.append(there.x, there.values)) <= expected.fun + 1e-7
@@ -119,7 +123,8 @@ def test_a_large_multiplier_ends_at_the_breakpoint(problems):
 
 
 def test_a_negative_multiplier_is_stationary(problems):
-    problem, eta = problems.fair().single(), 0.3
+    problem = problems.fair().single()
+    eta = 0.3
     start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
     multipliers = np.array([-0.7])
     there = proximal_step(start, multipliers, eta)
@@ -136,7 +141,8 @@ def test_shares_of_pieces():
         np.testing.assert_allclose(
             _piece_coefficients(np.array([1.0, 0.0]), gram, start), [0.75, 0.25]
         )
-    wide, linear = np.diag([1.0, 1.0, 4.0]), np.array([1.0, 0.5, -1.0])
+    wide = np.diag([1.0, 1.0, 4.0])
+    linear = np.array([1.0, 0.5, -1.0])
     for start in np.eye(3):
         np.testing.assert_allclose(
             _piece_coefficients(linear, wide, start), [0.75, 0.25, 0], atol=1e-9

@@ -6,8 +6,10 @@ import pytest
 from skfair.solvers.literature import sa2gd, sa2gd_front
 
 # f_a = (x - a)' A (x - a) / 2 and f_b = (x - b)' B (x - b) / 2, both convex with constant 1
-A, a = np.array([[2.0, 0.5], [0.5, 1.5]]), np.array([1.0, -1.0])
-B, b = np.diag([1.0, 3.0]), np.array([-2.0, 0.5])
+A = np.array([[2.0, 0.5], [0.5, 1.5]])
+a = np.array([1.0, -1.0])
+B = np.diag([1.0, 3.0])
+b = np.array([-2.0, 0.5])
 
 
 def noisy(H, center, noise):
@@ -36,7 +38,8 @@ def test_the_steps_weigh_the_objectives(n_a, n_b):
 
 
 def test_a_front_has_one_run_for_each_split():
-    gradients, start = (noisy(A, a, 1), noisy(B, b, 1)), np.ones(2)
+    gradients = (noisy(A, a, 1), noisy(B, b, 1))
+    start = np.ones(2)
     settings = {"n_iter": 20, "strong_convexity": 1, "random_state": 3}
     points = sa2gd_front(*gradients, start, n_total=3, **settings)
     runs = [sa2gd(*gradients, start, n_a=n, n_b=3 - n, **settings) for n in range(4)]
@@ -44,7 +47,8 @@ def test_a_front_has_one_run_for_each_split():
 
 
 def test_the_first_iterations_follow_algorithm_4():
-    x, step = np.array([3.0, 2.0]), 2 / 3
+    x = np.array([3.0, 2.0])
+    step = 2 / 3
     for t in range(2):
         for H, center in ((A, a), (A, a), (B, b)):
             x = x - step / (t + 1) * H @ (x - center)

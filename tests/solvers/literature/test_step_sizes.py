@@ -42,7 +42,8 @@ def test_no_loss_is_steeper_than_estimated(name, problems):
 
 def test_multipliers_add_the_rows_curvature(problems):
     problem = problems.fair()
-    estimates, x = constants(problem), np.array([1.0, -1.0, 0.5, 0.3])
+    estimates = constants(problem)
+    x = np.array([1.0, -1.0, 0.5, 0.3])
     evaluation = problem.evaluate(x)
     for multipliers in (np.array([0.0]), np.array([5.0]), np.array([-5.0])):
         curved = hessian(problem, evaluation.curvature(multipliers))
@@ -55,7 +56,8 @@ def test_samples_without_weight_in_the_loss_may_count_in_the_rows(problems):
     known = problems.fair()
     weights = (known.target > 0).astype(float)
     problem = type(known)(known.model, known.loss, known.target, weights, 0.1, known.constraint)
-    estimates, evaluation = constants(problem), problem.evaluate(np.array([1.0, -1.0, 0.5, 0.3]))
+    estimates = constants(problem)
+    evaluation = problem.evaluate(np.array([1.0, -1.0, 0.5, 0.3]))
     multipliers = np.array([5.0])
     curved = hessian(problem, evaluation.curvature(multipliers))
     bound = estimates.bound_lagrangian_curvature(evaluation, multipliers)

@@ -27,7 +27,8 @@ def minimize_violation(G, jacobian, rho):
 @pytest.mark.parametrize("value", [-2.0, -0.3, 0.0, 0.4, 3.0])
 def test_a_two_sided_row_gets_as_low_as_it_can(value):
     row = np.array([0.5, -0.2, 0.3])
-    G, jacobian = np.array([value - 0.1, -value - 0.1]), np.vstack((row, -row))
+    G = np.array([value - 0.1, -value - 0.1])
+    jacobian = np.vstack((row, -row))
     expected = minimize_violation(G, jacobian, 0.8)
     assert reachable_violation(G, jacobian, 0.8) == pytest.approx(expected, abs=1e-12)
 

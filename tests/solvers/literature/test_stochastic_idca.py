@@ -43,7 +43,8 @@ def test_rows_on_a_batch_are_unbiased(task):
     here = task.evaluate(start)
     majorant = task.rows.majorant(here.scores, here.aux)
     scores = here.scores + np.random.default_rng(0).normal(size=len(here.scores))
-    rng, drawn = np.random.RandomState(0), []
+    rng = np.random.RandomState(0)
+    drawn = []
     for _ in range(150):
         rows, batch = draw_batch(majorant, 8, rng)
         drawn.append(batch(scores[rows], here.aux).values)

@@ -17,12 +17,14 @@ def single(problems, **options):
 
 
 def test_normalised_steps_follow_algorithm_3(problems):
-    problem, epsilon = single(problems), 0.05
+    problem = single(problems)
+    epsilon = 0.05
     solver = SwitchingSubgradient.from_paper("partial_fairness", epsilon=epsilon, max_iter=30)
     steps, _ = path(solver, problem)
     kinds = set()
     for here, there in zip(steps, steps[1:], strict=False):
-        at, excess = here.evaluation, here.evaluation.values[0] - 0.02
+        at = here.evaluation
+        excess = here.evaluation.values[0] - 0.02
         kinds.add(excess <= epsilon)
         if excess <= epsilon:
             step = epsilon / (at.grad @ at.grad) * at.grad
@@ -34,7 +36,8 @@ def test_normalised_steps_follow_algorithm_3(problems):
 
 
 def test_the_paper_s_answer_is_the_best_nearly_feasible_iterate(problems):
-    problem, epsilon = single(problems), 0.01
+    problem = single(problems)
+    epsilon = 0.01
     solver = SwitchingSubgradient.from_paper("partial_fairness", epsilon=epsilon, max_iter=200)
     steps, result = path(solver, problem)
     nearly = [p.evaluation for p in steps if p.evaluation.values[0] - 0.02 <= epsilon]

@@ -112,7 +112,8 @@ def estimate_scoring_rate(scores, groups, weights, clusters=None):
         median = np.median(scores)
     else:  # the mean of the two scores in the middle of all samples
         order = np.argsort(scores)
-        ends, n = np.cumsum(groups.multiplicity[order]), groups.n_samples
+        ends = np.cumsum(groups.multiplicity[order])
+        n = groups.n_samples
         middle = np.searchsorted(ends, [(n - 1) // 2, n // 2], side="right")
         median = np.mean(scores[order[middle]])
     return estimate_means(scores > median, None, groups, weights, clusters)
@@ -195,8 +196,10 @@ def _refuse_ambiguous_integers(y_pred):
 
 def _refuse_numbers_that_target_lacks(columns):
     """Raise if predictions of a target of two values are integers that it does not hold: scores."""
-    y_pred, has_outcome = columns["y_pred"], columns.get("has_outcome", slice(None))
-    targets, numbers = np.unique(columns["y_true"][has_outcome]).tolist(), np.unique(y_pred)
+    y_pred = columns["y_pred"]
+    has_outcome = columns.get("has_outcome", slice(None))
+    targets = np.unique(columns["y_true"][has_outcome]).tolist()
+    numbers = np.unique(y_pred)
     if y_pred.dtype.kind not in "iuf" or _is_continuous(y_pred) or len(targets) != 2:
         return
     if further := [number for number in numbers.tolist() if number not in targets]:
@@ -245,7 +248,8 @@ def metric_estimators(task, columns, positive, metrics=()):
     estimators = _METRIC_ESTIMATORS[task](columns, positive)
     if not len(metrics):
         return estimators
-    encoded, further = encode_columns(columns, positive), find_group_metrics(metrics)
+    encoded = encode_columns(columns, positive)
+    further = find_group_metrics(metrics)
     check_columns_of(further, encoded)
     for name, metric in further.items():
         is_known = metric in BUILTIN_METRICS
@@ -297,8 +301,10 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
         return None
     encoded = encode_columns(columns, positive)
     rows = np.flatnonzero(columns.get("has_outcome", np.ones(len(weights))))
-    samples, weights = (encoded["y_true"][rows], encoded["probabilities"][rows]), weights[rows]
-    edges, tables = make_bin_edges(samples[1], weights, N_BINS, "uniform"), []
+    samples = (encoded["y_true"][rows], encoded["probabilities"][rows])
+    weights = weights[rows]
+    edges = make_bin_edges(samples[1], weights, N_BINS, "uniform")
+    tables = []
     for attribute, groups in by_name.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
@@ -367,7 +373,8 @@ def _estimate_hidden_rates(metric, hide, groups, weights):
 
 def _classification_metric_estimators(columns, positive):
     """Estimators of the metrics of a classifier, by name; without a target also of scores."""
-    truth, predicted = columns.get("y_true"), columns["y_pred"]
+    truth = columns.get("y_true")
+    predicted = columns["y_pred"]
     if truth is None and _is_continuous(predicted):
         return _scoring_rate_estimator(to_numbers(predicted, "y_pred"))
     if positive is None:
