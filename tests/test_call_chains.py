@@ -73,7 +73,23 @@ class Ignoring(DummyClassifier):
         return super().fit(X, y)
 
 
-def test_five_fits_are_traced():
+def test_calls_to_files_that_import_the_caller_go_up():
+    rows = call_chains.PACKAGE / "constraints" / "_rows.py"
+    bound = call_chains.PACKAGE / "constraints" / "_bound.py"
+    reached = call_chains.find_reachable_files()
+    assert rows in reached[bound]
+    assert bound not in reached[rows]
+    scope = {}
+    exec(compile("def callee(): pass", str(bound), "exec"), scope)
+    exec(compile("def up(): callee()", str(rows), "exec"), scope)
+    exec(compile("def down(): called()", str(bound), "exec"), scope)
+    exec(compile("def called(): pass", str(rows), "exec"), scope)
+    calls = call_chains.trace(lambda: (scope["up"](), scope["up"](), scope["down"]()))
+    edges = {(a.co_name, b.co_name): n_calls for (a, b), n_calls in calls.edges_up.items()}
+    assert edges == {("up", "callee"): 2}
+
+
+def test_six_fits_are_traced():
     fits = call_chains.fits()
-    assert len({fit.name for fit in fits}) == 5
+    assert len({fit.name for fit in fits}) == 6
     assert Path(call_chains.PACKAGE, call_chains.trace(fits[3].run).files[0]).exists()

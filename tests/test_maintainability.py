@@ -7,11 +7,11 @@ MAX_LARGE_CLASSES = 5
 
 
 def test_a_budget_that_is_exceeded_is_named(monkeypatch):
-    monkeypatch.setattr(maintainability, "MAX_CODE_LINES", 100)
-    monkeypatch.setattr(maintainability, "file_lengths", lambda: {"skfair/long.py": 901})
-    assert maintainability.exceeded_budgets(103) == [
-        "The package has 3 code lines more than its budget of 100.",
-        "skfair/long.py has 901 lines, but a module has at most 900.",
+    monkeypatch.setattr(maintainability, "MAX_TOKENS", 1000)
+    monkeypatch.setattr(maintainability, "file_lengths", lambda: {"skfair/long.py": 1001})
+    assert maintainability.exceeded_budgets(2003) == [
+        "The package has 1,003 tokens more than its budget of 1,000.",
+        "skfair/long.py has 1001 lines, but a module has at most 1,000.",
     ]
 
 

@@ -73,8 +73,8 @@ class AuditData:
     outcomes are unknown, the column "has_outcome" is the mask of the others. Rows of zero weight
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
-    `EstimatorAndData` of the predictions. ``unbinned`` are the groups before numbers are divided into
-    ``bins``, and ``reading`` is what was read. ``ids`` name the samples, if there are any, and
+    `EstimatorAndData` of the predictions. ``unbinned`` are the groups before numbers are divided
+    into ``bins``, and ``reading`` is what was read. ``ids`` name the samples, if there are any, and
     ``clusters`` has the label of what each sample belongs to, None if all are independent.
     """
 
