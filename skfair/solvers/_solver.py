@@ -304,6 +304,7 @@ class Solver(BaseEstimator):
         for progress in self.iterate(problem, x0, random_state):
             if callback is not None and callback(progress):
                 break
+        assert progress.make_result is not None  # solvers give it, training loops do not
         return progress.make_result()
 
     def iterate(

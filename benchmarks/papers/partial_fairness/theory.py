@@ -40,10 +40,10 @@ from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports, save_figure
 from skfair.losses import LogisticLoss
-from skfair.problems._problem import majorize, original_multipliers
 from skfair.solvers import IDCA, SQP
 from skfair.solvers._solver import Iterate, kkt_residual
 from skfair.solvers._sqp import OneSidedRows
+from skfair.solvers.literature._proximal import majorize, original_multipliers
 
 KAPPAS = {"a9a": 0.05, "bank": 0.01, "law school": 0.005}
 RISK = 0.05  # delta, the probability that the bound is violated
