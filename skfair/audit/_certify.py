@@ -161,13 +161,15 @@ def _arrange_model(audit, constraint):
     )
     if kind == "classification" or is_regressor(estimator):
         classes = getattr(estimator, "classes_", ())
-        columns = y_true, predicted, audit.task, audit.pos_label, classes
-        return arrange_for_metric(constraint, *columns), resolved
+        arranged = arrange_for_metric(
+            constraint, y_true, predicted, audit.task, audit.pos_label, classes
+        )
+        return arranged, resolved
     if kind == "score":
         return [((columns["y_score"],), {})], resolved
     # Values of the decision function are in no other unit.
-    columns = estimator, constraint, X, y, sensitive_features, audit.pos_label
-    return predict_for_metric(*columns), resolved
+    arranged = predict_for_metric(estimator, constraint, X, y, sensitive_features, audit.pos_label)
+    return arranged, resolved
 
 
 def _arrange_columns(audit, constraint):

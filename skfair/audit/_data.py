@@ -357,8 +357,9 @@ class AuditData:
         columns = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
         known = as_sensitive_features(sensitive_features)
         weights = sample_weight
-        labels = known.labels, known.probabilities
-        are_counts = are_counted(*columns.values(), *labels, weights, control_features)
+        are_counts = are_counted(
+            *columns.values(), known.labels, known.probabilities, weights, control_features
+        )
         if are_counts:
             columns, known, control_features, weights = count_predictions(
                 columns, known, weights, control_features

@@ -883,8 +883,14 @@ def _write(monitor, options, reading, bins, results):
         write_text(json.dumps(results, ensure_ascii=False, indent=1), options.out)
     elif options.out is not None:
         facts = describe_file(options, date=date.today().isoformat())
-        about = options.by, facts, reading, options.min_published
-        page = render_monitor(monitor, options.title, *about)
+        page = render_monitor(
+            monitor,
+            options.title,
+            period=options.by,
+            facts=facts,
+            reading=reading,
+            min_published=options.min_published,
+        )
         write_text(page, options.out)
     if options.state is not None:
         stored = {name: getattr(options, name) for name in _STORED_OPTIONS}
