@@ -416,8 +416,9 @@ def log_evidence_against(gaps):
         log_mean(np.concatenate([getattr(one, name) for one in gaps], axis=-1))
         for name in ("log_start", "log_mixture_e_process")
     )
-    logs = np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
-    return np.logaddexp(*logs)
+    return np.logaddexp(
+        np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
+    )
 
 
 def change_evidence(gaps):
@@ -828,8 +829,10 @@ def _count_and_bet(settings, comparisons, number, cohort, tables):
     cells, values = evaluate_cohort(settings, cohort)
     weights, groups = cohort.samples.weights, cohort.samples.groups
     for name, codes, names in attribute_codes(groups, settings.constraint.attributes):
-        columns = codes, names, cells, values, weights
-        for cell, table in comparisons[name].count_and_bet(number, cohort.time, *columns).items():
+        counted = comparisons[name].count_and_bet(
+            number, cohort.time, codes, names, cells, values, weights
+        )
+        for cell, table in counted.items():
             key = cohort.time, name, cell
             tables[key] = add_tables(table, tables[key]) if key in tables else table
 
