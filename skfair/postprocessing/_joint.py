@@ -300,8 +300,15 @@ def _solve_with_corrections(fitter, training, callback):
         # The certified solution is that of the requested bounds.
         result = candidates[0].result if candidates else program.result(parameters, multipliers)
         candidates.append(fitter.evaluate(parameters, result))
-        progress = result.evaluation, np.nan, multipliers, {}, result.evaluation
-        is_stopped = callback(Progress(number + 1, *progress))
+        progress = Progress(
+            n_iter=number + 1,
+            evaluation=result.evaluation,
+            residual=np.nan,
+            multipliers=multipliers,
+            details={},
+            best=result.evaluation,
+        )
+        is_stopped = callback(progress)
         if candidates[-1].keeps_bound:
             return _bisect_candidates(fitter, *candidates[-2:])
         if is_stopped:
