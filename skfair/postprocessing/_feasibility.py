@@ -220,8 +220,9 @@ class _LinearProgram(NamedTuple):
         scale = np.maximum(size, size + size_changes @ self.largest)
         multipliers = None
         for _ in range(_MAX_PROGRAMS):
-            reduced = constant - excess * size, changes - excess * size_changes
-            rest, multipliers, (decided, free) = self._solve(*reduced, unknowns, scale)
+            rest, multipliers, (decided, free) = self._solve(
+                constant - excess * size, changes - excess * size_changes, unknowns, scale
+            )
             if multipliers is None or (rest > 0 and below < np.inf):
                 return np.inf, np.zeros(len(size))
             if excess == 0.0 and rest <= 0.0 or abs(rest) <= _EXCESS_TOLERANCE:
