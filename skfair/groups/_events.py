@@ -520,8 +520,9 @@ class ScoreTable(NamedTuple):
 
     def weight_at(self, weights):
         """Weight of every group on every threshold, (n_groups, n_thresholds)."""
-        shape = self.n_groups, len(self.thresholds)
-        return count_table(self.codes, self.threshold_indices, weights, *shape)
+        return count_table(
+            self.codes, self.threshold_indices, weights, self.n_groups, len(self.thresholds)
+        )
 
     def weight_above(self, weights):
         """Weight of every group strictly above every threshold, (n_groups, n_thresholds)."""
