@@ -488,8 +488,9 @@ class PartitionedCounter(DecisionCounter):
             return [nothing] * len(typical)
         directions = np.array(directions)[is_counted]
         typical = np.array(typical)[is_counted]
-        arguments = start.parameters, directions, typical
-        errors, sums, negative = self.problem.partitions.reduce(count_along_lines, *arguments)
+        errors, sums, negative = self.problem.partitions.reduce(
+            count_along_lines, start.parameters, directions, typical
+        )
         # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
         for one, increments, low in zip(self.problem.constraint, sums, negative, strict=True):

@@ -291,8 +291,13 @@ class LinearModel:
         -------
         point : LinearPoint
         """
-        by_scores = self.scores, self.pull_back, self.pull_back_rows, self.gram
-        return LinearPoint(self.scores(parameters), *by_scores)
+        return LinearPoint(
+            scores=self.scores(parameters),
+            push_forward=self.scores,
+            pull_back=self.pull_back,
+            pull_back_rows=self.pull_back_rows,
+            gram=self.gram,
+        )
 
     def last_layer(self, parameters: np.ndarray) -> Any:
         """The model itself, which is linear in its parameters.
