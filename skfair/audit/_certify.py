@@ -371,14 +371,14 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     cells = bound.sums.cells
     counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
-        bool(is_shown),
-        reported_gap(bound, scores),
-        limit,
-        gap_lower_limit(*smallest, excess_level),
-        is_exact,
-        _describe_rare_values(bound, estimates),
-        {event_text(*one, cells.names): int(n) for one, n in counted},
-        int(estimates.sizes.min()),
+        is_shown=bool(is_shown),
+        gap=reported_gap(bound, scores),
+        limit=limit,
+        lower_limit=gap_lower_limit(*smallest, excess_level),
+        is_exact=is_exact,
+        rare_outcomes=_describe_rare_values(bound, estimates),
+        sizes={event_text(*one, cells.names): int(n) for one, n in counted},
+        n_smallest=int(estimates.sizes.min()),
     )
     if is_shown:
         return limits

@@ -473,11 +473,13 @@ class AuditData:
         )
         if are_counts:
             return data
-        samples = [X, y, known.labels]
+        labels = known.labels
         rows = np.flatnonzero(data.is_used)
         if not data.is_used.all():
-            samples = [None if one is None else safe_indexing(one, rows) for one in samples]
-        data.model = EstimatorAndData(estimator, *samples)
+            X, y, labels = (
+                None if one is None else safe_indexing(one, rows) for one in (X, y, labels)
+            )
+        data.model = EstimatorAndData(estimator, X, y, labels)
         return data
 
     @classmethod

@@ -196,7 +196,17 @@ def _count_subgroups(columns, values, counts, max_conditions, min_size):
     subset, place, size, hits = map(np.concatenate, (subset, place, size, hits))
     depth = np.array([len(one) for one in subsets])[subset]
     return _SearchedSubgroups(
-        columns, values, counts, min_size, subsets, subset, place, depth, size, hits, left_out
+        columns=columns,
+        values=values,
+        counts=counts,
+        min_size=min_size,
+        column_sets=subsets,
+        column_set_numbers=subset,
+        table_indices=place,
+        n_conditions=depth,
+        n=size,
+        hits=hits,
+        left_out=left_out,
     )
 
 

@@ -142,8 +142,16 @@ def read_log(options, known_bins=None):
     if weights is not None:
         left_out["rows have weight 0"] = ~(weights > 0) & ~is_unknown
     is_used = ~np.any([*left_out.values()], axis=0)
-    log = DecisionLog(y_pred, y_true, weights, groups, periods, known_in, ids)
-    log = DecisionLog(*(None if column is None else column[is_used] for column in log))
+    log = DecisionLog(
+        y_pred=y_pred,
+        y_true=y_true,
+        weights=weights,
+        groups=groups,
+        periods=periods,
+        outcome_periods=known_in,
+        ids=ids,
+    )
+    log = DecisionLog._make(None if column is None else column[is_used] for column in log)
     left_out = {reason: int(mask.sum()) for reason, mask in left_out.items() if mask.any()}
     reading = _describe_log(log, bins, options, written, table)
     return log, add_repeats(options, replace(reading, left_out=left_out), written), bins
@@ -315,7 +323,7 @@ def feed(monitor, log, by, takes_late=False):
         _refuse_late_periods(log.periods[is_late & ~(takes_late & (log.periods > first))])
         for time in sorted(log.periods[is_late].unique()):
             _feed_decisions(monitor.update_late, log, log.periods == time, time)
-        log = DecisionLog(*(None if one is None else one[~is_late] for one in log))
+        log = DecisionLog._make(None if one is None else one[~is_late] for one in log)
         is_new = is_new[~is_late]
         known_in = known_in[~is_late]
         # Outcomes of earlier periods come with the first new one.
