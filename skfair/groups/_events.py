@@ -426,7 +426,16 @@ def cell_events(cells, samples, groups, with_overall=False):
     events = events.copy_with_multiplicity(groups.multiplicity)
     counts = np.array(counts, dtype=int)
     order = np.array(order, dtype=np.intp)
-    return CellEvents(events, counts, labels, order, blocks, overall, empty, samples.clusters)
+    return CellEvents(
+        events=events,
+        counts=counts,
+        labels=labels,
+        report_order=order,
+        blocks=blocks,
+        overall=overall,
+        empty=empty,
+        clusters=samples.clusters,
+    )
 
 
 def _encode_disjoint_cells(cells, n_samples):
