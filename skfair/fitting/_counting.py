@@ -348,10 +348,17 @@ class DecisionCounter:
             scores, error, gaps, is_clear, decisions = count
             excess = np.where(np.isnan(gaps), np.inf, gaps - self.tolerances)
             violation = float(np.max(excess, where=excess > self.rounding, initial=0.0))
-            error = round(error, 12)
-            candidates.append(
-                Candidate(parameters, scores, error, gaps, is_clear, decisions, violation, result)
+            candidate = Candidate(
+                parameters=parameters,
+                scores=scores,
+                error=round(error, 12),
+                gaps=gaps,
+                has_stable_decisions=is_clear,
+                occurring_decisions=decisions,
+                violation=violation,
+                result=result,
             )
+            candidates.append(candidate)
         return candidates
 
     def measure_models(self, points):

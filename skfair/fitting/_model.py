@@ -88,7 +88,12 @@ def make_problem(estimator, model, training, constraints, loss=None):
     system = ConstraintSystem(tuple(bound))
     loss, _ = loss_in_unit(loss, unit)
     return ConstrainedProblem(
-        model, loss, training.samples.target, weights, estimator.alpha, system
+        model=model,
+        loss=loss,
+        target=training.samples.target,
+        weights=weights,
+        alpha=estimator.alpha,
+        constraint=system,
     )
 
 
