@@ -185,8 +185,15 @@ def _rank_documents(estimator, cross, scores, query):
         shares = constraint.compared_groups(samples)[0].matrix.T @ weights
         shares = shares / shares.sum()
         k = constraint.k
-    no_features = np.empty((len(query), 0))
-    return RankedDocuments(scores, no_features, query, weights, shares, bound, k)
+    return RankedDocuments(
+        scores=scores,
+        features=np.empty((len(query), 0)),
+        query=query,
+        weights=weights,
+        shares=shares,
+        bound=bound,
+        k=k,
+    )
 
 
 def _describe_exposure(training, documents, offsets):

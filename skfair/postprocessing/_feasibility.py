@@ -163,8 +163,14 @@ class _LinearProgram(NamedTuple):
             slack = max(slack, 1.0 / np.sqrt(_MAX_SAMPLES))
         weighted = (chances * weights[:, np.newaxis]).T
         success = chances[:, n_outcomes // 2 :].sum(axis=1)
-        largest = weighted.sum(axis=1)
-        return cls(constraints, sums, weighted @ (success > 0.5), weighted, largest, slack)
+        return cls(
+            constraints=constraints,
+            sums=sums,
+            plain=weighted @ (success > 0.5),
+            weighted=weighted,
+            largest=weighted.sum(axis=1),
+            slack=slack,
+        )
 
     def search_smallest_quotient(self):
         """The smallest quotient where parity of quotients is exceeded least, and the solution.

@@ -259,7 +259,8 @@ def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_
         columns[:, :1] = odds
         columns[np.concatenate([test for _, test in folds]), 1:] = np.concatenate(log_ratios)
         columns = equal_rows.average(columns)
-        joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
+        coef, intercept = _fit_stack(columns, outcomes, weights)
+        joint = JointProbabilities(models, coef, intercept)
         probabilities = joint.predict(columns)
         likelihoods = probabilities[np.arange(len(codes)), outcomes]
         loss = -(weights @ np.log(np.maximum(likelihoods, MIN_PROBABILITY)))
@@ -362,7 +363,14 @@ class _ExpectedRateProgram(NamedTuple):
             effects.append(slope @ changes)
             constant.append(values)
         effects, constant = map(np.concatenate, (effects, constant))
-        return cls(fitter.constraint, joint, weights, effects, constant, fitter.problem)
+        return cls(
+            constraint=fitter.constraint,
+            joint=joint,
+            weights=weights,
+            effects=effects,
+            constant=constant,
+            problem=fitter.problem,
+        )
 
     def margins(self, multipliers):
         """Gain less what the rows cost, in units of the smoothing, (n_samples,)."""
