@@ -114,7 +114,7 @@ def _evaluate_in_blocks(evaluate, columns):
     n_samples = columns[0].size
     if any(column.shape != (n_samples,) for column in columns):
         return evaluate(*columns)
-    full = Pointwise(*np.empty((3, n_samples)))
+    full = Pointwise._make(np.empty((3, n_samples)))
     for start in range(0, n_samples, _BLOCK):
         block = slice(start, start + _BLOCK)
         result = evaluate(*(column[block] for column in columns))
@@ -152,7 +152,7 @@ def as_pointwise(result, n_samples, of):
             f"{requirement}, but for {n_samples} samples it returned values of shape "
             f"{np.shape(result[0])}; do not average them."
         )
-    return Pointwise(*result)
+    return Pointwise._make(result)
 
 
 def evaluate_value_and_slope(function, scores, of):
@@ -557,7 +557,7 @@ class _ClassScores:
         derivatives = np.zeros((3, self.n_samples))
         length = taper_length(rank, length)
         if not (len(self.positives) and len(self.negatives)):  # possible in a mini-batch
-            return Pointwise(*derivatives)
+            return Pointwise._make(derivatives)
         # Weights of the negatives, sums over pairs, and the mean per sample.
         counts = self._average_ties(shares_up_to_rank(self.negative_shares, rank, length)) / width
         positive_weight, negative_weight = self.weights
@@ -569,7 +569,7 @@ class _ClassScores:
         if spread > 0.0:
             curvature = 2.0 * charge[1, tapering] / (width * spread * negative_weight)
             derivatives[2, self.negatives[tapering]] += curvature
-        return Pointwise(*derivatives)
+        return Pointwise._make(derivatives)
 
     def _pair_sums(self, loss, counts):
         """Loss, slope and 2 curvature (3, n_negatives) and slope and 2 curvature (2, n_positives).

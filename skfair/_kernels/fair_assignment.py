@@ -402,7 +402,14 @@ def evaluate_dual(rows, offsets, width):
     ties = np.zeros((n_intersections, n_clusters, n_clusters))
     outputs = labels, gaps, counts, ties
     value, n_near = _evaluate_dual(distances, codes, weights, offsets, float(width), outputs)
-    return DualEvaluation(labels, gaps, value, counts, ties, n_near)
+    return DualEvaluation(
+        labels=labels,
+        gaps=gaps,
+        value=value,
+        counts=counts,
+        tie_weights=ties,
+        n_near_ties=n_near,
+    )
 
 
 @jit
@@ -474,7 +481,7 @@ def take_newton_step(multipliers, counts, density, ridge, limits, ratios):
     gradient. ``counts`` and ``density`` are those of a `DualEvaluation` at the multipliers; the
     density is symmetric, weight near a tie per unit of offset.
     """
-    stepped = Multipliers(*(array.copy() for array in multipliers))
+    stepped = Multipliers._make(array.copy() for array in multipliers)
     ties = list_ties(density)
     return stepped, _take_newton_step(stepped, counts, ties, ridge, limits, ratios)
 
@@ -482,7 +489,14 @@ def take_newton_step(multipliers, counts, density, ridge, limits, ratios):
 def list_ties(density):
     """The pairs of clusters of a density that is not 0, (n_intersections, n_clusters, _)."""
     pairs = np.nonzero(density)
-    return TieDensities(*pairs, density[pairs], density.shape[1])
+    intersections, clusters, others = pairs
+    return TieDensities(
+        intersections=intersections,
+        clusters=clusters,
+        others=others,
+        densities=density[pairs],
+        n_clusters=density.shape[1],
+    )
 
 
 def _count_newton_steps(multipliers, counts, ties, *_):
@@ -695,7 +709,7 @@ def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits
         balances=np.empty(max_moves),
     )
     n_moves = _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path)
-    return MovePath(*(column[:n_moves] for column in path))
+    return MovePath._make(column[:n_moves] for column in path)
 
 
 @deferred_helper

@@ -94,13 +94,13 @@ def search_from_kicks(samples, labels, n_clusters, kicks, n_failures, patience):
     are as many as the patience, or after the last kick.
     """
     clustering = PairClustering(
-        labels.copy(),
-        np.empty((n_clusters, len(labels))),
-        np.empty(n_clusters),
-        np.empty(n_clusters),
-        np.empty(n_clusters),
-        np.empty(n_clusters, np.int64),
-        np.empty((n_clusters, samples.rows.shape[1])),
+        labels=labels.copy(),
+        sums=np.empty((n_clusters, len(labels))),
+        within=np.empty(n_clusters),
+        sizes=np.empty(n_clusters),
+        inverses=np.empty(n_clusters),
+        members=np.empty(n_clusters, np.int64),
+        excess=np.empty((n_clusters, samples.rows.shape[1])),
     )
     return _search_from_kicks(samples, clustering, labels, *kicks, n_failures, patience)
 

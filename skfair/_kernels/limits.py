@@ -51,12 +51,17 @@ class Limits(NamedTuple):
 
 def balance_limits(n_groups, level=0.0):
     """Limits on the balance of clusters, the smallest over the largest group, and no other rows."""
-    intersections = np.arange(n_groups)[:, np.newaxis]
-    scales = np.ones((1, n_groups))
-    rows = np.empty((0, n_groups))
-    ratios = float(level), scales, np.ones(1), intersections, np.zeros(1)
-    required = np.ones(n_groups, dtype=bool)
-    return Limits(*ratios, rows, np.empty((1, 0)), np.empty(0), required)
+    return Limits(
+        level=float(level),
+        scales=np.ones((1, n_groups)),
+        factors=np.ones(1),
+        intersections=np.arange(n_groups)[:, np.newaxis],
+        slack=np.zeros(1),
+        rows=np.empty((0, n_groups)),
+        bounds=np.empty((1, 0)),
+        rounding=np.empty(0),
+        required=np.ones(n_groups, dtype=bool),
+    )
 
 
 def add_rows(limits, rows, bounds, rounding=0.0):

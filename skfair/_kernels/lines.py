@@ -122,9 +122,19 @@ def find_line_points(
     samples = np.empty((2, largest), dtype=np.intp)
     ends = np.empty(is_useful.shape[1], np.intp)
     flips = np.empty((2, largest))
-    work = samples, flips, ends, np.empty(len(effects[-1]))
-    arguments = lines, is_sorted, (max_errors, min_width), effects, bins, tables
-    n_points = _find_line_points(scores, slopes, *arguments, work, points, means)
+    n_points = _find_line_points(
+        scores,
+        slopes,
+        lines,
+        is_sorted,
+        (max_errors, min_width),
+        effects,
+        bins,
+        tables,
+        (samples, flips, ends, np.empty(len(effects[-1]))),
+        points,
+        means,
+    )
     return *(values[:n_points] for values in points), means[:n_points]
 
 

@@ -215,12 +215,12 @@ def _new_arcs(graph, clustering, members):
     """Filled queues for all pairs of clusters; the costs of the arcs are not yet computed."""
     n = clustering.volumes.size
     arcs = ResidualArcs(
-        members,
-        np.empty((n, n, QUEUE_SIZE), np.int64),
-        np.empty((n, n, QUEUE_SIZE)),
-        np.empty((n, n), np.int64),
-        np.empty((n, n)),
-        np.empty((n, n), np.int64),
+        members=members,
+        nodes=np.empty((n, n, QUEUE_SIZE), np.int64),
+        queued_costs=np.empty((n, n, QUEUE_SIZE)),
+        queue_lengths=np.empty((n, n), np.int64),
+        costs=np.empty((n, n)),
+        movers=np.empty((n, n), np.int64),
     )
     for a in range(n):
         _fill_queues(graph, clustering, arcs, a, NO_INDEX + 1, n)

@@ -16,7 +16,7 @@ from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._ledger import digest_with_salt
-from skfair.audit._report import FairnessReport, report_audit
+from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.audit._task_metrics import find_positive_label, infer_task
@@ -126,9 +126,16 @@ class Audit(AuditData):
         UserWarning
             If weights are so uneven that intervals are too narrow.
         """
-        stated = {"min_share": check_share(min_share), "subgroups": subgroups, "title": title}
-        settings = metrics, reference, confidence_level, digest_with_salt(self, salt)
-        return report_audit(self, min_published, *settings, **stated)
+        settings = ReportSettings(
+            metrics=metrics,
+            reference=reference,
+            confidence_level=confidence_level,
+            min_share=check_share(min_share),
+            subgroups=subgroups,
+            title=title,
+            digest=digest_with_salt(self, salt),
+        )
+        return report_audit(self, settings, min_published)
 
     def certify(
         self,
@@ -333,8 +340,16 @@ class Audit(AuditData):
         >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
         (['sex = f and age <= 29'], True)
         """
-        settings = max_conditions, direction, confidence_level, n_bins, max_listed, min_published
-        return search_audit(self, metrics, *settings)
+        return search_audit(
+            self,
+            metrics,
+            max_conditions=max_conditions,
+            direction=direction,
+            confidence_level=confidence_level,
+            n_bins=n_bins,
+            max_listed=max_listed,
+            min_published=min_published,
+        )
 
     def compare(
         self,

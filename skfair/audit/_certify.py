@@ -161,13 +161,15 @@ def _arrange_model(audit, constraint):
     )
     if kind == "classification" or is_regressor(estimator):
         classes = getattr(estimator, "classes_", ())
-        columns = y_true, predicted, audit.task, audit.pos_label, classes
-        return arrange_for_metric(constraint, *columns), resolved
+        arranged = arrange_for_metric(
+            constraint, y_true, predicted, audit.task, audit.pos_label, classes
+        )
+        return arranged, resolved
     if kind == "score":
         return [((columns["y_score"],), {})], resolved
     # Values of the decision function are in no other unit.
-    columns = estimator, constraint, X, y, sensitive_features, audit.pos_label
-    return predict_for_metric(*columns), resolved
+    arranged = predict_for_metric(estimator, constraint, X, y, sensitive_features, audit.pos_label)
+    return arranged, resolved
 
 
 def _arrange_columns(audit, constraint):
@@ -369,14 +371,14 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     cells = bound.sums.cells
     counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
-        bool(is_shown),
-        reported_gap(bound, scores),
-        limit,
-        gap_lower_limit(*smallest, excess_level),
-        is_exact,
-        _describe_rare_values(bound, estimates),
-        {event_text(*one, cells.names): int(n) for one, n in counted},
-        int(estimates.sizes.min()),
+        is_shown=bool(is_shown),
+        gap=reported_gap(bound, scores),
+        limit=limit,
+        lower_limit=gap_lower_limit(*smallest, excess_level),
+        is_exact=is_exact,
+        rare_outcomes=_describe_rare_values(bound, estimates),
+        sizes={event_text(*one, cells.names): int(n) for one, n in counted},
+        n_smallest=int(estimates.sizes.min()),
     )
     if is_shown:
         return limits

@@ -134,16 +134,17 @@ def compare_audits(before, after, metrics, confidence_level, ids=None, min_publi
             "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
     if ids is None:
-        ids = before.ids, getattr(after, "ids", None)
+        ids_before = before.ids
+        ids_after = getattr(after, "ids", None)
     else:
-        ids = _check_ids((before, after), ids)
+        ids_before, ids_after = _check_ids((before, after), ids)
     if is_one_audit:
         both = [before.samples] * 2
         tables = _paired_columns(before, after)
         units = np.tile(np.arange(len(before.samples.weights)), 2)
     else:
         after = after.rebin(before)
-        units = _match_ids(*ids)
+        units = _match_ids(ids_before, ids_after)
         merged = [
             (one.samples, one.columns) if units is not None else one.rows()[:2]
             for one in (before, after)
@@ -166,8 +167,16 @@ def _report_changes(audits, periods, metrics, level):
     by = groupings(samples.groups)
     min_size = audits[0].min_group_size
     takes_missing = audits[0].known.treatment == "group"
-    settings = units if clusters is None else clusters, level, min_size, takes_missing
-    frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
+    frame, gaps = tabulate_changes(
+        estimators,
+        by,
+        period,
+        samples.weights,
+        units=units if clusters is None else clusters,
+        level=level,
+        min_group_size=min_size,
+        takes_missing=takes_missing,
+    )
     moves = None
     if units is not None and positive is not None:
         moves = count_changed_decisions(by, columns["y_pred"] == positive, period, units)

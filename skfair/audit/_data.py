@@ -357,8 +357,9 @@ class AuditData:
         columns = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
         known = as_sensitive_features(sensitive_features)
         weights = sample_weight
-        labels = known.labels, known.probabilities
-        are_counts = are_counted(*columns.values(), *labels, weights, control_features)
+        are_counts = are_counted(
+            *columns.values(), known.labels, known.probabilities, weights, control_features
+        )
         if are_counts:
             columns, known, control_features, weights = count_predictions(
                 columns, known, weights, control_features
@@ -472,11 +473,13 @@ class AuditData:
         )
         if are_counts:
             return data
-        samples = [X, y, known.labels]
+        labels = known.labels
         rows = np.flatnonzero(data.is_used)
         if not data.is_used.all():
-            samples = [None if one is None else safe_indexing(one, rows) for one in samples]
-        data.model = EstimatorAndData(estimator, *samples)
+            X, y, labels = (
+                None if one is None else safe_indexing(one, rows) for one in (X, y, labels)
+            )
+        data.model = EstimatorAndData(estimator, X, y, labels)
         return data
 
     @classmethod

@@ -325,7 +325,7 @@ def decode_report(source, fields):
     content = read_document(source, "FairnessReport", fields)
     content["reading"] = Reading.from_dict(content["reading"])
     if content["balance"] is not None:
-        content["balance"] = Interval(*content["balance"])
+        content["balance"] = Interval._make(content["balance"])
     if (subgroups := content["subgroups"]) is not None:
         tables = {name: _decode_table(subgroups[name]) for name in ("flagged", "searches")}
         content["subgroups"] = subgroups | tables | {"reading": content["reading"]}

@@ -83,10 +83,10 @@ def _count_block(block, estimator):
     """Counts of the distinct rows of a block, whose predictions an estimator may make."""
     columns = {name: rows for name, rows in block.items() if name != "X"}
     if estimator is not None:
-        arguments = estimator, block["X"], None, block["sensitive_features"]
         y_pred = estimator.classes_[:0]
         if len(block["X"]):  # few estimators predict no sample
-            (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](*arguments)
+            predict = ARGUMENTS_BY_METRIC_KIND["clustering"]
+            (y_pred,), _ = predict(estimator, block["X"], None, block["sensitive_features"])
         columns = {"y_pred": y_pred} | columns
     frames = [pd.DataFrame(rows).reset_index(drop=True) for rows in columns.values()]
     counts = pd.Series(1.0, index=frames[0].index)

@@ -211,8 +211,8 @@ def predict_columns(estimator, X, y, sensitive_features, pos_label, groups):
     if groups is None and (is_classifier(estimator) or is_regressor(estimator)):
         warn_of_dependent_samples(X)
     if not is_classifier(estimator) or len(estimator.classes_) != 2:
-        columns = estimator, X, y, sensitive_features
-        (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](*columns)
+        predict = ARGUMENTS_BY_METRIC_KIND["clustering"]
+        (y_pred,), _ = predict(estimator, X, y, sensitive_features)
         if is_classifier(estimator):
             return "classification", y_pred, pos_label, None
         return "regression" if is_regressor(estimator) else "clustering", y_pred, None, None

@@ -623,7 +623,14 @@ def read_as(role, read, written=None, positive=None, weights=None):
         if notation == "numbers" and len(known):
             notation += f" from {known.min():g} to {known.max():g}"
     ordered = dict(sorted(labels.items(), key=lambda one: (-one[1], one[0])))
-    return ColumnReading(str(read.name), role, notation, ordered, tuple(named & {*labels}), changed)
+    return ColumnReading(
+        name=str(read.name),
+        role=role,
+        notation=notation,
+        labels=ordered,
+        positive=tuple(named & {*labels}),
+        changed=changed,
+    )
 
 
 def refuse_repeats(table, name, path):

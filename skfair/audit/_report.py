@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from os import PathLike
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
+from skfair.audit._data import AuditData
 from skfair.audit._formats import (
     AUDIT_CALL,
     PageReport,
@@ -42,6 +43,7 @@ from skfair.audit._sections import (
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, adverse_impact, is_missing_group, stratify_groupings
 from skfair.audit._task_metrics import tabulate_reliability
+from skfair.metrics._group_report import Metrics
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import Interval
 from skfair.utils._checks import argument_error, check_choice, join_names
@@ -377,17 +379,31 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
 FairnessReport._settings = tuple(one.name for one in fields(FairnessReport))
 
 
-def report_audit(audit, min_published, metrics, reference, *settings, **stated):
-    """The report of an audit, as :meth:`Audit.report`; what it only states is passed by name."""
-    every = _report_samples(audit, metrics, reference, *settings, **stated)
+class ReportSettings(NamedTuple):
+    """What a report compares, and what its page states: parameters of :meth:`Audit.report`."""
+
+    metrics: Metrics
+    reference: dict | None
+    confidence_level: float
+    min_share: float
+    subgroups: SubgroupReport | None
+    title: str
+    digest: str | None  # of the samples, with a salt
+
+
+def report_audit(
+    audit: AuditData, settings: ReportSettings, min_published: int | None
+) -> FairnessReport:
+    """The report of an audit, as :meth:`Audit.report`."""
+    every = _report_samples(audit, settings)
     if min_published is None:
         return every
-    protection = protect_audit(audit, min_published, metrics, every.subgroups)
-    protection.check_reference(reference)
+    protection = protect_audit(audit, min_published, settings.metrics, every.subgroups)
+    protection.check_reference(settings.reference)
     counted = protection.restrict(audit)
     report = every
     if counted is not audit:
-        report = _report_samples(counted, metrics, reference, *settings, **stated)
+        report = _report_samples(counted, settings)
     # A number of missing values is a sum of counts, all of which must be published.
     by_name = protection.hidden.items()
     unknown = [name for name, one in by_name if any(map(is_missing_group, one))]
@@ -434,12 +450,12 @@ def _hide(report, every, protection):
     return frame, gaps
 
 
-def _report_samples(audit, metrics, reference, confidence_level, digest, **stated):
+def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessReport:
     """The report of all samples of an audit."""
-    level = check_level(confidence_level)
+    level = check_level(settings.confidence_level)
     known = audit.known
-    samples, columns, strata = audit.rows(metrics)
-    columns, estimators, ties = report_estimators(audit, samples, columns, metrics)
+    samples, columns, strata = audit.rows(settings.metrics)
+    columns, estimators, ties = report_estimators(audit, samples, columns, settings.metrics)
     if known.labels is None:
         samples = samples._replace(groups=known.select_known(samples.groups))
     by, n_missing = make_groupings(samples, known.treatment)
@@ -454,7 +470,7 @@ def _report_samples(audit, metrics, reference, confidence_level, digest, **state
     if strata is not None:
         by = by | stratify_groupings(by, strata.codes, strata)
     frame, gaps = make_tables(
-        estimators, by, samples.weights, reference, level, audit.min_group_size
+        estimators, by, samples.weights, settings.reference, level, audit.min_group_size
     )
     gaps["four_fifths"] = [four_fifths_clause(gap) for gap in gaps.to_dict("records")]
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
@@ -462,7 +478,7 @@ def _report_samples(audit, metrics, reference, confidence_level, digest, **state
     provenance = collect_facts(
         audit.source,
         positive_label=audit.pos_label,
-        salted_sha256=digest,
+        salted_sha256=settings.digest,
         threshold=None if audit.k is None else describe_top_k(audit.k, ties),
     )
     return FairnessReport(
@@ -481,7 +497,9 @@ def _report_samples(audit, metrics, reference, confidence_level, digest, **state
         assumption=known.describe_assumption(),
         reliability=reliability,
         reading=audit.reading,
-        **stated,
+        min_share=settings.min_share,
+        subgroups=settings.subgroups,
+        title=settings.title,
     )
 
 

@@ -31,7 +31,11 @@ from skfair.statistics._estimates import check_level, clopper_pearson_limits, co
 from skfair.utils._checks import argument_error, check_choice, is_int, refuse_clusters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
+
+    from skfair.audit._data import AuditData
 
 # Conditions on single columns, from the columns alone.
 
@@ -192,7 +196,17 @@ def _count_subgroups(columns, values, counts, max_conditions, min_size):
     subset, place, size, hits = map(np.concatenate, (subset, place, size, hits))
     depth = np.array([len(one) for one in subsets])[subset]
     return _SearchedSubgroups(
-        columns, values, counts, min_size, subsets, subset, place, depth, size, hits, left_out
+        columns=columns,
+        values=values,
+        counts=counts,
+        min_size=min_size,
+        column_sets=subsets,
+        column_set_numbers=subset,
+        table_indices=place,
+        n_conditions=depth,
+        n=size,
+        hits=hits,
+        left_out=left_out,
     )
 
 
@@ -344,8 +358,8 @@ def _departs_outside_listed(family, mask, part, is_free, sign, error):
     if n < max(family.counts[mask].sum(), family.min_size) / 2.0 or n == total:
         return False
     hits, all_hits = (family.counts[rows & family.values].sum() for rows in (part, is_free))
-    part_counts = np.array([n]), np.array([hits])
-    return _limit_nearest_zero(*part_counts, (total, all_hits), error)[0] * sign > 0.0
+    (limit,) = _limit_nearest_zero(np.array([n]), np.array([hits]), (total, all_hits), error)
+    return limit * sign > 0.0
 
 
 # The search of one metric, and the report.
@@ -552,9 +566,18 @@ class SubgroupReport(Report):
         return f"<SubgroupReport of {n_searched:,} subgroups: {len(self.subgroups)} listed>"
 
 
-def search_audit(audit, metrics, max_conditions, direction, *settings):
+def search_audit(
+    audit: AuditData,
+    metrics: str | Sequence[str],
+    *,
+    max_conditions: int,
+    direction: str,
+    confidence_level: float,
+    n_bins: int,
+    max_listed: int,
+    min_published: int | None,
+) -> SubgroupReport:
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
-    confidence_level, n_bins, max_listed, min_published = settings
     level = check_level(confidence_level)
     missing = audit.known.treatment
     _check_search_sizes(max_conditions, n_bins, max_listed)
@@ -572,11 +595,11 @@ def search_audit(audit, metrics, max_conditions, direction, *settings):
     encoded = _encode_columns(columns, n_bins, missing, counts)
     _check_effort(encoded, max_conditions, len(counts))
     masks = {name: one == positive for name, one in outcomes.items()}
-    metrics = binary_metrics(masks.get("y_true"), masks["y_pred"], None)
-    metrics = select_known_outcomes(metrics, audit.columns)
+    counted = binary_metrics(masks.get("y_true"), masks["y_pred"], None)
+    counted = select_known_outcomes(counted, audit.columns)
     searches, members = [], []
     for name in names:
-        values, mask = metrics[name]
+        values, mask = counted[name]
         rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         restricted = [column._replace(codes=column.codes[rows]) for column in encoded]
         family = _count_subgroups(

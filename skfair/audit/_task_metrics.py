@@ -301,15 +301,17 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
         return None
     encoded = encode_columns(columns, positive)
     rows = np.flatnonzero(columns.get("has_outcome", np.ones(len(weights))))
-    samples = (encoded["y_true"][rows], encoded["probabilities"][rows])
+    is_true = encoded["y_true"][rows]
+    probabilities = encoded["probabilities"][rows]
     weights = weights[rows]
-    edges = make_bin_edges(samples[1], weights, N_BINS, "uniform")
+    edges = make_bin_edges(probabilities, weights, N_BINS, "uniform")
     tables = []
     for attribute, groups in by_name.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
-            counted = groups.subset(rows)
-            table = bin_frequencies(counted, weights, *samples, edges, (1.0 + level) / 2.0)
+            table = bin_frequencies(
+                groups.subset(rows), weights, is_true, probabilities, edges, (1.0 + level) / 2.0
+            )
         table = table[table["group"] < len(groups.labels)]  # not all samples
         names = np.array([group_text(name) for name in groups.names], dtype=object)
         table["group"] = names[table["group"]]

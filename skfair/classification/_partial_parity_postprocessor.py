@@ -310,8 +310,10 @@ class PartialParityPostprocessor(
         estimator, scorers, scores = _fit_classifier(self, X, y, metadata, folds, context)
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
-            columns = safe_indexing(shown, rows), training.labels, scores[:, np.newaxis]
-            warn_if_training_data(self._base, self.cv, *columns)
+            shown = safe_indexing(shown, rows)
+            warn_if_training_data(
+                self._base, self.cv, shown, training.labels, scores[:, np.newaxis]
+            )
         ranked = ranked.rank(scores, self.constraint)
         # Search the rates of positive decisions with the fewest errors that keep the tolerance.
         rule = {"estimator_": estimator, "_scorers": scorers, **ranked.rule}

@@ -142,8 +142,16 @@ def read_log(options, known_bins=None):
     if weights is not None:
         left_out["rows have weight 0"] = ~(weights > 0) & ~is_unknown
     is_used = ~np.any([*left_out.values()], axis=0)
-    log = DecisionLog(y_pred, y_true, weights, groups, periods, known_in, ids)
-    log = DecisionLog(*(None if column is None else column[is_used] for column in log))
+    log = DecisionLog(
+        y_pred=y_pred,
+        y_true=y_true,
+        weights=weights,
+        groups=groups,
+        periods=periods,
+        outcome_periods=known_in,
+        ids=ids,
+    )
+    log = DecisionLog._make(None if column is None else column[is_used] for column in log)
     left_out = {reason: int(mask.sum()) for reason, mask in left_out.items() if mask.any()}
     reading = _describe_log(log, bins, options, written, table)
     return log, add_repeats(options, replace(reading, left_out=left_out), written), bins
@@ -315,7 +323,7 @@ def feed(monitor, log, by, takes_late=False):
         _refuse_late_periods(log.periods[is_late & ~(takes_late & (log.periods > first))])
         for time in sorted(log.periods[is_late].unique()):
             _feed_decisions(monitor.update_late, log, log.periods == time, time)
-        log = DecisionLog(*(None if one is None else one[~is_late] for one in log))
+        log = DecisionLog._make(None if one is None else one[~is_late] for one in log)
         is_new = is_new[~is_late]
         known_in = known_in[~is_late]
         # Outcomes of earlier periods come with the first new one.
@@ -883,8 +891,14 @@ def _write(monitor, options, reading, bins, results):
         write_text(json.dumps(results, ensure_ascii=False, indent=1), options.out)
     elif options.out is not None:
         facts = describe_file(options, date=date.today().isoformat())
-        about = options.by, facts, reading, options.min_published
-        page = render_monitor(monitor, options.title, *about)
+        page = render_monitor(
+            monitor,
+            options.title,
+            period=options.by,
+            facts=facts,
+            reading=reading,
+            min_published=options.min_published,
+        )
         write_text(page, options.out)
     if options.state is not None:
         stored = {name: getattr(options, name) for name in _STORED_OPTIONS}

@@ -360,8 +360,9 @@ class Sums:
         gap = float(bound.gap(rates))
         if n_events > n_compared:
             uncompared = bound.uncompared.cells
-            both = (rates, errors), _rates_and_errors(bound.uncompared, others)
-            rates, errors = map(np.concatenate, zip(*both, strict=True))
+            rates_of_others, errors_of_others = _rates_and_errors(bound.uncompared, others)
+            rates = np.concatenate((rates, rates_of_others))
+            errors = np.concatenate((errors, errors_of_others))
             labels = labels + uncompared.labels
             counts = np.append(counts, uncompared.counts)
             order = np.append(order, n_compared + uncompared.report_order)
@@ -456,8 +457,9 @@ def _known_values(sums):
     classes = np.unique(sums.target[sums.events.memberships[0]])
     if sums.metric_input != "decisions" or len(classes) > 2:
         return None
-    outcomes = np.tile([1.0, -1.0], len(classes)), np.repeat(classes, 2)
-    counts, *sizes = (term(*outcomes).value for term in sums.exact)
+    scores = np.tile([1.0, -1.0], len(classes))
+    targets = np.repeat(classes, 2)
+    counts, *sizes = (term(scores, targets).value for term in sums.exact)
     return known_values(counts, *sizes or [np.ones(len(counts))])
 
 

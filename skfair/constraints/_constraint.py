@@ -502,7 +502,15 @@ def _make_sums(constraint, events, samples, smooth, exact, unit):
             "nor a method terms(surrogate, loss); define one of them."
         )
     metric_input = "decisions" if constraint.counts_decisions else "values"
-    return Sums(constraint.name, events, samples.target, smooth, exact, metric_input, unit)
+    return Sums(
+        name=constraint.name,
+        cells=events,
+        target=samples.target,
+        smooth=smooth,
+        exact=exact,
+        metric_input=metric_input,
+        unit=unit,
+    )
 
 
 class NothingToCompareError(ValueError):

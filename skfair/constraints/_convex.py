@@ -471,15 +471,17 @@ class ShareRows:
         difference = np.subtract(*self.ramp_factors)
         # A threshold that rises moves both ends of its ramp, and lowers the share.
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.threshold_jacobian
+        curvature, aux_curvature = _curvatures(self, convex, difference, minimum=0.0)
         values = ConstraintValues(
-            (convex.values @ difference.T).ravel() + self.constant_term(aux),
-            ScoreJacobian(
+            values=(convex.values @ difference.T).ravel() + self.constant_term(aux),
+            jacobian=ScoreJacobian(
                 convex.score_derivative_coefficients(difference),
                 lambda: convex.basis,
                 convex.basis_adjoint,
             ),
-            moved.reshape(self.aux_jacobian.shape) + self.aux_jacobian,
-            *_curvatures(self, convex, difference, minimum=0.0),
+            aux_jacobian=moved.reshape(self.aux_jacobian.shape) + self.aux_jacobian,
+            curvature=curvature,
+            aux_curvature=aux_curvature,
         )
 
         def exact():

@@ -826,4 +826,5 @@ class ExposureParity(Constraint):
 
 def _pointwise_merit(attention, merit):
     """The merit of each document, which does not depend on its attention."""
-    return Pointwise(np.maximum(merit, 0.0), *np.zeros((2, len(merit))))
+    slope, curvature = np.zeros((2, len(merit)))
+    return Pointwise(np.maximum(merit, 0.0), slope, curvature)

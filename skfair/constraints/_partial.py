@@ -92,8 +92,14 @@ class PartialParity(Constraint):
             members = samples._replace(groups=groups)
             events = cell_events(self.cells(members), members, groups)
             intervals = intervals_by_group(interval, groups.names)
-            name = type(self).__name__
-            return RankSums(name, members, events, self.cells, intervals, self.ranks_in_groups)
+            return RankSums(
+                name=type(self).__name__,
+                samples=members,
+                cells=events,
+                find_cells=self.cells,
+                group_intervals=intervals,
+                ranks_in_groups=self.ranks_in_groups,
+            )
 
         # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
         # rows.

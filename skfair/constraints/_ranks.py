@@ -460,7 +460,15 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     # Choose a case for each block.
     positions = share_positions(scores)
     with_level = []
-    shares = _Shares(positions, tolerances, begin, widths, floor, ceiling, selected)
+    shares = _Shares(
+        positions=positions,
+        tolerances=tolerances,
+        begin=begin,
+        widths=widths,
+        floor=floor,
+        ceiling=ceiling,
+        selected=selected,
+    )
     codes = cell_codes(ranked)
     for block in np.unique(codes):
         in_block = codes == block
@@ -505,7 +513,7 @@ class _Shares(NamedTuple):
 
     def restrict(self, in_block):
         """The shares of the events of a block."""
-        return _Shares(*(column[in_block] for column in self))
+        return _Shares._make(column[in_block] for column in self)
 
     def cheapest_case(self):
         """Bounds of the case of fewest samples that change sides; whether it has a free level."""

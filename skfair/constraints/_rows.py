@@ -180,14 +180,14 @@ def stack_values(values, n_samples):
 
     is_linear = all(one.aux_curvature is None for one in values)
     return ConstraintValues(
-        concatenate(one.values for one in values),
-        StackedJacobian([one.jacobian for one in values], n_samples),
-        block_diagonal([one.aux_jacobian for one in values]),
-        curvature,
-        None if is_linear else aux_curvature,
-        exact if any(one.exact for one in values) else None,
-        rows_at_shift if any(one.rows_at_shift for one in values) else None,
-        means_curvature if any(one.means_curvature for one in values) else None,
+        values=concatenate(one.values for one in values),
+        jacobian=StackedJacobian([one.jacobian for one in values], n_samples),
+        aux_jacobian=block_diagonal([one.aux_jacobian for one in values]),
+        curvature=curvature,
+        aux_curvature=None if is_linear else aux_curvature,
+        exact=exact if any(one.exact for one in values) else None,
+        rows_at_shift=rows_at_shift if any(one.rows_at_shift for one in values) else None,
+        means_curvature=means_curvature if any(one.means_curvature for one in values) else None,
     )
 
 

@@ -65,7 +65,7 @@ class ConvertedTerm(NamedTuple):
         columns = map(self.unit.from_unit, (np.asarray(scores), *target))
         values = as_pointwise(self.function(*columns), len(scores), "A term of a constraint")
         factors = self.unit.spread ** np.arange(3) / self.size
-        return Pointwise(*(one * factor for one, factor in zip(values, factors, strict=True)))
+        return Pointwise._make(one * factor for one, factor in zip(values, factors, strict=True))
 
 
 def compares_predictions(constraint):

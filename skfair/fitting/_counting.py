@@ -348,10 +348,17 @@ class DecisionCounter:
             scores, error, gaps, is_clear, decisions = count
             excess = np.where(np.isnan(gaps), np.inf, gaps - self.tolerances)
             violation = float(np.max(excess, where=excess > self.rounding, initial=0.0))
-            error = round(error, 12)
-            candidates.append(
-                Candidate(parameters, scores, error, gaps, is_clear, decisions, violation, result)
+            candidate = Candidate(
+                parameters=parameters,
+                scores=scores,
+                error=round(error, 12),
+                gaps=gaps,
+                has_stable_decisions=is_clear,
+                occurring_decisions=decisions,
+                violation=violation,
+                result=result,
             )
+            candidates.append(candidate)
         return candidates
 
     def measure_models(self, points):
@@ -488,8 +495,9 @@ class PartitionedCounter(DecisionCounter):
             return [nothing] * len(typical)
         directions = np.array(directions)[is_counted]
         typical = np.array(typical)[is_counted]
-        arguments = start.parameters, directions, typical
-        errors, sums, negative = self.problem.partitions.reduce(count_along_lines, *arguments)
+        errors, sums, negative = self.problem.partitions.reduce(
+            count_along_lines, start.parameters, directions, typical
+        )
         # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
         for one, increments, low in zip(self.problem.constraint, sums, negative, strict=True):

@@ -134,7 +134,14 @@ def check_classification_data(estimator, X, y, columns, compares_groups):
     target = 2.0 * (y == positive)
     target -= 1.0
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
-    return TrainingData(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
+    return TrainingData(
+        X=X,
+        classes=classes,
+        samples=samples._replace(target=target),
+        pos_label=positive,
+        unit=unit,
+        lacks_groups=lacks_groups,
+    )
 
 
 # Groups that are recorded for some samples only.

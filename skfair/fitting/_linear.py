@@ -191,16 +191,18 @@ def _make_linear_model(estimator, training):
         )
     # Small groups share the parameters of the largest one.
     merged, _ = training.samples.merge_small_groups()
-    columns = training.X, merged.codes, training.samples.weights
+    weights = training.samples.weights
     if not estimator._shares_coefficients:
-        return GroupwiseModel.from_features(*columns, estimator.fit_intercept)
+        return GroupwiseModel.from_features(
+            training.X, merged.codes, weights, estimator.fit_intercept
+        )
     if not estimator.fit_intercept:
         raise ValueError(
             "group_interactions='intercept' gives every group an intercept of its own, but "
             "fit_intercept=False asks for none; leave fit_intercept=True, or pass "
             "group_interactions=False."
         )
-    return GroupInterceptsModel.from_features(*columns)
+    return GroupInterceptsModel.from_features(training.X, merged.codes, weights)
 
 
 def _describe_coefficients(estimator, model, parameters, training):
@@ -491,8 +493,11 @@ def _is_by_group_and_class(constraint):
 def _problem_of_representatives(estimator, constraints, training, summary):
     """The problem of the representatives; it has the model of all samples, but no scores."""
     n_features = len(summary.mean) - (training.classes is None)
-    moments = summary.mean[:n_features], summary.variance[:n_features]
-    model = LinearModel.from_moments(*moments, estimator.fit_intercept)
+    model = LinearModel.from_moments(
+        mean=summary.mean[:n_features],
+        variance=summary.variance[:n_features],
+        fit_intercept=estimator.fit_intercept,
+    )
     problem = make_problem(estimator, model, training, constraints)
     return replace(problem, total=float(problem.weights.sum()))
 

@@ -70,8 +70,15 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 def make_problem(estimator, model, training, constraints, loss=None):
     """The problem of a model with smooth rates; without a loss, the one of the estimator."""
     loss = resolve_name(OBJECTIVES, estimator.loss, "loss") if loss is None else loss
-    settings = estimator.surrogate, loss, estimator.tolerance
-    (bound,) = bind_all(constraints, [training.samples], *settings, training.score_unit(loss))
+    unit = training.score_unit(loss)
+    (bound,) = bind_all(
+        constraints,
+        [training.samples],
+        surrogate=estimator.surrogate,
+        loss=loss,
+        tolerance=estimator.tolerance,
+        unit=unit,
+    )
     if training.lacks_groups:  # not even bounds that hold for one group
         bound = [one for one in bound if not len(one.rows.lower)]
     if is_pairwise(loss):
@@ -79,9 +86,14 @@ def make_problem(estimator, model, training, constraints, loss=None):
     # Class weights count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     system = ConstraintSystem(tuple(bound))
-    loss, _ = loss_in_unit(loss, training.score_unit(loss))
+    loss, _ = loss_in_unit(loss, unit)
     return ConstrainedProblem(
-        model, loss, training.samples.target, weights, estimator.alpha, system
+        model=model,
+        loss=loss,
+        target=training.samples.target,
+        weights=weights,
+        alpha=estimator.alpha,
+        constraint=system,
     )
 
 

@@ -462,7 +462,15 @@ class FitTask(NamedTuple):
             lambda e: describe(estimator, problem.model, e.parameters, training),
             training.loss_unit(problem.loss),
         )
-        return cls(estimator, X, y, training, confidence, describe, watch)
+        return cls(
+            estimator=estimator,
+            X=X,
+            y=y,
+            training=training,
+            confidence=confidence,
+            describe=describe,
+            watch=watch,
+        )
 
     def finish(self, fitter, guarantee, fitted):
         """The estimator, with the attributes of its outcome and those passed; then warn."""

@@ -163,7 +163,13 @@ def find_planes(problem, plain):
         if of_one.std() > _TINY:
             length = _REACH * deviation / of_one.std()
             yield Plane(
-                problem, parameters, scores, length * direction, length * of_one, up, deviation
+                problem=problem,
+                parameters=parameters,
+                scores=scores,
+                direction=length * direction,
+                slopes=length * of_one,
+                up=up,
+                reach=deviation,
             )
 
 

@@ -426,7 +426,16 @@ def cell_events(cells, samples, groups, with_overall=False):
     events = events.copy_with_multiplicity(groups.multiplicity)
     counts = np.array(counts, dtype=int)
     order = np.array(order, dtype=np.intp)
-    return CellEvents(events, counts, labels, order, blocks, overall, empty, samples.clusters)
+    return CellEvents(
+        events=events,
+        counts=counts,
+        labels=labels,
+        report_order=order,
+        blocks=blocks,
+        overall=overall,
+        empty=empty,
+        clusters=samples.clusters,
+    )
 
 
 def _encode_disjoint_cells(cells, n_samples):
@@ -520,8 +529,9 @@ class ScoreTable(NamedTuple):
 
     def weight_at(self, weights):
         """Weight of every group on every threshold, (n_groups, n_thresholds)."""
-        shape = self.n_groups, len(self.thresholds)
-        return count_table(self.codes, self.threshold_indices, weights, *shape)
+        return count_table(
+            self.codes, self.threshold_indices, weights, self.n_groups, len(self.thresholds)
+        )
 
     def weight_above(self, weights):
         """Weight of every group strictly above every threshold, (n_groups, n_thresholds)."""

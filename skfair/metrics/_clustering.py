@@ -36,8 +36,13 @@ def _composition_tables(labels, sensitive_features, sample_weight, attributes):
     groups = samples.groups
     # Table of weights by cluster and group.
     clusters, codes = np.unique(labels, return_inverse=True)
-    shape = len(clusters), len(groups.labels)
-    counts = count_table(codes, groups.codes, samples.weights, *shape)
+    counts = count_table(
+        codes,
+        groups.codes,
+        samples.weights,
+        n_clusters=len(clusters),
+        n_groups=len(groups.labels),
+    )
     if attributes == "intersections":
         return clusters, groups.labels, [counts]
     # Add the intersections up to the values of each attribute.

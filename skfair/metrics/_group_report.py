@@ -427,9 +427,9 @@ def class_report(
     if all(map(_is_count_based, by_name.values())):
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     # One report per class, of masks of this class instead of labels.
-    labels = (columns.pop("y_true"), columns.pop("y_pred"))
+    class_masks = _iter_class_masks(columns.pop("y_true"), columns.pop("y_pred"))
     reports = {}
-    for label, (truth, predicted) in _iter_class_masks(*labels):
+    for label, (truth, predicted) in class_masks:
         masks = {"y_true": truth, "y_pred": predicted} | columns
         samples, arrays = check_metric_input(groups, weights, **masks)
         encoded = encode_columns(dict(zip(masks, arrays, strict=True)), True)

@@ -128,7 +128,7 @@ def _sum_pairs(pairs, query, samples, scores):
         is_concordant = scores[better] > scores[worse]
         for total, added in zip(sums, (None, weights, weights * is_concordant), strict=True):
             total += np.bincount(cells, added, minlength=len(total))
-    return sums.reshape(3, *shape)
+    return sums.reshape((3, *shape))
 
 
 # Exposure: the attention that documents get at their ranks.

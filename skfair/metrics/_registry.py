@@ -102,7 +102,12 @@ def register_metric(
 
     def register(function):
         METRICS[name or function.__name__] = Metric(
-            function, kind, best > 0.0, best, params, largest
+            function=function,
+            kind=kind,
+            greater_is_better=best > 0.0,
+            best=best,
+            params=params,
+            largest=largest,
         )
         return function
 

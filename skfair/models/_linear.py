@@ -147,7 +147,8 @@ class LinearModel:
             center = mean if fit_intercept else model.center
             return cls(X, center, model.scale, fit_intercept)
         X = shift_columns(X, origin)
-        return cls(X, X.T @ normalized, model.scale, True, origin, original=original)
+        center = X.T @ normalized
+        return cls(X, center, model.scale, fit_intercept=True, origin=origin, original=original)
 
     @classmethod
     def from_moments(
@@ -179,7 +180,7 @@ class LinearModel:
         check_ranges(scale)  # of summed blocks, whose columns are not read again
         # Columns far from 0 are stored without their mean, as products would lose its digits.
         origin = np.where(~constant & (np.abs(mean) > _LARGE_MEAN_RATIO * scale), mean, 0.0)
-        return cls(no_samples, mean - origin, scale, True, origin)
+        return cls(no_samples, mean - origin, scale, fit_intercept=True, origin=origin)
 
     def replace_features(self, X: MatrixLike) -> LinearModel:
         """The same model of other samples.
@@ -291,8 +292,13 @@ class LinearModel:
         -------
         point : LinearPoint
         """
-        by_scores = self.scores, self.pull_back, self.pull_back_rows, self.gram
-        return LinearPoint(self.scores(parameters), *by_scores)
+        return LinearPoint(
+            scores=self.scores(parameters),
+            push_forward=self.scores,
+            pull_back=self.pull_back,
+            pull_back_rows=self.pull_back_rows,
+            gram=self.gram,
+        )
 
     def last_layer(self, parameters: np.ndarray) -> Any:
         """The model itself, which is linear in its parameters.

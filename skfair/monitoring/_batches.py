@@ -162,10 +162,14 @@ class OutstandingSamples:
                 f"{join_names(map(repr, repeated))} came twice. Nothing of this batch was counted."
             )
         samples = cohort.samples
+        scores = cohort.scores.tolist()
+        weights = samples.weights.tolist()
         targets = samples.target.tolist() if is_known else [None] * len(ids)
         labels = samples.groups.labels[samples.groups.codes].tolist()
-        columns = cohort.scores.tolist(), samples.weights.tolist(), targets, labels
-        added = {one: [cohort.time, *record] for one, *record in zip(ids, *columns, strict=True)}
+        added = {
+            one: [cohort.time, *record]
+            for one, *record in zip(ids, scores, weights, targets, labels, strict=True)
+        }
         return OutstandingSamples(self.records | added)
 
     def add_outcomes(self, ids, target):

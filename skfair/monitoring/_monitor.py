@@ -624,7 +624,9 @@ class GapMonitor(BaseEstimator):
             Before the first batch.
         """
         last = self.summary().iloc[-1]
-        return Interval(*map(float, last[["gap", "low", "high"]]))
+        return Interval(
+            estimate=float(last["gap"]), low=float(last["low"]), high=float(last["high"])
+        )
 
     @property
     def outstanding_ids_(self) -> list:

@@ -1,7 +1,7 @@
 """What the last batches say, whatever was before: limits of pooled rates at every look."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -111,12 +111,10 @@ def judge_windows(settings, comparisons, rows):
     """
     if settings.run_length is None or not settings.windows:
         return []
-    errors = (
-        find_alarm_error(settings.run_length, settings.windows),
-        1.0 / (_WITHIN_SHARE * settings.run_length * len(settings.windows)),
-    )
+    error_above = find_alarm_error(settings.run_length, settings.windows)
+    error_within = 1.0 / (_WITHIN_SHARE * settings.run_length * len(settings.windows))
     windows = [
-        _judge_window(settings, comparisons, rows[-length:], *errors)
+        _judge_window(settings, comparisons, rows[-length:], error_above, error_within)
         for length in settings.windows
         if length <= len(rows)
     ]
@@ -167,27 +165,28 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     if not compared:
         return None
     # Lower limits share the error among contrasts, upper ones do not.
-    errors = error_above / _count_contrasts_at_tolerance(settings, compared), error_within
-    low, high = _limit_gap(hypothesis, [one[1:] for one in compared.values()], *errors)
+    error_above = error_above / _count_contrasts_at_tolerance(settings, compared)
+    limit_gap = partial(_limit_gap, hypothesis, error_low=error_above, error_high=error_within)
+    low, high = limit_gap([one[1:] for one in compared.values()])
     is_shown = high <= settings.scaled_tolerance
     is_contradicted = low > settings.scaled_tolerance
     # Groups whose numbers change differently must show the same if compared batch by batch.
     if hypothesis.compares_group_pairs and (is_shown or is_contradicted):
         by_batch = [_equalise_batches(rows, key, codes) for key, (codes, *_) in compared.items()]
-        low_by_batch, high_by_batch = (
-            (0.0, np.inf) if None in by_batch else _limit_gap(hypothesis, by_batch, *errors)
-        )
+        low_by_batch, high_by_batch = (0.0, np.inf) if None in by_batch else limit_gap(by_batch)
         is_shown &= high_by_batch <= settings.scaled_tolerance
         is_contradicted &= low_by_batch > settings.scaled_tolerance
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
     return Window(
-        len(rows),
-        rows[0].number,
-        rows[0].time,
-        *(settings.unscale(level) for level in (gap, low, high)),
-        find_verdict(is_shown, is_contradicted),
-        _find_extremes(settings, comparisons, widest, *compared[widest]),
+        n_batches=len(rows),
+        first_batch=rows[0].number,
+        start=rows[0].time,
+        gap=settings.unscale(gap),
+        low=settings.unscale(low),
+        high=settings.unscale(high),
+        verdict=find_verdict(is_shown, is_contradicted),
+        extremes=_find_extremes(settings, comparisons, widest, *compared[widest]),
     )
 
 

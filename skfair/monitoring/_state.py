@@ -416,8 +416,9 @@ def log_evidence_against(gaps):
         log_mean(np.concatenate([getattr(one, name) for one in gaps], axis=-1))
         for name in ("log_start", "log_mixture_e_process")
     )
-    logs = np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
-    return np.logaddexp(*logs)
+    return np.logaddexp(
+        np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
+    )
 
 
 def change_evidence(gaps):
@@ -703,7 +704,15 @@ class State:
         """The row of samples of this time: a new one, or the last one without its statement."""
         last = self.rows[-1] if self.rows else None
         if last is None or last.time != time or (last.has_decisions and has_decisions):
-            return Row(len(self.rows) + 1, time, has_decisions, [], np.nan, 0, None)
+            return Row(
+                number=len(self.rows) + 1,
+                time=time,
+                has_decisions=has_decisions,
+                tables=[],
+                gap=np.nan,
+                n_outstanding=0,
+                statement=None,
+            )
         return replace(last, has_decisions=last.has_decisions or has_decisions)
 
     def split_complete(self, settings, time):
@@ -828,8 +837,10 @@ def _count_and_bet(settings, comparisons, number, cohort, tables):
     cells, values = evaluate_cohort(settings, cohort)
     weights, groups = cohort.samples.weights, cohort.samples.groups
     for name, codes, names in attribute_codes(groups, settings.constraint.attributes):
-        columns = codes, names, cells, values, weights
-        for cell, table in comparisons[name].count_and_bet(number, cohort.time, *columns).items():
+        counted = comparisons[name].count_and_bet(
+            number, cohort.time, codes, names, cells, values, weights
+        )
+        for cell, table in counted.items():
             key = cohort.time, name, cell
             tables[key] = add_tables(table, tables[key]) if key in tables else table
 
@@ -886,7 +897,9 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     has_changed = differ_from_mean(windows, gap)
     is_shown = log_for_tolerance >= log_needed and not has_changed
     return Statement(
-        *(settings.unscale(level) for level in (estimate, low, high)),
+        estimate=gap,
+        low=settings.unscale(low),
+        high=settings.unscale(high),
         evidence_for=_to_e_value(log_for_tolerance),
         evidence_needed=_to_e_value(log_needed),
         evidence_against=_to_e_value(log_against),

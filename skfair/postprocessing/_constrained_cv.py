@@ -287,8 +287,14 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
         warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
     # Samples whose group is missing count by their probability of each group.
     if training.samples.groups.is_partly_recorded:
-        settings = scoring, estimator.group_estimator, folds, estimator.n_jobs
-        training = fill_missing_groups(training, scores, *settings)
+        training = fill_missing_groups(
+            training,
+            scores,
+            bases=scoring,
+            group_estimator=estimator.group_estimator,
+            folds=folds,
+            n_jobs=estimator.n_jobs,
+        )
     # New samples are scored by the estimators of the folds, or by one of all samples.
     final = scoring
     if not estimator.ensemble and len(scoring) > 1:
@@ -299,15 +305,26 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     # New samples of equal features get equal predictions, so that no rule may tell them apart.
     equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
     scores = equal_rows.average(scores)
-    of_samples = training, rows, per_class, weights, constraints, scores, equal_rows
-    return CrossFit(*of_samples, scoring, final, folds, context)
+    return CrossFit(
+        training=training,
+        rows=rows,
+        per_class=per_class,
+        loss_weights=weights,
+        constraints=constraints,
+        scores=scores,
+        equal_rows=equal_rows,
+        scoring=scoring,
+        final=final,
+        folds=folds,
+        context=context,
+    )
 
 
 def _fit_all(estimator, base, training, fit_params, context):
     """An estimator that is fitted to all samples."""
-    data = training.samples.X, training.labels, fit_params, np.arange(len(training.labels))
+    rows = np.arange(len(training.labels))
     task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
-    return fit_rows(base, *data, task)
+    return fit_rows(base, training.samples.X, training.labels, fit_params, rows, task)
 
 
 def fit_rule(estimator, cross, loss):
@@ -321,9 +338,13 @@ def fit_rule(estimator, cross, loss):
         progress = FitProgressCallback(
             estimator, step.context, describe, loss_unit, f"{step.name}, "
         )
-        objective = (loss, cross.loss_weights)
-        bounds = (cross.constraints, estimator.tolerance)
-        request = RuleRequest(per_class, objective, *bounds, progress)
+        request = RuleRequest(
+            per_class=per_class,
+            objective=(loss, cross.loss_weights),
+            constraints=cross.constraints,
+            tolerance=estimator.tolerance,
+            callback=progress,
+        )
         # Where decisions by the scores alone keep the bounds, no event is needed.
         of_scores = request.replace_features(features.features(columns, None))
         solution = fit_plain_model(of_scores, confidence)
@@ -372,8 +393,14 @@ def features_of(estimator, cross, columns, events):
             estimator.n_jobs,
         )
     else:
-        settings = estimator.group_estimator, cross.training, events, cross.folds
-        features, probabilities = fit_event_features(cross.scoring, *settings, estimator.n_jobs)
+        features, probabilities = fit_event_features(
+            cross.scoring,
+            estimator.group_estimator,
+            cross.training,
+            events,
+            cross.folds,
+            estimator.n_jobs,
+        )
         if estimator.group_estimator != "sensitive_features":
             probabilities = cross.equal_rows.average(probabilities)
     if estimator.group_estimator != "sensitive_features":

@@ -176,13 +176,24 @@ def _rank_documents(estimator, cross, scores, query):
         merit = np.ones(len(query))
         if constraint.merit is not None:
             merit = relative_merit("y", samples.target, samples)
-        unused = step_function, LogisticLoss()  # a surrogate and a loss
-        bound = constraint.bind(samples._replace(target=merit), *unused, estimator.tolerance)
+        bound = constraint.bind(
+            samples._replace(target=merit),
+            surrogate=step_function,  # not used, as the loss
+            loss=LogisticLoss(),
+            tolerance=estimator.tolerance,
+        )
         shares = constraint.compared_groups(samples)[0].matrix.T @ weights
         shares = shares / shares.sum()
         k = constraint.k
-    no_features = np.empty((len(query), 0))
-    return RankedDocuments(scores, no_features, query, weights, shares, bound, k)
+    return RankedDocuments(
+        scores=scores,
+        features=np.empty((len(query), 0)),
+        query=query,
+        weights=weights,
+        shares=shares,
+        bound=bound,
+        k=k,
+    )
 
 
 def _describe_exposure(training, documents, offsets):

@@ -163,8 +163,14 @@ class _LinearProgram(NamedTuple):
             slack = max(slack, 1.0 / np.sqrt(_MAX_SAMPLES))
         weighted = (chances * weights[:, np.newaxis]).T
         success = chances[:, n_outcomes // 2 :].sum(axis=1)
-        largest = weighted.sum(axis=1)
-        return cls(constraints, sums, weighted @ (success > 0.5), weighted, largest, slack)
+        return cls(
+            constraints=constraints,
+            sums=sums,
+            plain=weighted @ (success > 0.5),
+            weighted=weighted,
+            largest=weighted.sum(axis=1),
+            slack=slack,
+        )
 
     def search_smallest_quotient(self):
         """The smallest quotient where parity of quotients is exceeded least, and the solution.
@@ -220,8 +226,9 @@ class _LinearProgram(NamedTuple):
         scale = np.maximum(size, size + size_changes @ self.largest)
         multipliers = None
         for _ in range(_MAX_PROGRAMS):
-            reduced = constant - excess * size, changes - excess * size_changes
-            rest, multipliers, (decided, free) = self._solve(*reduced, unknowns, scale)
+            rest, multipliers, (decided, free) = self._solve(
+                constant - excess * size, changes - excess * size_changes, unknowns, scale
+            )
             if multipliers is None or (rest > 0 and below < np.inf):
                 return np.inf, np.zeros(len(size))
             if excess == 0.0 and rest <= 0.0 or abs(rest) <= _EXCESS_TOLERANCE:

@@ -259,7 +259,8 @@ def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_
         columns[:, :1] = odds
         columns[np.concatenate([test for _, test in folds]), 1:] = np.concatenate(log_ratios)
         columns = equal_rows.average(columns)
-        joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
+        coef, intercept = _fit_stack(columns, outcomes, weights)
+        joint = JointProbabilities(models, coef, intercept)
         probabilities = joint.predict(columns)
         likelihoods = probabilities[np.arange(len(codes)), outcomes]
         loss = -(weights @ np.log(np.maximum(likelihoods, MIN_PROBABILITY)))
@@ -300,8 +301,15 @@ def _solve_with_corrections(fitter, training, callback):
         # The certified solution is that of the requested bounds.
         result = candidates[0].result if candidates else program.result(parameters, multipliers)
         candidates.append(fitter.evaluate(parameters, result))
-        progress = result.evaluation, np.nan, multipliers, {}, result.evaluation
-        is_stopped = callback(Progress(number + 1, *progress))
+        progress = Progress(
+            n_iter=number + 1,
+            evaluation=result.evaluation,
+            residual=np.nan,
+            multipliers=multipliers,
+            details={},
+            best=result.evaluation,
+        )
+        is_stopped = callback(progress)
         if candidates[-1].keeps_bound:
             return _bisect_candidates(fitter, *candidates[-2:])
         if is_stopped:
@@ -355,7 +363,14 @@ class _ExpectedRateProgram(NamedTuple):
             effects.append(slope @ changes)
             constant.append(values)
         effects, constant = map(np.concatenate, (effects, constant))
-        return cls(fitter.constraint, joint, weights, effects, constant, fitter.problem)
+        return cls(
+            constraint=fitter.constraint,
+            joint=joint,
+            weights=weights,
+            effects=effects,
+            constant=constant,
+            problem=fitter.problem,
+        )
 
     def margins(self, multipliers):
         """Gain less what the rows cost, in units of the smoothing, (n_samples,)."""

@@ -57,8 +57,14 @@ class PartitionedProblem(Problem):
         subsample: ConstrainedProblem | None = None,
     ) -> Self:
         """A problem's settings, with partitions in place of its samples."""
-        model = problem.model.take(slice(0, 0))
-        return cls(model, problem.loss, problem.alpha, problem.constraint, partitions, subsample)
+        return cls(
+            model=problem.model.take(slice(0, 0)),
+            loss=problem.loss,
+            alpha=problem.alpha,
+            constraint=problem.constraint,
+            partitions=partitions,
+            subsample=subsample,
+        )
 
     def initial_point(
         self, parameters: np.ndarray | None = None, random_state: RandomState = None
@@ -85,7 +91,14 @@ class PartitionedProblem(Problem):
     def compiled(self) -> Any:
         """Passes over blocks by kernels, a `CompiledBlock`; None where there are none."""
         none = np.empty(0)
-        frame = ConstrainedProblem(self.model, self.loss, none, none, self.alpha, self.constraint)
+        frame = ConstrainedProblem(
+            model=self.model,
+            loss=self.loss,
+            target=none,
+            weights=none,
+            alpha=self.alpha,
+            constraint=self.constraint,
+        )
         return frame.compiled
 
     @property

@@ -431,4 +431,4 @@ def example_problem(n_samples: int = 200, tolerance: float = 0.02) -> Constraine
     loss = LogisticLoss()
     parity = DemographicParity().bind(samples, Sigmoid(), loss, tolerance)
     model = LinearModel.from_features(X, weights)
-    return ConstrainedProblem(model, loss, target, weights, 0.01, parity)
+    return ConstrainedProblem(model, loss, target, weights, alpha=0.01, constraint=parity)

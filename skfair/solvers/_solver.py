@@ -361,9 +361,15 @@ class Solver(BaseEstimator):
             if is_certified or best is None or after_start or _is_better(iterate, best, self.tol):
                 best, residual_of_best = iterate, residual
             # What callers see, and stopping.
-            state = iterate.evaluation, residual, iterate.multipliers, iterate.details
-            make_result = partial(self._make_result, best, residual_of_best, n_iter)
-            yield Progress(n_iter, *state, best.evaluation, make_result)
+            yield Progress(
+                n_iter=n_iter,
+                evaluation=iterate.evaluation,
+                residual=residual,
+                multipliers=iterate.multipliers,
+                details=iterate.details,
+                best=best.evaluation,
+                make_result=partial(self._make_result, best, residual_of_best, n_iter),
+            )
             if is_certified or n_iter >= self.max_iter:
                 break
 
@@ -390,8 +396,17 @@ class Solver(BaseEstimator):
                 self.advice if n_iter >= self.max_iter else self.advice.replace("max_iter or ", "")
             )
             message += f" {advice}"
-        answer = evaluation.x, evaluation.fun, evaluation.violation, evaluation
-        return Result(*answer, residual, multipliers, n_iter, status, message)
+        return Result(
+            x=evaluation.x,
+            fun=evaluation.fun,
+            violation=evaluation.violation,
+            evaluation=evaluation,
+            residual=residual,
+            multipliers=multipliers,
+            n_iter=n_iter,
+            status=status,
+            message=message,
+        )
 
 
 REQUIREMENTS = {

@@ -268,8 +268,8 @@ class LBFGSHessian:
             self._remember(step, change)
         self._previous = evaluation
         if self._steps:
-            secants = np.array(self._steps).T, np.array(self._changes).T
-            return self._factor_by(*bfgs_matrix(*secants))
+            scale, basis, values = bfgs_matrix(np.array(self._steps).T, np.array(self._changes).T)
+            return self._factor_by(scale, basis, values)
         # Without secant pairs: the factor, or a multiple of the identity such that the first step
         # has length 1.
         scale = 1.0 if self._factorizes else np.linalg.norm(evaluation.grad) or 1.0
@@ -537,8 +537,13 @@ class _QuadraticModel:
         # Rows at the Newton step without rows, from which z is counted.
         values = values + self.rows @ (self.basis.T @ self.base)
         curvature = np.ones(self.rows.shape[1])
-        bounds = problem.lower - values, problem.upper - values
-        z, multipliers = solve_elastic_qp(curvature, self.rows, *bounds, penalty)
+        z, multipliers = solve_elastic_qp(
+            curvature,
+            self.rows,
+            lower=problem.lower - values,
+            upper=problem.upper - values,
+            penalty=penalty,
+        )
         scaled = self.base + self.basis @ z
         direction = self.factor.solve_transposed(scaled)
         values = evaluation.values + evaluation.jacobian @ direction

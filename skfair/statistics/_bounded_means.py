@@ -116,9 +116,14 @@ def upper_mean(x, numbers, level):
         density = np.exp(-(distance**2) / 2.0) / np.sqrt(2.0 * np.pi)
         return mean, special.ndtr(distance) + density * (1.0 / distance - 1.0 / slope)
 
-    ends = _SMALLEST_TILT, _LARGEST_TILT
-    if tilt(ends[0])[1] >= level:
-        return tilt(ends[0])[0]
-    if tilt(ends[1])[1] <= level:
+    mean, probability = tilt(_SMALLEST_TILT)
+    if probability >= level:
+        return mean
+    _, probability = tilt(_LARGEST_TILT)
+    if probability <= level:
         return 1.0
-    return tilt(optimize.brentq(lambda exponent: tilt(exponent)[1] - level, *ends))[0]
+    root = optimize.brentq(
+        lambda exponent: tilt(exponent)[1] - level, _SMALLEST_TILT, _LARGEST_TILT
+    )
+    mean, _ = tilt(root)
+    return mean

@@ -636,15 +636,19 @@ def balance_limit(
     clusters, codes = np.unique(labels, return_inverse=True)
     groups = samples.groups
     weights = samples.weights / samples.weights.max()
-    shape = len(clusters), len(groups.labels)
+    n_clusters = len(clusters)
+    n_groups = len(groups.labels)
     # Samples, weight and squared weight of every group in every cluster.
     sums = np.dstack(
-        [count_table(codes, groups.codes, weights**power, *shape) for power in (0, 1, 2)]
+        [
+            count_table(codes, groups.codes, weights**power, n_clusters, n_groups)
+            for power in (0, 1, 2)
+        ]
     )
-    if shape[1] == 1:
+    if n_groups == 1:
         return Interval(1.0, 1.0, 1.0)
     # Share of the first of every ordered pair of groups in every cluster.
-    i, j = np.nonzero(~np.eye(shape[1], dtype=bool))
+    i, j = np.nonzero(~np.eye(n_groups, dtype=bool))
     first = sums[:, i].reshape(-1, 3)
     second = sums[:, j].reshape(-1, 3)
     known = (first + second)[:, 0] > 0

@@ -221,8 +221,12 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
 
     def solve_share(excess):
         # The excess of a tail over the error increases with the odds, from below to above 0.
-        ends = -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS
-        root = optimize.brentq(lambda odds: excess(*probabilities(odds)), *ends, xtol=1e-13)
+        root = optimize.brentq(
+            lambda odds: excess(*probabilities(odds)),
+            -_LARGEST_LOG_ODDS,
+            _LARGEST_LOG_ODDS,
+            xtol=1e-13,
+        )
         counts, masses = probabilities(root)
         return masses @ counts / size
 

@@ -183,11 +183,19 @@ class RecordedGroups(HiddenGroups):
             ends = self.replace_odds_ratio(ratio).extreme_rates(values, [(within, compared)])
             return interval_from_bounds(ends, level)
 
-        chosen, possible = interval(self.odds_ratio), interval(np.inf)
+        chosen = interval(self.odds_ratio)
+        possible = interval(np.inf)
         rates = self.rates(values, within, compared).values
-        assumption = describe_missing_assumption(self.odds_ratio, "X and the value")
-        bounds = *chosen._replace(estimate=float(np.ptp(rates))), possible.low, possible.high
-        return HiddenGap(*bounds, assumption, level, _largest_odds_ratio(interval))
+        return HiddenGap(
+            estimate=float(np.ptp(rates)),
+            low=chosen.low,
+            high=chosen.high,
+            possible_low=possible.low,
+            possible_high=possible.high,
+            assumption=describe_missing_assumption(self.odds_ratio, "X and the value"),
+            confidence_level=level,
+            largest_odds_ratio=_largest_odds_ratio(interval),
+        )
 
     def _extreme_means(self, values, within, sign):
         # The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
@@ -314,7 +322,15 @@ class ProbabilisticGroups(HiddenGroups):
         if self.missing != "error":
             rates = self.rates(values, within, compared)
             gap = interval_of_largest_contrast(rates, pairwise_contrasts(len(compared)), level)
-        return HiddenGap(*gap, bounds.low, bounds.high, self.assumption, level)
+        return HiddenGap(
+            estimate=gap.estimate,
+            low=gap.low,
+            high=gap.high,
+            possible_low=bounds.low,
+            possible_high=bounds.high,
+            assumption=self.assumption,
+            confidence_level=level,
+        )
 
     def _extreme_means(self, values, within, sign):
         if self.missing == "error":
@@ -336,10 +352,10 @@ def _bound_means(probabilities, within, values, sign):
     """
     hits = within * values
     misses = within * (1.0 - values)
-    ends = hits, misses
     if sign < 0:  # the smallest mean is 1 minus the largest share of misses
-        ends = misses, hits
-    means, influence = zip(*(_frechet_bound(one, *ends) for one in probabilities.T), strict=True)
+        hits, misses = misses, hits
+    bounds = [_frechet_bound(one, hits, misses) for one in probabilities.T]
+    means, influence = zip(*bounds, strict=True)
     means = np.array(means)
     influence = np.column_stack(influence)
     return (means, influence) if sign > 0 else (1.0 - means, -influence)

@@ -234,7 +234,7 @@ class NcutSearch(NamedTuple):
         return self._replace(clustering=clustering)
 
     def _copy_clustering(self):
-        return kernels.NodeClustering(*(array.copy() for array in self.clustering))
+        return kernels.NodeClustering._make(array.copy() for array in self.clustering)
 
 
 def _descend(graph, members, clustering, bounds):
