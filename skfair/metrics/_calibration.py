@@ -169,7 +169,7 @@ def reliability_table(
         bins of all samples under "overall". Columns are the ends ``bin_low`` and ``bin_high``, of
         which the upper one belongs to the bin, the number ``n`` of samples, ``mean_probability``,
         the ``estimate``, the observed share of positives, and the ends of its interval, ``low`` and
-        ``high``, as in :func:`group_report`.
+        ``high``, as in :func:`group_report`. ``table.attrs["confidence_level"]`` is their level.
 
     Raises
     ------
@@ -179,6 +179,7 @@ def reliability_table(
     See Also
     --------
     expected_calibration_error : The mean distance of both frequencies.
+    skfair.plotting.GroupCalibrationDisplay : Draws the table.
 
     Examples
     --------
@@ -207,7 +208,9 @@ def reliability_table(
     last = ["overall"] + [""] * (labels.shape[1] - 1)
     codes, bins = table.pop("group"), table.pop("bin")
     table.index = to_pandas_index(np.vstack((labels, last))[codes], sensitive_features)
-    return table.set_index(pd.Index(bins, name="bin"), append=True)
+    table = table.set_index(pd.Index(bins, name="bin"), append=True)
+    table.attrs["confidence_level"] = confidence_level
+    return table
 
 
 def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
