@@ -147,6 +147,8 @@ def reliability_table(
 ) -> pd.DataFrame:
     """Predicted and observed frequency of the positive class by group and bin of probabilities.
 
+    ``table.attrs["confidence_level"]`` is the level of the intervals.
+
     Parameters
     ----------
     {y_true}
@@ -169,7 +171,7 @@ def reliability_table(
         bins of all samples under "overall". Columns are the ends ``bin_low`` and ``bin_high``, of
         which the upper one belongs to the bin, the number ``n`` of samples, ``mean_probability``,
         the ``estimate``, the observed share of positives, and the ends of its interval, ``low`` and
-        ``high``, as in :func:`group_report`. ``table.attrs["confidence_level"]`` is their level.
+        ``high``, as in :func:`group_report`.
 
     Raises
     ------
