@@ -1,16 +1,16 @@
 """Warnings and errors of skfair."""
 
-from skfair._names import refuse_unknown_names
+from skfair._names import find_deprecated_names
 
 __all__ = [
     "ConstraintCostWarning",
     "InfeasibleConstraintWarning",
     "MissingSensitiveFeaturesError",
     "MissingSensitiveFeaturesWarning",
-    "SearchError",
+    "UnscorableSearchError",
 ]
 
-__getattr__ = refuse_unknown_names(__name__)
+__getattr__ = find_deprecated_names(__name__)
 
 
 class MissingSensitiveFeaturesWarning(UserWarning):
@@ -63,8 +63,8 @@ class MissingSensitiveFeaturesError(ValueError):
     """A fairness scorer, or a model whose predictions depend on the group, received no groups.
 
     A search or cross-validation with ``error_score="raise"`` raises it. With another
-    ``error_score`` scikit-learn would turn it into a score: a :class:`SearchError` with the same
-    message then stops the search.
+    ``error_score`` scikit-learn would turn it into a score: an :class:`UnscorableSearchError` with
+    the same message then stops the search.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class MissingSensitiveFeaturesError(ValueError):
     """
 
 
-class SearchError(Exception):
+class UnscorableSearchError(Exception):
     """Stops a search whose candidates cannot be scored.
 
     scikit-learn's searches and cross-validation turn an exception of a scorer into ``error_score``,
@@ -94,13 +94,13 @@ class SearchError(Exception):
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_validate
-    >>> from skfair.exceptions import SearchError
+    >>> from skfair.exceptions import UnscorableSearchError
     >>> from skfair.metrics import get_scorer
     >>> X, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
     >>> scorer = get_scorer("neg_demographic_parity_difference")
     >>> try:
     ...     cross_validate(LogisticRegression(), X, y, scoring=scorer)  # without groups
-    ... except SearchError as error:
+    ... except UnscorableSearchError as error:
     ...     print("set_config(enable_metadata_routing=True)" in str(error))
     True
     """

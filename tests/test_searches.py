@@ -26,7 +26,7 @@ from skfair.classification import (
     ConstrainedERMClassifier,
     PartialParityPostprocessor,
 )
-from skfair.exceptions import MissingSensitiveFeaturesError, SearchError
+from skfair.exceptions import MissingSensitiveFeaturesError, UnscorableSearchError
 from skfair.metrics import get_scorer
 from skfair.model_selection import best_subject_to
 from skfair.regression import ConstrainedERMRegressor
@@ -92,7 +92,7 @@ NAMES = [
 def test_missing_groups_stop_every_search(run, scoring, routing):
     with (
         sklearn.config_context(enable_metadata_routing=routing),
-        pytest.raises(SearchError, match=r"set_config\(enable_metadata_routing=True\)"),
+        pytest.raises(UnscorableSearchError, match=r"set_config\(enable_metadata_routing=True\)"),
     ):
         run(MODEL, GRID, scoring, {})
 
@@ -113,7 +113,7 @@ def test_missing_groups_stop_searches_on_two_workers(name, backend):
     run, scoring = dict(zip(NAMES, CASES, strict=True))[name]
     with (
         joblib.parallel_config(backend),
-        pytest.raises(SearchError, match=r"set_config\(enable_metadata_routing=True\)"),
+        pytest.raises(UnscorableSearchError, match=r"set_config\(enable_metadata_routing=True\)"),
     ):
         run(MODEL, GRID, scoring, {}, n_jobs=2)
 
@@ -128,7 +128,7 @@ def test_a_loop_over_searches_survives_those_without_groups(run, scoring):
                 run(MODEL, GRID, scoring, params)
         except Exception as error:  # what notebooks and workers catch
             caught.append(type(error))
-    assert caught == [SearchError, SearchError]
+    assert caught == [UnscorableSearchError, UnscorableSearchError]
 
 
 def score_without_groups(model, X, y):
@@ -136,7 +136,7 @@ def score_without_groups(model, X, y):
 
 
 def test_scorers_of_users_stop_a_search_and_stay_as_they_are():
-    with pytest.raises(SearchError, match="sensitive_features is missing"):
+    with pytest.raises(UnscorableSearchError, match="sensitive_features is missing"):
         cross_validate(MODEL, X, Y, scoring=score_without_groups, cv=2)
     assert not vars(score_without_groups)
     # The next search scores errors of other scorers, as it is asked to.
@@ -171,14 +171,14 @@ def test_with_groups_every_search_has_scores(run, scoring):
 def test_an_earlier_fit_of_a_search_survives():
     search = GridSearchCV(MODEL, GRID, scoring="accuracy", cv=2).fit(X, Y)
     best = search.best_estimator_
-    with pytest.raises(SearchError):
+    with pytest.raises(UnscorableSearchError):
         search.set_params(scoring=PARITY).fit(X, Y)
     assert search.best_estimator_ is best
 
 
 def test_a_search_inside_a_search_stops():
     inner = GridSearchCV(MODEL, GRID, scoring=PARITY, cv=2)
-    with pytest.raises(SearchError, match="sensitive_features"):
+    with pytest.raises(UnscorableSearchError, match="sensitive_features"):
         cross_validate(inner, X, Y, cv=2)
     # An inner search that raises errors fails to fit, for which scikit-learn stops.
     with pytest.raises(ValueError, match="All the 2 fits failed(.|\n)*enable_metadata_routing"):
@@ -200,7 +200,7 @@ def test_outside_of_searches_errors_are_ordinary():
 def test_an_error_stops_a_search_before_best_subject_to_gets_nan():
     scoring = {"accuracy": "accuracy", "neg_gap": PARITY}
     search = GridSearchCV(MODEL, GRID, scoring=scoring, refit=best_subject_to("neg_gap", 0.1), cv=2)
-    with pytest.raises(SearchError, match="enable_metadata_routing"):
+    with pytest.raises(UnscorableSearchError, match="enable_metadata_routing"):
         search.fit(X, Y)
 
 
@@ -267,7 +267,7 @@ def test_a_regressor_with_sensitive_features_is_scored_with_routing(interactions
 def test_without_routing_the_error_of_a_search_names_the_remedy(model, scoring):
     step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     search = GridSearchCV(model, {f"{step}tolerance": [0.1, 0.2]}, scoring=scoring, cv=2)
-    with pytest.raises(SearchError, match=r"get_scorer\(\"accuracy\"\)"):
+    with pytest.raises(UnscorableSearchError, match=r"get_scorer\(\"accuracy\"\)"):
         search.fit(X, Y, **{f"{step}sensitive_features": GROUPS})
 
 
@@ -324,7 +324,7 @@ def test_a_scorer_of_probabilities_refuses_a_classifier_without_them():
 def test_a_metric_of_another_task_stops_a_search(model, target, name, advice):
     with (
         sklearn.config_context(enable_metadata_routing=True),
-        pytest.raises(SearchError, match=advice),
+        pytest.raises(UnscorableSearchError, match=advice),
     ):
         GridSearchCV(model, {}, scoring=get_scorer(name), cv=2).fit(
             X, target, sensitive_features=GROUPS

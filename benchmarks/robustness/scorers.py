@@ -20,7 +20,7 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans
-from skfair.exceptions import SearchError
+from skfair.exceptions import UnscorableSearchError
 from skfair.metrics import get_scorer
 from skfair.regression import ConstrainedERMRegressor
 
@@ -128,7 +128,7 @@ def search_outcome(estimator, scorer, situation, data):
         warnings.simplefilter("ignore")
         try:
             search.fit(X, y, **params)
-        except (SearchError, ValueError) as error:
+        except (UnscorableSearchError, ValueError) as error:
             advice = ("Pass ", "pass ", "get_scorer")
             return "error" if any(word in str(error) for word in advice) else f"bare error: {error}"
     return "number" if np.isfinite(search.cv_results_["mean_test_score"]).all() else "nan"

@@ -13,13 +13,18 @@ be attached to a model card.
 # Generated applicants for a loan. Women have lower incomes and young people shorter careers.
 # Neither sex nor age is a feature of the model.
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from skfair.audit import Audit
-from skfair.plotting import GroupRateDisplay
+from skfair.plotting import (
+    GroupCalibrationDisplay,
+    GroupRateDisplay,
+    ScoreDistributionDisplay,
+)
 from skfair.statistics import required_sample_size
 
 rng = np.random.default_rng(0)
@@ -76,6 +81,20 @@ display.ax_.set_title(
     "points less often",
     pad=42,
 )
+
+# %%
+# Scores by group
+# ---------------
+# The model does not know the sex, and its probabilities are calibrated for both: the frequencies of
+# repayment are near the diagonal, up to their intervals. The scores themselves differ, so that the
+# same threshold selects fewer women.
+
+figure, axes = plt.subplots(1, 2, figsize=(10.4, 4.6), layout="constrained")
+GroupCalibrationDisplay.from_estimator(
+    model, X, y, sensitive_features=attributes["sex"], n_bins=5, ax=axes[0]
+)
+ScoreDistributionDisplay.from_estimator(model, X, sensitive_features=attributes["sex"], ax=axes[1])
+figure.suptitle("Equal probabilities mean equal frequencies, but those of women are lower")
 
 # %%
 # Subgroups

@@ -19,7 +19,6 @@ cut-off.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy.stats import gaussian_kde
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
@@ -27,7 +26,7 @@ from skfair.classification import PartialParityClassifier
 from skfair.constraints import PartialStatisticalParity
 from skfair.datasets import fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.plotting import GroupRateCurveDisplay
+from skfair.plotting import GroupRateCurveDisplay, ScoreDistributionDisplay
 
 
 def generate_applicants(n=20_000, seed=0):
@@ -127,25 +126,12 @@ figure.suptitle(
 # Score densities of the two groups; the interval is shaded. Under partial parity both shaded parts
 # are at nearly the same scores.
 
-
-def draw_densities(scores, groups, interval, ax):
-    """Draw the density of the scores of each group, shaded in the interval of percentiles."""
-    grid = np.linspace(scores.min(), scores.max(), 400)
-    for group, linestyle in zip(np.unique(groups), ["-", "--"], strict=True):
-        members = scores[groups == group]
-        density = gaussian_kde(members)(grid)
-        (line,) = ax.plot(grid, density, linestyle=linestyle, label=group)
-        # Percentiles count from the highest score.
-        lowest, highest = np.quantile(members, [1 - interval[1], 1 - interval[0]])
-        inside = (grid >= lowest) & (grid <= highest)
-        ax.fill_between(grid, density, where=inside, color=line.get_color(), alpha=0.25, lw=0)
-    ax.fill_between([], [], color="0.3", alpha=0.25, lw=0, label="in the interval")
-    ax.set(xlabel="score", ylabel="density", ylim=(0, None))
-
-
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
 for ax, name in zip(axes, ["plain", "partial"], strict=True):
-    draw_densities(scores[name], race_test, INTERVAL, ax)
+    ScoreDistributionDisplay.from_predictions(
+        scores[name], sensitive_features=race_test, interval=INTERVAL, ax=ax
+    )
+    ax.get_legend().remove()
     auc = roc_auc_score(y_test, scores[name])
     ax.set_title(f"{name}: AUC {auc:.2f}", loc="left")
 figure.legend(

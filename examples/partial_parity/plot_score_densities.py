@@ -17,7 +17,6 @@ for a sequence of tolerances, similar to Figures 3 to 8 of the paper that introd
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.stats import gaussian_kde
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
@@ -26,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from skfair.classification import PartialParityClassifier
 from skfair.datasets import fetch_adult
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.plotting import GroupRateCurveDisplay
+from skfair.plotting import GroupRateCurveDisplay, ScoreDistributionDisplay
 
 try:
     adult = fetch_adult(drop_sensitive=True)
@@ -57,23 +56,6 @@ X_train, X_test, y_train, y_test, groups_train, groups_test = train_test_split(
 # them, because one linear model has to fit both groups.
 
 INTERVAL = (0.05, 0.3)
-
-
-def draw_densities(scores, groups, interval, ax):
-    """Draw the density of the scores of each group, shaded in the interval of percentiles."""
-    grid = np.linspace(scores.min(), scores.max(), 400)
-    for group, linestyle in zip(np.unique(groups), ["-", "--"], strict=True):
-        members = scores[groups == group]
-        density = gaussian_kde(members)(grid)
-        (line,) = ax.plot(grid, density, linestyle=linestyle, label=group)
-        # Percentiles count from the highest score.
-        lowest, highest = np.quantile(members, [1 - interval[1], 1 - interval[0]])
-        inside = (grid >= lowest) & (grid <= highest)
-        ax.fill_between(grid, density, where=inside, color=line.get_color(), alpha=0.25, lw=0)
-    ax.fill_between([], [], color="0.3", alpha=0.25, lw=0, label="in the interval")
-    ax.set(xlabel="score", ylabel="density", ylim=(0, None))
-
-
 models = {
     tolerance: PartialParityClassifier(interval=INTERVAL, tolerance=tolerance).fit(
         X_train, y_train, sensitive_features=groups_train
@@ -84,7 +66,10 @@ models = {
 figure, axes = plt.subplots(2, 2, sharex=True, figsize=(9.6, 6.4), layout="constrained")
 for ax, (tolerance, model) in zip(axes.flat, models.items(), strict=True):
     scores = model.decision_function(X_test)
-    draw_densities(scores, groups_test, INTERVAL, ax)
+    ScoreDistributionDisplay.from_predictions(
+        scores, sensitive_features=groups_test, interval=INTERVAL, ax=ax
+    )
+    ax.get_legend().remove()
     difference = partial_statistical_parity_difference(
         scores, sensitive_features=groups_test, interval=INTERVAL
     )
@@ -111,8 +96,10 @@ by_group.fit(X_train, y_train, sensitive_features=groups_train)
 scores = by_group.decision_function(X_test, sensitive_features=groups_test)
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
-draw_densities(scores, groups_test, INTERVAL, axes[0])
-axes[0].set(xlim=(-7, 4), xlabel="score")
+ScoreDistributionDisplay.from_predictions(
+    scores, sensitive_features=groups_test, interval=INTERVAL, ax=axes[0]
+)
+axes[0].set(xlim=(-7, 4))
 for name, test_scores in {
     "no constraint": models[1.0].decision_function(X_test),
     "shared coefficients": models[0.1].decision_function(X_test),
@@ -121,7 +108,6 @@ for name, test_scores in {
     GroupRateCurveDisplay.from_predictions(
         test_scores, sensitive_features=groups_test, interval=INTERVAL, name=name, ax=axes[1]
     )
-axes[0].legend(frameon=False)
 for ax in axes:
     ax.get_legend().set(loc="upper left", bbox_to_anchor=(0, -0.16))
 figure.suptitle("With a tolerance of .1 both kinds of model follow the diagonal in the interval")

@@ -2,16 +2,16 @@
 
 from typing import Annotated
 
-from skfair._names import refuse_unknown_names
+from skfair._names import DEPRECATED, find_deprecated_names
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
 from skfair.constraints._constraint import Constraint, check_whose_tolerance, constraint_hint
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
     DemographicParity,
     EqualizedOdds,
-    EqualizedOddsLoss,
+    EqualizedOddsLossParity,
     EqualOpportunity,
-    EqualOpportunityLoss,
+    EqualOpportunityLossParity,
     ErrorRateParity,
     ExposureParity,
     FalsePositiveRateParity,
@@ -55,8 +55,8 @@ CONSTRAINTS = Registry(
         "error_rate_parity": ErrorRateParity,
         "mean_parity": MeanParity,
         "loss_parity": LossParity,
-        "equal_opportunity_loss": EqualOpportunityLoss,
-        "equalized_odds_loss": EqualizedOddsLoss,
+        "equal_opportunity_loss": EqualOpportunityLossParity,
+        "equalized_odds_loss": EqualizedOddsLossParity,
         **PARTIAL_CRITERIA,
     },
     constraint_hint,
@@ -97,8 +97,8 @@ def resolve_constraints(
 
 
 def find_constraint_class(name):
-    """The constraint of this package whose class has a name; None if there is none."""
-    named = globals().get(name)
+    """The constraint of this package whose class has or had a name; None if there is none."""
+    named = globals().get(DEPRECATED.get(name, name))
     return named if isinstance(named, type) and issubclass(named, Constraint) else None
 
 
@@ -137,9 +137,9 @@ __all__ = [
     "Constraint",
     "DemographicParity",
     "EqualOpportunity",
-    "EqualOpportunityLoss",
+    "EqualOpportunityLossParity",
     "EqualizedOdds",
-    "EqualizedOddsLoss",
+    "EqualizedOddsLossParity",
     "ExposureParity",
     "Gap",
     "LossParity",
@@ -157,4 +157,4 @@ __all__ = [
     "check_constraint",
 ]
 
-__getattr__ = refuse_unknown_names(__name__)
+__getattr__ = find_deprecated_names(__name__)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from skfair._names import find_deprecated_names
 from skfair.constraints._constraint import (
     Aggregate,
     Constraint,
@@ -377,7 +378,7 @@ class LossParity(ConstraintOnLoss):
 
 
 @constraint_docs
-class EqualOpportunityLoss(ConstraintOnLoss):
+class EqualOpportunityLossParity(ConstraintOnLoss):
     r"""Equal mean losses of all groups within the positive class.
 
     Parameters
@@ -386,9 +387,9 @@ class EqualOpportunityLoss(ConstraintOnLoss):
 
     Examples
     --------
-    >>> from skfair.constraints import EqualOpportunityLoss
-    >>> EqualOpportunityLoss()
-    EqualOpportunityLoss()
+    >>> from skfair.constraints import EqualOpportunityLossParity
+    >>> EqualOpportunityLossParity()
+    EqualOpportunityLossParity()
     """
 
     metric = "equal_opportunity_loss_difference"
@@ -397,7 +398,7 @@ class EqualOpportunityLoss(ConstraintOnLoss):
 
 
 @constraint_docs
-class EqualizedOddsLoss(ConstraintOnLoss):
+class EqualizedOddsLossParity(ConstraintOnLoss):
     r"""Equal mean losses of all groups within each class.
 
     The larger of the two gaps counts, or their sum.
@@ -408,9 +409,9 @@ class EqualizedOddsLoss(ConstraintOnLoss):
 
     Examples
     --------
-    >>> from skfair.constraints import EqualizedOddsLoss
-    >>> EqualizedOddsLoss(aggregate="sum")
-    EqualizedOddsLoss(aggregate='sum')
+    >>> from skfair.constraints import EqualizedOddsLossParity
+    >>> EqualizedOddsLossParity(aggregate="sum")
+    EqualizedOddsLossParity(aggregate='sum')
     """
 
     metric = "equalized_odds_loss_difference"
@@ -828,3 +829,6 @@ def _pointwise_merit(attention, merit):
     """The merit of each document, which does not depend on its attention."""
     slope, curvature = np.zeros((2, len(merit)))
     return Pointwise(np.maximum(merit, 0.0), slope, curvature)
+
+
+__getattr__ = find_deprecated_names(__name__)  # pickles of old names load

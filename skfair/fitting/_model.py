@@ -172,7 +172,7 @@ class GroupAwareScoreMixin:
         ------
         MissingSensitiveFeaturesError
             If predictions depend on the group and the groups are missing; in a search that would
-            score this as nan, a `skfair.exceptions.SearchError`.
+            score this as nan, an `skfair.exceptions.UnscorableSearchError`.
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
         groups = np.zeros(len(predicted))

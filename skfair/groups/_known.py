@@ -217,7 +217,8 @@ def encode_groups_for_prediction(sensitive_features, n_samples, summary, reason,
 
     `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
     depend on the group, and how to do without, as sentences for the error: a
-    MissingSensitiveFeaturesError, or a `SearchError` in a search that would score it as nan.
+    MissingSensitiveFeaturesError, or an `UnscorableSearchError` in a search that would score it as
+    nan.
     """
     if sensitive_features is not None:
         return encode_known_groups(sensitive_features, n_samples, summary, handle_unknown)

@@ -147,6 +147,8 @@ def reliability_table(
 ) -> pd.DataFrame:
     """Predicted and observed frequency of the positive class by group and bin of probabilities.
 
+    ``table.attrs["confidence_level"]`` is the level of the intervals.
+
     Parameters
     ----------
     {y_true}
@@ -179,6 +181,7 @@ def reliability_table(
     See Also
     --------
     expected_calibration_error : The mean distance of both frequencies.
+    skfair.plotting.GroupCalibrationDisplay : Draws the table.
 
     Examples
     --------
@@ -207,7 +210,9 @@ def reliability_table(
     last = ["overall"] + [""] * (labels.shape[1] - 1)
     codes, bins = table.pop("group"), table.pop("bin")
     table.index = to_pandas_index(np.vstack((labels, last))[codes], sensitive_features)
-    return table.set_index(pd.Index(bins, name="bin"), append=True)
+    table = table.set_index(pd.Index(bins, name="bin"), append=True)
+    table.attrs["confidence_level"] = confidence_level
+    return table
 
 
 def bin_frequencies(groups, weights, is_true, probabilities, edges, level):

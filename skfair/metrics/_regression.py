@@ -82,7 +82,7 @@ def equal_opportunity_loss_difference(
 
         \max_{g, g'} \bigl( E[\ell(s, y) \mid g, y = 1] - E[\ell(s, y) \mid g', y = 1] \bigr)
 
-    This is what :class:`skfair.constraints.EqualOpportunityLoss` bounds.
+    This is what :class:`skfair.constraints.EqualOpportunityLossParity` bounds.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def equalized_odds_loss_difference(
         \max_{t = \pm 1} \max_{g, g'}
         \bigl( E[\ell(s, y) \mid g, y = t] - E[\ell(s, y) \mid g', y = t] \bigr)
 
-    This is what :class:`skfair.constraints.EqualizedOddsLoss` bounds.
+    This is what :class:`skfair.constraints.EqualizedOddsLossParity` bounds.
 
     Parameters
     ----------

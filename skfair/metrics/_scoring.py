@@ -438,7 +438,7 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     An error inside a scorer stops a search or cross-validation, whatever its ``error_score``, which
     is meant for errors in ``fit``: with a score of nan for every candidate, the first would be
     selected. Missing groups are the most frequent cause. With ``error_score="raise"`` the error
-    itself is raised, else a :class:`skfair.exceptions.SearchError` with its message.
+    itself is raised, else an :class:`skfair.exceptions.UnscorableSearchError` with its message.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Display classes: rates of groups, clusters, Pareto fronts.
+"""Display classes: rates, calibration and scores of groups, clusters, Pareto fronts.
 
 Displays work as scikit-learn's: ``from_estimator`` and ``from_predictions`` build and draw,
 ``plot(ax=None)`` draws again, and ``ax_`` and ``figure_`` hold the drawing. Results that have a
@@ -7,14 +7,18 @@ and hatches in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair._names import refuse_unknown_names
+from skfair.plotting._calibration import GroupCalibrationDisplay
 from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay
 from skfair.plotting._groups import GroupRateCurveDisplay, GroupRateDisplay
+from skfair.plotting._scores import ScoreDistributionDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",
+    "GroupCalibrationDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "ParetoFrontDisplay",
+    "ScoreDistributionDisplay",
 ]
 
 __getattr__ = refuse_unknown_names(__name__)

@@ -1,5 +1,10 @@
-"""The base of displays: axes, legends, colours, and docstring entries that they share."""
+"""The base of displays: axes, legends, colours, scores, and docstring entries that they share."""
 
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.metrics import check_scored_members
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.utils._api import make_docstring_decorator
 
 # What the displays share: colours, markers, hatches, legends, and their base class.
@@ -76,6 +81,32 @@ def strip_frame(ax, *sides):
         ax.spines[side].set_visible(False)
 
 
+def name_interval(table):
+    """What the bars of a table are: confidence intervals, of the level that the table states."""
+    level = table.attrs.get("confidence_level")
+    return "confidence interval" if level is None else f"{100 * level:g} % confidence interval"
+
+
+def predict_scores(estimator, X, sensitive_features, pos_label):
+    """Scores of a fitted classifier of two classes, and the threshold that such scores have."""
+    check_is_fitted(estimator)
+    (y_score,), params = ARGUMENTS_BY_METRIC_KIND["decision"](
+        estimator, X, None, sensitive_features, pos_label
+    )
+    return y_score, params["threshold"]
+
+
+def check_scores(y_score, sensitive_features, sample_weight, interval):
+    """`ScoredMembers`; without an interval all ranks are in it."""
+    ranks = (0.0, 1.0) if interval is None else interval
+    return check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)[0]
+
+
+def tabulate_groups(values, names, index=None):
+    """Table of an array (n_groups, n_rows), with a column for each group."""
+    return pd.DataFrame(values.T, index, columns=pd.Index(names, tupleize_cols=False))
+
+
 class Display:
     """Base of the displays: its axes, and what is on its axes already."""
 
@@ -113,6 +144,12 @@ sensitive_features : array-like or sparse matrix
     Group of each sample.
 interval : pair of floats, list of pairs, or dict of either by group, default=None
     Ranks to mark, counted from the highest score: (0.0, 0.2) is the top fifth.
+n_bins : int, default=10
+    Number of bins.
+strategy : {"uniform", "quantile"}, default="uniform"
+    Bins of equal width in [0, 1], or of equal weight among all samples. Groups have the same bins.
+confidence_level : float, default=0.95
+    Probability with which each interval contains the frequency of the population.
 sample_weight : array-like of shape (n_samples,), default=None
     Weight of each sample. None gives all samples the same weight.
 pos_label : int, float, bool or str, default=None

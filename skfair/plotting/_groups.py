@@ -12,16 +12,20 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups._events import intervals_by_group
-from skfair.metrics import check_scored_members, group_report
+from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
 from skfair.metrics._group_report import Metrics
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
     INK,
     Display,
+    check_scores,
     display_docs,
+    name_interval,
+    predict_scores,
     strip_frame,
     style,
+    tabulate_groups,
     to_text,
     write_legend,
 )
@@ -230,9 +234,7 @@ class GroupRateDisplay(Display):
         if are_rates:
             ax.set_xlim(-0.02, 1.02)
             ax.xaxis.set_major_formatter("{x:.0%}")
-        level = self.table.attrs.get("confidence_level")
-        percent = "" if level is None else f"{100 * level:g} % "
-        ax.set_xlabel(f"{'rate' if are_rates else 'value'}, with {percent}confidence interval")
+        ax.set_xlabel(f"{'rate' if are_rates else 'value'}, with {name_interval(self.table)}")
         ax.tick_params(axis="y", length=0)
         strip_frame(ax, "top", "right", "left")
         write_legend(ax, lambda handle, label: label == _OVERALL)
@@ -444,9 +446,7 @@ class GroupRateCurveDisplay(Display):
         ------
         {NotFittedError}
         """
-        check_is_fitted(estimator)
-        data = estimator, X, None, sensitive_features, pos_label
-        (y_score,), _ = ARGUMENTS_BY_METRIC_KIND["decision"](*data)
+        y_score, _ = predict_scores(estimator, X, sensitive_features, pos_label)
         return cls.from_predictions(
             y_score,
             sensitive_features=sensitive_features,
@@ -491,8 +491,7 @@ class GroupRateCurveDisplay(Display):
             If there is only one group, `reference` is not a group, the inputs differ in length or
             hold missing values, or the interval is invalid.
         """
-        ranks = (0.0, 1.0) if interval is None else interval
-        scored, *_ = check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)
+        scored = check_scores(y_score, sensitive_features, sample_weight, interval)
         if len(scored.names) < 2:
             raise ValueError(
                 "sensitive_features must have at least two groups, one for each axis; got only "
@@ -501,7 +500,7 @@ class GroupRateCurveDisplay(Display):
         if reference is None:
             reference = scored.names[np.argmax(np.bincount(scored.codes, scored.weights))]
         rates = scored.table().rates(scored.weights)
-        table = pd.DataFrame(rates.T, columns=pd.Index(scored.names, tupleize_cols=False))
+        table = tabulate_groups(rates, scored.names)
         return cls(table, reference=reference, interval=interval, name=name).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

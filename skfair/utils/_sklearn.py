@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_weight_by_sklearn
 from sklearn.utils.validation import _num_samples as count_samples
 
-from skfair.exceptions import SearchError
+from skfair.exceptions import UnscorableSearchError
 from skfair.utils._checks import check_column, to_floats
 
 
@@ -69,8 +69,8 @@ def error_that_stops_search(error):
     """The exception to raise where a search must stop.
 
     It is the same one, unless a cross-validation is about to turn it into its ``error_score``. Then
-    it is a `SearchError` with its message, and the cross-validation, with those around it, raises
-    it as if its ``error_score`` was "raise".
+    it is an `UnscorableSearchError` with its message, and the cross-validation, with those around
+    it, raises it as if its ``error_score`` was "raise".
     """
     validation = sys.modules.get("sklearn.model_selection._validation")
     if validation is None:
@@ -89,7 +89,7 @@ def error_that_stops_search(error):
         # A scorer of several metrics, which the search made, has a switch of its own.
         if hasattr(frame.f_locals["scorer"], "_raise_exc"):
             frame.f_locals["scorer"]._raise_exc = True
-    return SearchError(str(error))
+    return UnscorableSearchError(str(error))
 
 
 def fits_a_fold():

@@ -12,7 +12,7 @@ from skfair.constraints import (
     BoundedGroupLoss,
     DemographicParity,
     EqualizedOdds,
-    EqualizedOddsLoss,
+    EqualizedOddsLossParity,
     ErrorRateParity,
     LossParity,
 )
@@ -32,7 +32,7 @@ SPECS = {
     "equalized_odds sum": EqualizedOdds(aggregate="sum"),
     "equalized_odds overall": EqualizedOdds(reference="overall"),
     "equalized_odds above overall": EqualizedOdds(reference="above_overall"),
-    "equalized_odds_loss sum": EqualizedOddsLoss(aggregate="sum"),
+    "equalized_odds_loss sum": EqualizedOddsLossParity(aggregate="sum"),
     "loss_parity mean": LossParity(reference="overall", aggregate="mean", loss="squared"),
     "loss_parity mean above": LossParity(reference="above_overall", aggregate="mean"),
     "error_rate_parity each": ErrorRateParity(attributes="each"),

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from skfair.constraints import BoundedGroupLoss, EqualizedOddsLoss, EqualOpportunityLoss, LossParity
+from skfair.constraints import (
+    BoundedGroupLoss,
+    EqualizedOddsLossParity,
+    EqualOpportunityLossParity,
+    LossParity,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LOSSES, HingeLoss, LogisticLoss, Pointwise
 from skfair.surrogates import Sigmoid
@@ -15,8 +20,8 @@ SAMPLES = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
     "constraint, expected",
     [
         (LossParity(), {"all": [1, 1, 1]}),
-        (EqualOpportunityLoss(), {"positives": [1, 0, 1]}),
-        (EqualizedOddsLoss(), {"positives": [1, 0, 1], "negatives": [0, 1, 0]}),
+        (EqualOpportunityLossParity(), {"positives": [1, 0, 1]}),
+        (EqualizedOddsLossParity(), {"positives": [1, 0, 1], "negatives": [0, 1, 0]}),
         (BoundedGroupLoss(0.5), {"all": [1, 1, 1]}),
     ],
 )

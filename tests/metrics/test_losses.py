@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from skfair.constraints import BoundedGroupLoss, EqualizedOddsLoss, EqualOpportunityLoss, LossParity
+from skfair.constraints import (
+    BoundedGroupLoss,
+    EqualizedOddsLossParity,
+    EqualOpportunityLossParity,
+    LossParity,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.metrics import (
@@ -65,8 +70,8 @@ def test_the_scorer_takes_the_decision_function(data):
 
 GAPS = {
     LossParity: loss_parity_difference,
-    EqualOpportunityLoss: equal_opportunity_loss_difference,
-    EqualizedOddsLoss: equalized_odds_loss_difference,
+    EqualOpportunityLossParity: equal_opportunity_loss_difference,
+    EqualizedOddsLossParity: equalized_odds_loss_difference,
 }
 METHODS = {
     "groups": "between_groups",

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skfair.classification import ConstrainedERMClassifier
-from skfair.exceptions import MissingSensitiveFeaturesError, SearchError
+from skfair.exceptions import MissingSensitiveFeaturesError, UnscorableSearchError
 from skfair.metrics import (
     METRICS,
     additive_violation,
@@ -185,7 +185,9 @@ SEVERAL = {"balance": get_scorer("balance")}
 def test_a_search_of_clusterings_without_routing_stops(data, scoring, weights):
     X, groups = data
     search = GridSearchCV(AWARE, {"n_clusters": [2, 3]}, scoring=scoring, refit=False, cv=CV)
-    with pytest.raises(SearchError, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"):
+    with pytest.raises(
+        UnscorableSearchError, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"
+    ):
         search.fit(X, sensitive_features=groups, sample_weight=weights)
     with pytest.raises(MissingSensitiveFeaturesError):
         cross_validate(AWARE, X, scoring=scoring, cv=CV, error_score="raise")
@@ -197,7 +199,7 @@ def test_missing_groups_stop_a_search_with_routing(enable_routing, data):
         search.fit(data[0])
     choose = {"scoring": {"balance": SINGLE, "again": SINGLE}, "error_score": np.nan}
     search.set_params(refit=best_subject_to("balance", 0.5), **choose)
-    with pytest.raises(SearchError, match="sensitive_features is missing"):
+    with pytest.raises(UnscorableSearchError, match="sensitive_features is missing"):
         search.fit(data[0])
 
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.callbacks import FitMonitor
-from skfair.constraints import BoundedGroupLoss, EqualOpportunityLoss, MeanParity
+from skfair.constraints import BoundedGroupLoss, EqualOpportunityLossParity, MeanParity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import get_scorer, mean_score_difference
 from skfair.model_selection import best_subject_to
@@ -101,7 +101,7 @@ def test_predictions_may_be_a_column(data):
         ({"estimator": LogisticRegression()}, "must be a regressor, but LogisticRegression"),
         ({"estimator": "ridge"}, "'estimator' parameter"),
         ({"constraint": "demographic_parity"}, "is about classes and decisions"),
-        ({"constraint": EqualOpportunityLoss()}, "is about classes and decisions"),
+        ({"constraint": EqualOpportunityLossParity()}, "is about classes and decisions"),
         ({"constraint": BoundedGroupLoss(1.0, loss="logistic")}, "predicts numbers"),
         ({"constraint": "equal_means"}, "'constraint' parameter"),
         ({"tolerance": -0.1}, "'tolerance' parameter"),

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from skfair.constraints import (
     BoundedGroupLoss,
     Constraint,
-    EqualOpportunityLoss,
+    EqualOpportunityLossParity,
     LossParity,
     MeanParity,
     PartialStatisticalParity,
@@ -247,7 +247,7 @@ def test_unknown_names_are_refused(data):
 
 @pytest.mark.parametrize(
     "constraint",
-    ["demographic_parity", ["demographic_parity"], EqualOpportunityLoss()],
+    ["demographic_parity", ["demographic_parity"], EqualOpportunityLossParity()],
     ids=str,
 )
 def test_constraints_on_classes_are_refused(data, constraint):

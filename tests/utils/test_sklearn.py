@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_val_score
 
-from skfair.exceptions import SearchError
+from skfair.exceptions import UnscorableSearchError
 from skfair.utils._parameters import validate_params
 from skfair.utils._sklearn import StrOptions, error_that_stops_search
 
@@ -62,7 +62,7 @@ def test_an_error_is_replaced_only_where_it_would_become_a_score():
     with pytest.raises(KeyError, match="no such column"):
         cross_val_score(Fitted(), X, scoring=fails, cv=2, error_score="raise")
     for error_score in (float("nan"), 0.0):
-        with pytest.raises(SearchError, match="no such column"):
+        with pytest.raises(UnscorableSearchError, match="no such column"):
             cross_val_score(Fitted(), X, scoring=fails, cv=2, error_score=error_score)
     # Errors in fit are those that error_score is meant for.
     with (

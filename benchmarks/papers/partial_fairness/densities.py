@@ -6,7 +6,6 @@ the text are checked.
 """
 
 import numpy as np
-from scipy.stats import gaussian_kde
 
 from benchmarks import data
 from benchmarks.papers.partial_fairness import tuned_idca
@@ -73,24 +72,11 @@ def _scores_of_fits(problem, kappas):
     }
 
 
-def _draw_densities(scores, groups, interval, ax):
-    """Draw the density of the scores of each group, shaded in the interval of percentiles."""
-    grid = np.linspace(scores.min(), scores.max(), 400)
-    for group, linestyle in zip(np.unique(groups), ["-", "--"], strict=True):
-        members = scores[groups == group]
-        density = gaussian_kde(members)(grid)
-        (line,) = ax.plot(grid, density, linestyle=linestyle, label=group)
-        # Percentiles count from the highest score.
-        lowest, highest = np.quantile(members, [1 - interval[1], 1 - interval[0]])
-        inside = (grid >= lowest) & (grid <= highest)
-        ax.fill_between(grid, density, where=inside, color=line.get_color(), alpha=0.25, lw=0)
-    ax.fill_between([], [], color="0.3", alpha=0.25, lw=0, label="in the interval")
-    ax.set(xlabel="score", ylabel="density", ylim=(0, None))
-
-
 def _figure(criterion, problem, scores_by_kappa, name):
     """Draw a row of densities; records of their differences."""
     import matplotlib.pyplot as plt
+
+    from skfair.plotting import ScoreDistributionDisplay
 
     n_columns = len(scores_by_kappa)
     shape = {"squeeze": False, "figsize": (4.5 * n_columns, 4)}
@@ -98,9 +84,11 @@ def _figure(criterion, problem, scores_by_kappa, name):
     records = []
     rows = problem.test
     for (kappa, scores), ax in zip(scores_by_kappa.items(), axes[0], strict=True):
-        _draw_densities(scores, rows.groups, problem.interval, ax)
+        ScoreDistributionDisplay.from_predictions(
+            scores, sensitive_features=rows.groups, interval=problem.interval, ax=ax
+        )
         title = "unconstrained" if kappa == UNCONSTRAINED else f"kappa {kappa}"
-        ax.legend(frameon=False)
+        ax.legend(frameon=False)  # inside the axes, below the title
         ax.set(title=title, xlim=np.quantile(scores, [0.005, 0.999]))
         records.append(
             {
