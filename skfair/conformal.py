@@ -19,7 +19,14 @@ from skfair.fitting._input import check_missing_group_settings
 from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
 from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
-from skfair.postprocessing._coverage import ClassSets, IntervalSets, fit_spread, fit_thresholds
+from skfair.postprocessing._coverage import (
+    ClassSets,
+    IntervalSets,
+    fit_spread,
+    fit_thresholds,
+    knows_groups,
+    thresholds_at,
+)
 from skfair.postprocessing._oof import Folds, mean_scores
 from skfair.regression import ConstrainedRegressorCV
 from skfair.utils._api import MatrixLike
@@ -115,12 +122,13 @@ class ConformalEstimator(ConstrainedCV):
         check_is_fitted(self)
         scores = mean_scores(self.estimators_, X)
         columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
+        if probabilities is None:
+            return columns, np.tile(self._thresholds_[:, 0], (len(columns), 1))
         values = self._event_features.features(columns[:, :1], probabilities)[0]
-        coef = self._thresholds_[:, 1:]
-        values = values[:, 1 : 1 + coef.shape[1]]
-        if self.group_estimator == "sensitive_features":
+        values = values[:, 1 : self._thresholds_.shape[1]]
+        if knows_groups(self):
             values = np.floor(values)  # shares of groups, of an unknown one: the pooled threshold
-        return columns, self._thresholds_[:, 0] + values @ coef.T
+        return columns, thresholds_at(self._thresholds_, values)
 
 
 # Sets of classes.

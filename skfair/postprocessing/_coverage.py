@@ -1,14 +1,17 @@
 r"""Thresholds of nonconformity scores by which prediction sets cover every group equally often.
 
-A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are as many
-equations, "the coverage of group g is the level", as coefficients a_g. Where the group is known,
-thresholds are quantiles of its scores. Else the equations are solved by Levenberg and Marquardt's
-method: the shift that each group needs is a quantile too, of score less threshold. Every iterate
-covers all samples together at the level, so that a search that ends early does too.
+A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are three kinds:
+
+- pooled: b is an order statistic of all scores, and a is zero.
+- by group: b + a_g is an order statistic of the scores of the group, which is known.
+- blind: the group is not known. There are as many equations, "the coverage of group g is the
+  level", as coefficients a_g. Levenberg and Marquardt's method solves them: the shift that each
+  group needs is a quantile too, of score less threshold. Every iterate covers all samples together
+  at the level, so that a search that ends early does too.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,75 +162,132 @@ class Calibration:
         places = [np.searchsorted(*one) for one in zip(masses.T, levels, strict=True)]
         return scores[order][np.minimum(places, len(order) - 1)]
 
-    def keeps_level(self, coef):
+    def keeps_level(self):
         """Whether one threshold covers each group at the level, up to sampling noise."""
-        level = 1.0 - _NOISE_ERROR / (2.0 * max(len(coef) - 1, 1))
-        low, high = rate_limits(self.rates(self.scores <= coef[0]), self.sizes, level)
+        level = 1.0 - _NOISE_ERROR / (2.0 * (len(self.levels) - 1))
+        rates = self.rates(self.scores <= self.fit_pooled()[0])
+        low, high = rate_limits(rates, self.sizes, level)
         return bool(((low <= self.coverage) & (self.coverage <= high))[:-1].all())
 
-    def solve(self, probabilities, method):
-        """Coefficients (b, a), and how far coverage is from the levels, in standard errors."""
-        *of_groups, pooled = self.quantiles(self.scores)
-        coef = np.append(pooled if self.levels[-1] <= 1.0 else np.inf, np.zeros(len(of_groups)))
-        if method == "pooled" or np.isinf(coef[0]):
-            return coef, coef[1:]
-        if method == "sensitive_features":
-            own = np.where(self.levels[:-1] <= 1.0, of_groups, pooled)  # of folds: with few samples
-            return np.append(pooled, own - pooled), coef[1:]
-        return self._solve_equations(coef, np.array(of_groups), probabilities)
+    def fit_pooled(self):
+        """Coefficients (b, a) of one threshold for all samples; b is infinite of too few."""
+        coef = np.zeros(len(self.levels))
+        coef[0] = self.quantiles(self.scores)[-1] if self.levels[-1] <= 1.0 else np.inf
+        return coef
 
-    def _solve_equations(self, coef, quantiles, probabilities):
-        """Coefficients of thresholds that do not know the group, and residuals of coverage."""
-        sizes = self.sizes[:-1]
-        levels = self.levels[:-1]
-        members = self.members[:, :-1]
-        errors = np.sqrt(self.coverage * (1.0 - self.coverage) / sizes)
-        solved = np.maximum(_SOLVED, 1.0 / (sizes * errors))
-        # Groups that X hardly tells apart would need sets without end: their size is bounded.
-        shares = members / members.sum(axis=1, keepdims=True).clip(_TINY)
-        known = np.where(members.any(axis=1), shares @ quantiles, coef[0])
-        references = np.full(len(known), coef[0]), known
-        largest = _MAX_ENLARGEMENT * max(map(self._mean_size, references))
+    def fit_by_group(self):
+        """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups."""
+        coef = self.fit_pooled()
+        if np.isfinite(coef[0]):
+            of_groups = self.quantiles(self.scores)[:-1]
+            coef[1:] = np.where(self.levels[:-1] <= 1.0, of_groups, coef[0]) - coef[0]
+        return coef
 
-        def evaluate(coef, lifts_groups=False):
-            """Coefficients with b raised until all samples, or all groups, have their level."""
-            thresholds = coef[0] + probabilities @ coef[1:]
-            shifts = self.quantiles(self.scores - thresholds)
-            lift = max(shifts.max() if lifts_groups else shifts[-1], 0.0)
-            thresholds = thresholds + lift
-            rates = self.rates(self.scores <= thresholds)[:-1]
-            coef = np.append(coef[0] + lift, coef[1:])
-            return coef, thresholds, shifts[:-1] - lift, (rates - levels) / errors
+    def fit_blind(self, probabilities):
+        """Coefficients (b, a) of thresholds that do not know the group."""
+        coef = self.fit_pooled()
+        return BlindSearch(self, probabilities).run(coef) if np.isfinite(coef[0]) else coef
 
-        damping, is_better = 1e-2, True
-        coef, thresholds, shifts, residuals = evaluate(coef)
-        for _ in range(_N_STEPS):
-            if (np.abs(residuals) <= solved).all() or damping > _MAX_DAMPING:
-                break
-            # Step of the coefficients that shifts the thresholds of each group as it needs: the
-            # coverage of samples near their shifted thresholds changes.
-            if is_better:
-                distance = np.abs((self.scores - thresholds)[:, np.newaxis] - shifts)
-                scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
-                near = members / (1.0 + (distance / scale) ** 2)
-                slopes = near.T @ probabilities / near.sum(axis=0)[:, np.newaxis]
-                curvature = slopes.T @ (sizes[:, np.newaxis] * slopes)
-            damped = damping * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
-            step = np.linalg.solve(curvature + damped, slopes.T @ (sizes * shifts))
-            moved = evaluate(coef + np.append(0.0, step))
-            is_better = moved[-1] @ moved[-1] < residuals @ residuals
-            is_better = is_better and self._mean_size(moved[1]) <= largest
-            if is_better:
-                coef, thresholds, shifts, residuals = moved
-            damping *= 0.2 if is_better else 5.0
-        if self.confidence is not None:
-            # A guarantee needs at least the level of each group.
-            coef, *_, residuals = evaluate(coef, lifts_groups=True)
-        return coef, residuals
+    def residuals(self, thresholds):
+        """How far the coverage of each group is from its level, in standard errors."""
+        rates = self.rates(self.scores <= thresholds)[:-1]
+        return (rates - self.levels[:-1]) / self.standard_errors
 
-    def _mean_size(self, thresholds):
+    @cached_property
+    def standard_errors(self):
+        """Standard errors of the coverage of each group at the level, (n_groups,)."""
+        return np.sqrt(self.coverage * (1.0 - self.coverage) / self.sizes[:-1])
+
+    def mean_size(self, thresholds):
         """Weighted mean size of the sets."""
         return self.rates(self.sets.sizes(thresholds[:, np.newaxis]))[-1]
+
+
+class BlindPoint(NamedTuple):
+    """Coefficients (b, a) of blind thresholds, and what follows from them."""
+
+    coef: np.ndarray
+    thresholds: np.ndarray  # (n_samples,)
+    shifts: np.ndarray  # of its thresholds, with which a group has its level, (n_groups,)
+    residuals: np.ndarray  # (n_groups,)
+
+    @property
+    def loss(self):
+        """Sum of the squared residuals."""
+        return self.residuals @ self.residuals
+
+
+@dataclass(frozen=True, eq=False)
+class BlindSearch:
+    """Search of thresholds that do not know the group, and cover each group at its level."""
+
+    calibration: Calibration
+    probabilities: np.ndarray  # of each group, (n_samples, n_groups)
+
+    def run(self, pooled):
+        """Coefficients that solve the equations, from those of one threshold for all samples."""
+        start = self._evaluate(pooled)
+        point = self._solve_equations(start, self._find_largest_size(pooled[0]))
+        if self.calibration.confidence is not None:
+            # A guarantee needs at least the level of each group.
+            point = self._evaluate(point.coef, lifts_groups=True)
+        return point.coef
+
+    def _evaluate(self, coef, lifts_groups=False):
+        """The point with b raised until all samples, or all groups, have their level."""
+        calibration = self.calibration
+        thresholds = coef[0] + self.probabilities @ coef[1:]
+        shifts = calibration.quantiles(calibration.scores - thresholds)
+        lift = max(shifts.max() if lifts_groups else shifts[-1], 0.0)
+        thresholds = thresholds + lift
+        coef = np.append(coef[0] + lift, coef[1:])
+        return BlindPoint(coef, thresholds, shifts[:-1] - lift, calibration.residuals(thresholds))
+
+    def _solve_equations(self, point, largest):
+        """The last point of Levenberg and Marquardt's method whose sets are no larger."""
+        calibration = self.calibration
+        solved = 1.0 / (calibration.sizes[:-1] * calibration.standard_errors)
+        solved = np.maximum(_SOLVED, solved)  # one sample of a small group
+        damping = 1e-2
+        slopes = self._find_slopes(point)
+        for _ in range(_N_STEPS):
+            if (np.abs(point.residuals) <= solved).all() or damping > _MAX_DAMPING:
+                break
+            step = self._find_step(slopes, point.shifts, damping)
+            moved = self._evaluate(point.coef + np.append(0.0, step))
+            is_better = moved.loss < point.loss
+            is_better = is_better and calibration.mean_size(moved.thresholds) <= largest
+            if is_better:
+                point = moved
+                slopes = self._find_slopes(point)
+            damping *= 0.2 if is_better else 5.0
+        return point
+
+    def _find_slopes(self, point):
+        """Mean probabilities of samples near their shifted thresholds, whose coverage changes."""
+        scores = self.calibration.scores
+        members = self.calibration.members[:, :-1]
+        distance = np.abs((scores - point.thresholds)[:, np.newaxis] - point.shifts)
+        scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
+        near = members / (1.0 + (distance / scale) ** 2)
+        return near.T @ self.probabilities / near.sum(axis=0)[:, np.newaxis]
+
+    def _find_step(self, slopes, shifts, damping):
+        """Damped step of the coefficients a, by which thresholds of groups shift as they need."""
+        sizes = self.calibration.sizes[:-1]
+        curvature = slopes.T @ (sizes[:, np.newaxis] * slopes)
+        damped = damping * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
+        return np.linalg.solve(curvature + damped, slopes.T @ (sizes * shifts))
+
+    def _find_largest_size(self, pooled):
+        """Largest mean size of the sets: groups that X hardly tells apart need unbounded ones."""
+        calibration = self.calibration
+        of_groups = calibration.quantiles(calibration.scores)[:-1]
+        members = calibration.members[:, :-1]
+        shares = members / members.sum(axis=1, keepdims=True).clip(_TINY)
+        by_group = np.where(members.any(axis=1), shares @ of_groups, pooled)
+        references = np.full(len(by_group), pooled), by_group
+        return _MAX_ENLARGEMENT * max(map(calibration.mean_size, references))
 
 
 # The fit, from out-of-fold scores to what predictions need.
@@ -250,67 +310,156 @@ def fit_thresholds(estimator, cross):
     """Fitted attributes of an estimator of prediction sets, from out-of-fold scores."""
     fitted, columns, _ = begin_rule(cross, is_calibrated=False)
     of_sets, scored = estimator._score_sets(cross, columns)
+    calibrations = _make_calibrations(estimator, cross, scored)
+    with Subtask(estimator, cross.context, "thresholds"):
+        if _suits_one_threshold(estimator, calibrations):
+            thresholds = _fit_pooled(cross, calibrations)
+        else:
+            fit = _fit_by_group if knows_groups(estimator) else _fit_blind
+            thresholds = fit(estimator, cross, columns[:, :1], calibrations)
+    ranks = np.argsort(cross.training.samples.groups.ranks)
+    outcome = {
+        "rule_coef_": thresholds.coefficients[:, 1:][:, ranks],
+        "rule_intercept_": thresholds.coefficients[:, 0],
+        "_thresholds_": thresholds.coefficients,
+        "_coverage_columns_": _report_coverage(
+            cross.training, calibrations, thresholds.out_of_fold
+        ),
+    }
+    return fitted | thresholds.fitted | of_sets | outcome
+
+
+def knows_groups(estimator):
+    """Whether thresholds are those of the groups themselves, which predictions are passed."""
+    return estimator.group_estimator == "sensitive_features"
+
+
+def thresholds_at(coefficients, probabilities):
+    """Thresholds of samples, (n_samples, n_rules), from coefficients (b, a) of each rule."""
+    return coefficients[:, 0] + probabilities @ coefficients[:, 1:].T
+
+
+class Thresholds(NamedTuple):
+    """Coefficients (b, a) of each rule, (n_rules, 1 + n_groups), and what was fitted with them."""
+
+    coefficients: np.ndarray
+    out_of_fold: np.ndarray  # thresholds of the other folds, (n_samples, n_rules)
+    fitted: dict  # further fitted attributes
+
+    @classmethod
+    def fit(cls, fit, calibrations, folds, probabilities, fitted):
+        """Coefficients of all samples, and out-of-fold thresholds, which the report judges.
+
+        ``fit`` makes coefficients of a calibration and of the probabilities of groups.
+        """
+        coefficients = np.array([fit(one, probabilities) for one in calibrations])
+        out_of_fold = np.zeros((len(probabilities), len(calibrations)))
+        for train, test in folds:
+            coefs = [fit(one.take(train), probabilities[train]) for one in calibrations]
+            out_of_fold[test] = thresholds_at(np.array(coefs), probabilities[test])
+        return cls(coefficients, out_of_fold, fitted)
+
+
+def _make_calibrations(estimator, cross, scored):
+    """The `Calibration` of each rule: one, or one for each class."""
     samples = cross.training.samples
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
     members = np.column_stack((members, samples.weights))
     units = np.arange(len(members)) if samples.clusters is None else samples.clusters
     settings = units, estimator.coverage, estimator.confidence_level
-    calibrations = [
+    return [
         Calibration(scores, sets, members * is_counted[:, np.newaxis], *settings)
         for scores, sets, is_counted in scored
     ]
-    with Subtask(estimator, cross.context, "thresholds"):
-        # All groups are compared but those too small for a finite threshold.
-        is_large = np.all([one.levels[:-1] <= 1.0 for one in calibrations], axis=0)
-        large = np.flatnonzero(is_large)
-        compared = [replace(one, members=one.members[:, [*large, -1]]) for one in calibrations]
-        probabilities = np.zeros((len(members), len(large)))
-        method = "pooled"
-        solved = [one.solve(probabilities, method) for one in compared]
-        is_noise = [one.keeps_level(coef) for one, (coef, _) in zip(compared, solved, strict=True)]
-        if (
-            len(large)
-            and len(is_large) > 1
-            and not (all(is_noise) and estimator.confidence_level is None)
-        ):
-            events = _find_group_events(samples.groups, large)
-            if estimator.group_estimator != "sensitive_features":
-                events.check_folds(cross.folds, samples.groups)
-            features, values, _ = features_of(estimator, cross, columns[:, :1], events)
-            # The mean of the folds' models is surer than each, on which the coefficients rest: take
-            # that of the fold of the first sample, which names of classes do not change.
-            first = np.argmin([test.min() for _, test in cross.folds]) % len(features.models)
-            fitted["_event_features"] = features._replace(models=[features.models[first]])
-            probabilities = values[0, :, 1 : 1 + len(large)]
-            method = estimator.group_estimator
-            solved = [one.solve(probabilities, method) for one in compared]
-        _warn_of_groups(samples.groups, is_large, solved)
-        # The report judges each fold by thresholds of the others.
-        thresholds = np.zeros((len(members), len(calibrations)))
-        for train, test in cross.folds:
-            for number, one in enumerate(compared):
-                coef, _ = one.take(train).solve(probabilities[train], method)
-                thresholds[test, number] = coef[0] + probabilities[test] @ coef[1:]
-    coefficients = np.array([coef for coef, _ in solved])
-    by_group = np.zeros((len(calibrations), len(is_large)))
-    by_group[:, large] = coefficients[:, 1:]
-    return (
-        fitted
-        | of_sets
-        | {
-            "rule_coef_": by_group[:, np.argsort(samples.groups.ranks)],
-            "rule_intercept_": coefficients[:, 0],
-            "_thresholds_": coefficients[:, : 1 if method == "pooled" else None],
-            "_coverage_columns_": _report_coverage(cross.training, calibrations, thresholds),
-        }
-    )
 
 
-def _find_group_events(groups, large):
-    """The events of being in a group, of which the features are the probabilities."""
+def _suits_one_threshold(estimator, calibrations):
+    """Whether there is one group, or one threshold covers all groups up to sampling noise."""
+    n_groups = len(calibrations[0].levels) - 1
+    if n_groups == 1:
+        return True
+    if knows_groups(estimator) or estimator.confidence_level is not None:
+        return False
+    return all(one.keeps_level() for one in calibrations)
+
+
+def _fit_pooled(cross, calibrations):
+    """One threshold for all samples."""
+    groups = cross.training.samples.groups
+    _warn_of_small_groups(groups, calibrations)
+    probabilities = np.zeros(groups.matrix.shape)
+    fit = partial(_fit_without_probabilities, Calibration.fit_pooled)
+    return Thresholds.fit(fit, calibrations, cross.folds, probabilities, {})
+
+
+def _fit_by_group(estimator, cross, column, calibrations):
+    """Thresholds of the groups themselves."""
+    groups = cross.training.samples.groups
+    _warn_of_small_groups(groups, calibrations)
+    everyone = np.arange(len(groups.names))
+    probabilities, fitted = _estimate_groups(estimator, cross, column, everyone)
+    fit = partial(_fit_without_probabilities, Calibration.fit_by_group)
+    return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
+
+
+def _fit_blind(estimator, cross, column, calibrations):
+    """Thresholds that do not know the group, by models of the groups that are large enough."""
+    groups = cross.training.samples.groups
+    large = np.flatnonzero(_have_ranks(calibrations))
+    if not len(large):
+        return _fit_pooled(cross, calibrations)
+    _warn_of_small_groups(groups, calibrations)
+    probabilities, fitted = _estimate_groups(estimator, cross, column, large)
+    fit = partial(_fit_blind_to_some, large)
+    thresholds = Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
+    _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities)
+    return thresholds
+
+
+def _fit_without_probabilities(fit, calibration, probabilities):
+    """Coefficients by a function of the calibration alone."""
+    return fit(calibration)
+
+
+def _fit_blind_to_some(large, calibration, probabilities):
+    """Blind coefficients, which are 0 of all groups but the large ones."""
+    coef = np.zeros(len(calibration.levels))
+    compared = replace(calibration, members=calibration.members[:, [*large, -1]])
+    coef[[0, *(1 + large)]] = compared.fit_blind(probabilities[:, large])
+    return coef
+
+
+def _have_ranks(calibrations):
+    """Whether each group has an order statistic of its level, in every rule, (n_groups,)."""
+    return np.all([one.levels[:-1] <= 1.0 for one in calibrations], axis=0)
+
+
+def _estimate_groups(estimator, cross, column, compared):
+    """Out-of-fold probabilities of groups, (n_samples, n_groups), and the fitted models.
+
+    Those of groups that are not compared are 0.
+    """
+    groups = cross.training.samples.groups
+    events = _find_group_events(groups, compared)
+    if not knows_groups(estimator):
+        events.check_folds(cross.folds, groups)
+    features, values, _ = features_of(estimator, cross, column, events)
+    # The mean of the folds' models is surer than each, on which the coefficients rest: take
+    # that of the fold of the first sample, which names of classes do not change.
+    first = np.argmin([test.min() for _, test in cross.folds]) % len(features.models)
+    fitted = {"_event_features": features._replace(models=[features.models[first]])}
+    return values[0, :, 1 : 1 + len(groups.names)], fitted
+
+
+def _find_group_events(groups, compared):
+    """The events of being in a group, of which the features are the probabilities.
+
+    Groups that are not compared have features of 0.
+    """
     codes = group_codes(groups)
     numbers, first = np.unique(codes, return_index=True)
-    table = groups.matrix[first[numbers >= 0]].toarray()[:, large].astype(float)
+    table = np.zeros((np.count_nonzero(numbers >= 0), len(groups.names)))
+    table[:, compared] = groups.matrix[first[numbers >= 0]].toarray()[:, compared]
     everyone = np.ones(len(codes), dtype=bool)
     return ConstraintEvents([everyone], [(0, "all")], codes, table[np.newaxis, np.newaxis], True)
 
@@ -336,18 +485,25 @@ def _report_coverage(training, calibrations, thresholds):
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 
 
-def _warn_of_groups(groups, is_large, solved):
-    """Warn of groups without thresholds of their own, and of coverage clearly below the level."""
-    small = [repr(name) for name, one in zip(groups.names, is_large, strict=True) if not one]
+def _warn_of_small_groups(groups, calibrations):
+    """Warn of groups without thresholds of their own."""
+    pairs = zip(groups.names, _have_ranks(calibrations), strict=True)
+    small = [repr(name) for name, has_rank in pairs if not has_rank]
     if small:
         warn(
             f"Groups {join_names(small)} have too few samples for a finite threshold: they get the "
             "pooled one, which is infinite where all samples are too few. Merge small groups, or "
             "pass a smaller coverage or confidence_level."
         )
-    worst = np.zeros(len(is_large))
-    worst[is_large] = np.min([residuals for _, residuals in solved], axis=0)
-    short = [repr(name) for name, one in zip(groups.names, worst, strict=True) if one < -_UNEQUAL]
+
+
+def _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities):
+    """Warn of groups whose coverage by blind thresholds is clearly below the level."""
+    by_rule = thresholds_at(thresholds.coefficients, probabilities).T
+    pairs = zip(calibrations, by_rule, strict=True)
+    worst = np.min([one.residuals(of_rule)[large] for one, of_rule in pairs], axis=0)
+    pairs = zip(large, worst, strict=True)
+    short = [repr(groups.names[group]) for group, one in pairs if one < -_UNEQUAL]
     if short:
         warn(
             f"X tells too little about groups {join_names(short)}, whose coverage stays below the "
