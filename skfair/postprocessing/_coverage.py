@@ -10,6 +10,7 @@ A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There
   at the level, so that a search that ends early does too.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -46,6 +47,13 @@ _MAX_ENLARGEMENT = 1.25
 
 _REPORTED_LEVEL = 0.975
 """Probability with which each of the two limits of a reported coverage holds."""
+
+_FRACTIONS = (1.0, 0.75, 0.5, 0.25)
+"""Fractions of blind coefficients that are tried where these leave a group below its level."""
+
+_GAIN = 0.02
+"""Gain in the coverage of the worst group, beside one threshold with sets of the same mean size,
+from which on larger sets are worth it."""
 
 _TINY = np.finfo(float).tiny
 
@@ -190,8 +198,11 @@ class Calibration:
 
     def residuals(self, thresholds):
         """How far the coverage of each group is from its level, in standard errors."""
-        rates = self.rates(self.scores <= thresholds)[:-1]
-        return (rates - self.levels[:-1]) / self.standard_errors
+        return self.excess(thresholds) / self.standard_errors
+
+    def excess(self, thresholds):
+        """Coverage of each group less its level, (n_groups,)."""
+        return (self.rates(self.scores <= thresholds) - self.levels)[:-1]
 
     @cached_property
     def standard_errors(self):
@@ -227,11 +238,37 @@ class BlindSearch:
     def run(self, pooled):
         """Coefficients that solve the equations, from those of one threshold for all samples."""
         start = self._evaluate(pooled)
-        point = self._solve_equations(start, self._find_largest_size(pooled[0]))
+        end = self._solve_equations(start, self._find_largest_size(pooled[0]))
         if self.calibration.confidence is not None:
-            # A guarantee needs at least the level of each group.
-            point = self._evaluate(point.coef, lifts_groups=True)
-        return point.coef
+            # A guarantee needs at least the level of each group, in the smaller sets.
+            lifted = [self._evaluate(one.coef, lifts_groups=True) for one in (end, start)]
+            return min(lifted, key=self._mean_size).coef
+        if (end.residuals >= -_UNEQUAL).all():
+            return end.coef
+        # A group stays below its level. Where one threshold with sets of the same size covers the
+        # worst group as well, larger sets are worth nothing.
+        error = self.calibration.standard_errors.max()
+        margin = max(_GAIN, error)
+        for fraction in _FRACTIONS:
+            point = self._evaluate(pooled + fraction * (end.coef - pooled))
+            if self._find_gain(point) >= margin:
+                return point.coef
+            margin = _GAIN + error  # the best of several looks better than it is
+        return pooled
+
+    def _mean_size(self, point):
+        """Mean size of the sets of a point."""
+        return self.calibration.mean_size(point.thresholds)
+
+    def _find_gain(self, point):
+        """Coverage of the worst group, less that by one threshold with sets of the same size."""
+        calibration = self.calibration
+        size = self._mean_size(point)
+        # Bisect the scores for the largest threshold whose sets are no larger.
+        scores = np.unique(calibration.scores)
+        constants = np.broadcast_to(scores[:, np.newaxis], (len(scores), len(point.thresholds)))
+        single = constants[bisect_right(constants, size, key=calibration.mean_size) - 1]
+        return calibration.excess(point.thresholds).min() - calibration.excess(single).min()
 
     def _evaluate(self, coef, lifts_groups=False):
         """The point with b raised until all samples, or all groups, have their level."""
@@ -500,12 +537,14 @@ def _warn_of_small_groups(groups, calibrations):
 def _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities):
     """Warn of groups whose coverage by blind thresholds is clearly below the level."""
     by_rule = thresholds_at(thresholds.coefficients, probabilities).T
-    pairs = zip(calibrations, by_rule, strict=True)
+    pairs = list(zip(calibrations, by_rule, strict=True))
+    rates = np.min([one.rates(one.scores <= of_rule) for one, of_rule in pairs], axis=0)
     worst = np.min([one.residuals(of_rule)[large] for one, of_rule in pairs], axis=0)
-    pairs = zip(large, worst, strict=True)
-    short = [repr(groups.names[group]) for group, one in pairs if one < -_UNEQUAL]
-    if short:
+    short = large[worst < -_UNEQUAL]
+    if len(short):
+        names = join_names(f"{groups.names[one]!r} ({rates[one]:.3g})" for one in short)
         warn(
-            f"X tells too little about groups {join_names(short)}, whose coverage stays below the "
-            "level: sets would be much larger. Pass group_estimator='sensitive_features'."
+            f"X tells too little about groups {names}, whose coverage, in parentheses, stays below "
+            f"the level; all samples are covered at {rates[-1]:.3g}. Sets that cover these groups "
+            "would be much larger. Pass group_estimator='sensitive_features'."
         )
