@@ -139,8 +139,11 @@ class ConformalEstimator(ConstrainedCV):
 class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstimator):
     r"""Sets of classes that contain the true class equally often in every group.
 
-    The classifier is left as it is. The set of x has the classes whose probability is at least
-    :math:`1 - t(x)`, by ``decision_function`` (its softmax) or ``predict_proba``, where
+    The classifier is left as it is, and nothing is fitted to its scores. The set of x has the
+    classes k whose share :math:`s_k(x)` is at least :math:`1 - t(x)`. Shares are the softmax of
+    ``decision_function``. A classifier with ``predict_proba`` alone has the odds p / (1 - p),
+    divided by their sum over the classes: of two classes this is the probability, and of more it
+    tells apart tied probabilities, such as those of a forest. The threshold
 
     .. math:: t(x) = b + \sum_g a_g P(g \mid x)
 
@@ -253,7 +256,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
 
     def _score_sets(self, cross, columns):
         """Fitted attributes, and triples of true scores, sets, and a mask of samples that count."""
-        sets = ClassSets.from_scores(columns, cross.final[0])
+        sets = ClassSets.from_scores(columns)
         classes = cross.training.classes
         codes = np.searchsorted(classes, cross.training.labels)
         if not self.per_class:
@@ -301,7 +304,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
             Whether a class is in the set, in the order of ``classes_``.
         """
         columns, thresholds = self._columns_and_thresholds(X, sensitive_features)
-        return ClassSets.from_scores(columns, self.estimators_[0]).contents(thresholds)
+        return ClassSets.from_scores(columns).contents(thresholds)
 
 
 # Intervals of a real target.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, softmax
 
 from skfair.fitting._outcome import Subtask
 from skfair.postprocessing._constrained_cv import begin_rule, features_of
@@ -55,6 +55,10 @@ _GAIN = 0.02
 """Gain in the coverage of the worst group, beside one threshold with sets of the same mean size,
 from which on larger sets are worth it."""
 
+_ROUNDING = 1e-12
+"""Relative distance up to which scores count as equal: means over folds round in their last digits,
+and what is tied at a threshold must not be lost by them."""
+
 _TINY = np.finfo(float).tiny
 
 _LEAST_SPREAD = 0.1
@@ -67,21 +71,19 @@ class ClassSets(NamedTuple):
     scores: np.ndarray
 
     @classmethod
-    def from_scores(cls, scores, classifier):
-        """Scores 1 - P(class | x), of `estimator_scores`.
+    def from_scores(cls, scores):
+        """Scores 1 - softmax of `estimator_scores`: a decision function, or log-odds.
 
         Nothing is fitted to them: the true classes of samples that calibrate must not look
-        likelier than those of new ones.
+        likelier than those of new ones. Odds also tell apart classes of tied probabilities.
         """
         if scores.shape[1] == 1:
             return cls(expit(np.hstack((scores, -scores))))
-        # A decision function has logarithms of probabilities, up to a constant; else log-odds.
-        is_log = hasattr(classifier, "decision_function")
-        return cls(1.0 - softmax(scores if is_log else log_expit(scores), axis=1))
+        return cls(1.0 - softmax(scores, axis=1))
 
     def contents(self, thresholds):
         """Whether each class is in the set; thresholds are of shape (n_samples, 1 or n_classes)."""
-        return self.scores <= thresholds
+        return self.scores <= thresholds + _ROUNDING
 
     def sizes(self, thresholds):
         """Number of classes of each set, (n_samples,)."""
@@ -97,8 +99,9 @@ class IntervalSets(NamedTuple):
 
     def contents(self, thresholds):
         """Ends of the intervals, (n_samples, 2); an empty one is a point."""
-        half = self.sizes(thresholds) / 2.0
         middle = (self.low + self.high) / 2.0
+        half = self.sizes(thresholds) / 2.0
+        half = half + _ROUNDING * (np.abs(middle) + half)
         return np.column_stack((middle - half, middle + half))
 
     def sizes(self, thresholds):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
@@ -67,9 +68,19 @@ def test_known_groups_get_the_order_statistic_of_their_scores():
     np.testing.assert_array_equal(model.predict(X), X[:, 0])
 
 
+def score_classes(classifier, X):
+    """Scores of classes: 1 - probability, or 1 - share in the odds of a model without logits."""
+    probabilities = classifier.predict_proba(X)
+    if hasattr(classifier, "decision_function") or probabilities.shape[1] == 2:
+        return 1.0 - probabilities
+    softened = 0.001 + 0.998 * probabilities
+    odds = softened / (1.0 - softened)
+    return 1.0 - odds / odds.sum(axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("classifier", [LogisticRegression(), GaussianNB()])
-def test_sets_rest_on_the_probabilities_of_the_model_as_they_are(classifier, n_classes):
+def test_sets_rest_on_the_scores_of_the_model_as_they_are(classifier, n_classes):
     X, y, group = draw(700)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     fitted = classifier.fit(X[:300], labels[:300])
@@ -78,12 +89,47 @@ def test_sets_rest_on_the_probabilities_of_the_model_as_they_are(classifier, n_c
     group = group[300:]
     model = ConformalClassifier(fitted, 0.8, confidence_level=0.9, cv="prefit", **KNOWN)
     sets = model.fit(X, labels, sensitive_features=group).predict_set(X, sensitive_features=group)
-    scores = 1.0 - fitted.predict_proba(X)
+    scores = score_classes(fitted, X)
     for name in "ab":
         rows = group == name
         own = np.sort(scores[rows, labels[rows]])
         rank = int(stats.binom.ppf(0.9**0.5, len(own), 0.8))  # counted from 0
-        np.testing.assert_array_equal(sets[rows], scores[rows] <= own[rank] + 1e-12)
+        np.testing.assert_array_equal(sets[rows], scores[rows] <= own[rank] + 1e-9)
+
+
+def test_odds_tell_apart_the_tied_probabilities_of_a_forest():
+    X, y, group = draw(1500)
+    labels = np.digitize(y, [0.0, 1.0, 2.0, 3.0])
+    forest = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X[:500], labels[:500])
+    model = ConformalClassifier(forest, cv="prefit", **KNOWN)
+    model.fit(X[500:], labels[500:], sensitive_features=group[500:])
+    sets = model.predict_set(X[500:], sensitive_features=group[500:])
+    covered = sets[np.arange(1000), labels[500:]]
+    for name in "ab":
+        rows = group[500:] == name
+        assert 0.9 <= covered[rows].mean() <= 0.9 + 3.0 / rows.sum()
+
+
+@pytest.mark.parametrize("is_fitted", [True, False])
+def test_ties_of_few_distinct_rows_are_covered_as_a_whole(is_fitted):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        group = rng.integers(2, size=600)
+        X = rng.integers(2, size=(600, 2)).astype(float)
+        labels = rng.random(600) < 0.2 + 0.3 * X[:, 0] + 0.2 * group * X[:, 1]
+        labels = labels.astype(int) + (rng.random(600) < 0.3)
+        classifier = LogisticRegression()
+        if is_fitted:
+            classifier = FrozenEstimator(classifier.fit(X[:100], labels[:100]))
+        X = X[100:]
+        labels = labels[100:]
+        group = group[100:]
+        model = ConformalClassifier(classifier, 0.8, **KNOWN)
+        sets = model.fit(X, labels, sensitive_features=group).predict_set(
+            X, sensitive_features=group
+        )
+        covered = sets[np.arange(500), labels]
+        assert min(covered[group == name].mean() for name in (0, 1)) >= 0.8
 
 
 def test_unknown_groups_get_the_pooled_threshold():
