@@ -56,8 +56,8 @@ _GAIN = 0.02
 from which on larger sets are worth it."""
 
 _ROUNDING = 1e-12
-"""Relative distance up to which scores count as equal: means over folds round in their last digits,
-and what is tied at a threshold must not be lost by them."""
+"""Distance up to which scores of classes count as equal: means over folds round in their last
+digits, and what is tied at a threshold must not be lost by them."""
 
 _TINY = np.finfo(float).tiny
 
@@ -101,7 +101,7 @@ class IntervalSets(NamedTuple):
         """Ends of the intervals, (n_samples, 2); an empty one is a point."""
         middle = (self.low + self.high) / 2.0
         half = self.sizes(thresholds) / 2.0
-        half = half + _ROUNDING * (np.abs(middle) + half)
+        half = half + 4.0 * np.spacing(np.abs(middle) + half)
         return np.column_stack((middle - half, middle + half))
 
     def sizes(self, thresholds):
@@ -123,6 +123,7 @@ class Calibration:
     units: np.ndarray  # samples of equal code are not independent
     coverage: float
     confidence: float | None
+    n_rules: int = 1  # classes with thresholds of their own
 
     def take(self, rows):
         """Some of the samples, in as many groups."""
@@ -145,17 +146,38 @@ class Calibration:
         return np.divide(totals**2, squares, out=np.zeros(len(totals)), where=squares > 0)
 
     @cached_property
+    def certainty(self):
+        """Probability with which each threshold needs its level, so that all of them hold at once.
+
+        None of coverage on average. Thresholds of different groups and classes have different
+        samples, so that they are independent.
+        """
+        n_thresholds = max(len(self.sizes) - 1, 1) * self.n_rules
+        return self.confidence and self.confidence ** (1.0 / n_thresholds)
+
+    @cached_property
+    def counts(self):
+        """Whole effective numbers of samples of each group, and of all, (n_groups + 1,)."""
+        return np.floor(self.sizes + 1e-9)
+
+    @property
+    def needed_count(self):
+        """Samples from which on the largest of their scores reaches the level."""
+        if self.confidence is None:
+            return np.ceil(self.coverage / (1.0 - self.coverage) - 1e-9)
+        return np.ceil(np.log1p(-self.certainty) / np.log(self.coverage) - 1e-9)
+
+    @cached_property
     def levels(self):
         """Share of the samples of each group, and of all, to cover; above 1 of too few.
 
         By default the (n + 1) rule. With a confidence, order statistics that are, for all groups at
         once, at least the quantile of the population.
         """
-        n = np.floor(self.sizes + 1e-9)
+        n = self.counts
         ranks = np.ceil((n + 1.0) * self.coverage - 1e-9)
         if self.confidence is not None:
-            of_one = self.confidence ** (1.0 / max(len(n) - 1, 1))
-            ranks = stats.binom.ppf(of_one, n, self.coverage) + 1.0
+            ranks = stats.binom.ppf(self.certainty, n, self.coverage) + 1.0
         return np.divide(ranks, n, out=np.full(len(n), np.inf), where=n > 0)
 
     def rates(self, values):
@@ -166,10 +188,13 @@ class Calibration:
         return np.where(self.members.T @ is_infinite > 0, np.inf, means)
 
     def quantiles(self, scores):
-        """Smallest scores up to which each group, and all, have their level of weight."""
+        """Smallest scores up to which each group, and all, have their level of weight.
+
+        Of too few samples it is the largest score.
+        """
         order = np.argsort(scores, kind="stable")
         masses = np.cumsum(self.members[order], axis=0)
-        levels = self.levels.clip(max=2.0) * (1.0 - 1e-12) * masses[-1]
+        levels = self.levels.clip(max=1.0) * (1.0 - 1e-12) * masses[-1]
         places = [np.searchsorted(*one) for one in zip(masses.T, levels, strict=True)]
         return scores[order][np.minimum(places, len(order) - 1)]
 
@@ -187,11 +212,15 @@ class Calibration:
         return coef
 
     def fit_by_group(self):
-        """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups."""
+        """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups.
+
+        A group of too few samples gets its largest score, or b if that is larger.
+        """
         coef = self.fit_pooled()
         if np.isfinite(coef[0]):
             of_groups = self.quantiles(self.scores)[:-1]
-            coef[1:] = np.where(self.levels[:-1] <= 1.0, of_groups, coef[0]) - coef[0]
+            is_small = self.levels[:-1] > 1.0
+            coef[1:] = np.where(is_small, np.maximum(of_groups, coef[0]), of_groups) - coef[0]
         return coef
 
     def fit_blind(self, probabilities):
@@ -204,8 +233,8 @@ class Calibration:
         return self.excess(thresholds) / self.standard_errors
 
     def excess(self, thresholds):
-        """Coverage of each group less its level, (n_groups,)."""
-        return (self.rates(self.scores <= thresholds) - self.levels)[:-1]
+        """Coverage of each group less its level, or less 1 of too few samples, (n_groups,)."""
+        return (self.rates(self.scores <= thresholds) - self.levels.clip(max=1.0))[:-1]
 
     @cached_property
     def standard_errors(self):
@@ -406,7 +435,7 @@ def _make_calibrations(estimator, cross, scored):
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
     members = np.column_stack((members, samples.weights))
     units = np.arange(len(members)) if samples.clusters is None else samples.clusters
-    settings = units, estimator.coverage, estimator.confidence_level
+    settings = units, estimator.coverage, estimator.confidence_level, len(scored)
     return [
         Calibration(scores, sets, members * is_counted[:, np.newaxis], *settings)
         for scores, sets, is_counted in scored
@@ -426,7 +455,7 @@ def _suits_one_threshold(estimator, calibrations):
 def _fit_pooled(cross, calibrations):
     """One threshold for all samples."""
     groups = cross.training.samples.groups
-    _warn_of_small_groups(groups, calibrations)
+    _warn_of_small_groups(groups, calibrations, np.empty(0, dtype=np.intp))
     probabilities = np.zeros(groups.matrix.shape)
     fit = partial(_fit_without_probabilities, Calibration.fit_pooled)
     return Thresholds.fit(fit, calibrations, cross.folds, probabilities, {})
@@ -435,8 +464,8 @@ def _fit_pooled(cross, calibrations):
 def _fit_by_group(estimator, cross, column, calibrations):
     """Thresholds of the groups themselves."""
     groups = cross.training.samples.groups
-    _warn_of_small_groups(groups, calibrations)
     everyone = np.arange(len(groups.names))
+    _warn_of_small_groups(groups, calibrations, everyone)
     probabilities, fitted = _estimate_groups(estimator, cross, column, everyone)
     fit = partial(_fit_without_probabilities, Calibration.fit_by_group)
     return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
@@ -445,10 +474,12 @@ def _fit_by_group(estimator, cross, column, calibrations):
 def _fit_blind(estimator, cross, column, calibrations):
     """Thresholds that do not know the group, by models of the groups that are large enough."""
     groups = cross.training.samples.groups
-    large = np.flatnonzero(_have_ranks(calibrations))
+    # Groups that would have a finite threshold on average. A guarantee may need more samples.
+    on_average = [replace(one, confidence=None).levels[:-1] for one in calibrations]
+    large = np.flatnonzero(np.max(on_average, axis=0) <= 1.0)
     if not len(large):
         return _fit_pooled(cross, calibrations)
-    _warn_of_small_groups(groups, calibrations)
+    _warn_of_small_groups(groups, calibrations, large)
     probabilities, fitted = _estimate_groups(estimator, cross, column, large)
     fit = partial(_fit_blind_to_some, large)
     thresholds = Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
@@ -467,11 +498,6 @@ def _fit_blind_to_some(large, calibration, probabilities):
     compared = replace(calibration, members=calibration.members[:, [*large, -1]])
     coef[[0, *(1 + large)]] = compared.fit_blind(probabilities[:, large])
     return coef
-
-
-def _have_ranks(calibrations):
-    """Whether each group has an order statistic of its level, in every rule, (n_groups,)."""
-    return np.all([one.levels[:-1] <= 1.0 for one in calibrations], axis=0)
 
 
 def _estimate_groups(estimator, cross, column, compared):
@@ -525,16 +551,52 @@ def _report_coverage(training, calibrations, thresholds):
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 
 
-def _warn_of_small_groups(groups, calibrations):
-    """Warn of groups without thresholds of their own."""
-    pairs = zip(groups.names, _have_ranks(calibrations), strict=True)
-    small = [repr(name) for name, has_rank in pairs if not has_rank]
-    if small:
+def _warn_of_small_groups(groups, calibrations, modelled):
+    """Warn of samples that are too few for the level, and of what remains of it.
+
+    Groups that are modelled have a threshold of their own, or a coefficient.
+    """
+    needed = calibrations[0].needed_count
+    advice = "pass a smaller coverage or confidence_level."
+    finite = [one for one in calibrations if one.counts[-1] >= needed]
+    if len(finite) < len(calibrations):
+        few = min(one.counts[-1] for one in calibrations)
+        what = "of a class, which is then in every set" if len(calibrations) > 1 else "in all"
         warn(
-            f"Groups {join_names(small)} have too few samples for a finite threshold: they get the "
-            "pooled one, which is infinite where all samples are too few. Merge small groups, or "
-            "pass a smaller coverage or confidence_level."
+            f"A finite threshold needs {needed:.0f} samples, but there are {few:.0f} {what}: the "
+            f"threshold is infinite. Pass more samples, or {advice}"
         )
+    if not finite:
+        return
+    counts = np.min([one.counts for one in finite], axis=0)
+    small = np.flatnonzero(counts[:-1] < needed)
+    own = np.intersect1d(small, modelled)
+    if len(own):
+        levels = _remaining_levels(finite[0], counts)
+        names = join_names(
+            f"{groups.names[one]!r} ({counts[one]:.0f} samples, {levels[one]:.3g})" for one in own
+        )
+        is_sure = finite[0].confidence is not None
+        remains = "probability of the coverage" if is_sure else "mean coverage"
+        warn(
+            f"Groups {names} have fewer than the {needed:.0f} samples that the level needs. Their "
+            f"thresholds cover all of these, so that the {remains} is at least the last number. "
+            f"Merge small groups, or {advice}"
+        )
+    others = np.setdiff1d(small, modelled)
+    if len(others):
+        names = join_names(f"{groups.names[one]!r} ({counts[one]:.0f} samples)" for one in others)
+        warn(
+            f"Groups {names} have too few samples to be told apart: they have no threshold of "
+            f"their own, but count among all samples. Merge small groups, or {advice}"
+        )
+
+
+def _remaining_levels(calibration, counts):
+    """Level of the largest score of each group: the mean coverage, or the probability of it."""
+    if calibration.confidence is None:
+        return counts / (counts + 1.0)
+    return 1.0 - calibration.coverage**counts
 
 
 def _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities):

@@ -270,18 +270,69 @@ def test_names_of_classes_and_the_order_of_folds_decide_nothing():
     np.testing.assert_allclose(*intervals, rtol=1e-9)
 
 
-def test_a_small_group_is_named_and_gets_the_pooled_threshold():
+@pytest.mark.parametrize(
+    "n, confidence, message",
+    [
+        (5, None, r"'few' \(5 samples, 0\.833\) have fewer than the 9 samples .* mean coverage"),
+        # 1 - .9 ** 34; from 39 samples on .9 ** n is less than 1 - .95 ** (1 / 3).
+        (34, 0.95, r"'few' \(34 samples, 0\.972\) have fewer than the 39 .* probability"),
+    ],
+)
+@pytest.mark.parametrize("scale", [0.1, 5.0])
+def test_a_small_group_is_named_and_gets_its_largest_score(n, confidence, message, scale):
     X, y, group = draw(1000)
-    group = np.append(["few"] * 5, group[5:])
-    with pytest.warns(UserWarning, match="Groups 'few' have too few samples"):
-        model = ConformalRegressor(freeze_column(X), **KNOWN).fit(X, y, sensitive_features=group)
-    assert model.rule_coef_[0, model.groups_.labels[:, 0].tolist().index("few")] == 0.0
-    assert np.isfinite(model.predict_interval(X[:1], sensitive_features=["few"])).all()
+    group = np.append(["few"] * n, group[n:])
+    y = np.where(group == "few", X[:, 0] + scale * (y - X[:, 0]), y)
+    model = ConformalRegressor(freeze_column(X), confidence_level=confidence, **KNOWN)
+    with pytest.warns(UserWarning, match=message):
+        model.fit(X, y, sensitive_features=group)
+    half = np.diff(model.predict_interval(X[:1], sensitive_features=["few"]))[0, 0] / 2
+    largest = np.abs(y - X[:, 0])[:n].max()
+    # The pooled threshold is larger where the group has small errors.
+    expected = max(largest, model.rule_intercept_[0])
+    assert (expected == largest) == (scale == 5.0)
+    np.testing.assert_allclose(half, expected)
+
+
+@pytest.mark.parametrize("n_groups, needed", [(2, 35), (3, 39), (5, 44)])
+def test_a_guarantee_needs_the_samples_that_the_guide_states(n_groups, needed):
+    X, y, _ = draw(1000)
+    for n in (needed - 1, needed):
+        group = np.where(np.arange(1000) < n, -1, np.arange(1000) % (n_groups - 1))
+        model = ConformalRegressor(freeze_column(X), confidence_level=0.95, **KNOWN)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y, sensitive_features=group)
+        assert len(caught) == (n < needed)
+
+
+def test_a_blind_guarantee_covers_all_samples_of_a_group_that_is_too_small():
+    X, y, group = draw(1500)
+    few = np.flatnonzero(group == "b")[30:]
+    X, y, group = (np.delete(one, few, axis=0) for one in (X, y, group))
+    model = ConformalRegressor(freeze_column(X), confidence_level=0.95)
+    with pytest.warns(UserWarning, match=r"'b' \(30 samples, 0\.958\) have fewer than the 35"):
+        model.fit(X, y, sensitive_features=group)
+    assert coverage(model, X, y, group)[1] == 1.0
+
+
+def test_each_class_of_each_group_is_guaranteed_at_once():
+    X, y, group = draw(1200)
+    labels = np.digitize(y, [1.0])
+    fitted = LogisticRegression().fit(X, labels)
+    settings = {"confidence_level": 0.95, "cv": "prefit", "per_class": True} | KNOWN
+    model = ConformalClassifier(fitted, 0.8, **settings).fit(X, labels, sensitive_features=group)
+    sets = model.predict_set(X, sensitive_features=group)
+    for name in "ab":
+        for code in (0, 1):
+            rows = (group == name) & (labels == code)
+            rank = stats.binom.ppf(0.95**0.25, rows.sum(), 0.8) + 1
+            assert sets[rows, code].sum() == rank
 
 
 def test_too_few_samples_give_intervals_without_end():
     X, y, group = draw(60)
-    with pytest.warns(UserWarning, match="infinite where all samples are too few"):
+    with pytest.warns(UserWarning, match="needs 99 samples, but there are 60 in all"):
         model = ConformalRegressor(freeze_column(X), 0.99).fit(X, y, sensitive_features=group)
     assert np.isinf(model.predict_interval(X[:2])).all()
 
