@@ -509,11 +509,14 @@ def _estimate_groups(estimator, cross, column, compared):
     events = _find_group_events(groups, compared)
     if not knows_groups(estimator):
         events.check_folds(cross.folds, groups)
+    # The order of the folds decides nothing: the first one has the first sample.
+    order = np.argsort([test.min() for _, test in cross.folds])
+    folds = [cross.folds[number] for number in order]
+    scoring = [cross.scoring[number % len(cross.scoring)] for number in order]
+    cross = cross._replace(folds=folds, scoring=scoring)
     features, values, _ = features_of(estimator, cross, column, events)
-    # The mean of the folds' models is surer than each, on which the coefficients rest: take
-    # that of the fold of the first sample, which names of classes do not change.
-    first = np.argmin([test.min() for _, test in cross.folds]) % len(features.models)
-    fitted = {"_event_features": features._replace(models=[features.models[first]])}
+    # The mean of the folds' models is surer than each, on which the coefficients rest: take one.
+    fitted = {"_event_features": features._replace(models=features.models[:1])}
     return values[0, :, 1 : 1 + len(groups.names)], fitted
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import is_classifier
@@ -791,20 +792,27 @@ def check_training_without_features(estimator, X, y, metadata, compares_groups):
 
 
 def stratify_by_class_and_group(training, rows, n_samples):
-    """Code of class and group of each sample, ascending with the class; -1 without weight.
+    """Code of class and group of each sample; -1 without weight.
 
-    Samples of a real target have no class.
+    Samples of a real target have no class. Classes, and groups, are in the order of their counts,
+    those of equal counts in the order of their first samples: names decide nothing.
     """
-    codes = group_codes(training.samples.groups)
+    codes = _rank_by_count(group_codes(training.samples.groups))
     labels = 0
     if training.classes is not None:
-        labels = np.searchsorted(training.classes, training.labels)
+        labels = _rank_by_count(training.labels)
     # Class first, then group: strata of one class are neighbours when they are dealt out.
     # Samples whose group is missing are a stratum of their own.
-    codes = np.where(codes < 0, codes.max() + 1, codes)
     strata = np.full(n_samples, -1)
     strata[rows] = (codes.max() + 1) * labels + codes
     return strata
+
+
+def _rank_by_count(labels):
+    """Codes of labels, ascending with their count, then with their first sample."""
+    codes = pd.factorize(labels)[0]
+    counts = np.bincount(codes)
+    return np.argsort(np.argsort(counts, kind="stable"))[codes]
 
 
 def route_metadata(estimator, base, metadata, params):
