@@ -284,8 +284,11 @@ class EventModel(NamedTuple):
         # Groups are learned from what the classifier's last step gets: preprocessing is not
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
-        weights = training.samples.weights[rows]
         codes = events.codes[rows]
+        # Penalties must not depend on the unit of weights: their mean becomes 1.
+        weights = training.samples.weights[rows]
+        weights = weights / weights.max()
+        weights = weights / weights.mean()
         # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -438,15 +438,26 @@ def test_samples_that_belong_together_count_as_one():
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
-def test_the_unit_of_weights_does_not_matter(unit):
+@pytest.mark.parametrize("group_estimator", ["sensitive_features", LogisticRegression(C=1e-3)])
+def test_the_unit_of_weights_does_not_matter(unit, group_estimator):
     X, y, group = draw(300)
-    fits = [
-        ConformalRegressor(freeze_column(X), **KNOWN).fit(
-            X, y, sensitive_features=group, sample_weight=np.full(300, weight)
-        )
-        for weight in (1.0, unit)
-    ]
-    np.testing.assert_array_equal(*(one.rule_coef_ for one in fits))
+    model = ConformalRegressor(freeze_column(X), group_estimator=group_estimator)
+    fits = []
+    for weight in (1.0, unit):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X tells too little")
+            weights = weight * (1.0 + np.arange(300) % 2)
+            fitted = clone(model).fit(X, y, sensitive_features=group, sample_weight=weights)
+        fits.append(fitted.rule_coef_)
+    np.testing.assert_allclose(*fits, rtol=1e-9)
+
+
+def test_few_sets_of_samples_that_belong_together_get_as_many_folds():
+    X, y, group = draw(300)
+    model = ConformalRegressor(freeze_column(X), cv="prefit", **KNOWN)
+    with pytest.warns(UserWarning, match="needs 9 samples, but there are 3 in all"):
+        model.fit(X, y, sensitive_features=group, groups=np.arange(300) % 3)
+    assert np.isinf(model.rule_intercept_[0])  # of three independent samples
 
 
 @pytest.mark.parametrize(
