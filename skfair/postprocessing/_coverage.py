@@ -205,13 +205,13 @@ class Calibration:
         low, high = rate_limits(rates, self.sizes, level)
         return bool(((low <= self.coverage) & (self.coverage <= high))[:-1].all())
 
-    def fit_pooled(self):
+    def fit_pooled(self, probabilities=None):
         """Coefficients (b, a) of one threshold for all samples; b is infinite of too few."""
         coef = np.zeros(len(self.levels))
         coef[0] = self.quantiles(self.scores)[-1] if self.levels[-1] <= 1.0 else np.inf
         return coef
 
-    def fit_by_group(self):
+    def fit_by_group(self, probabilities=None):
         """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups.
 
         A group of too few samples gets its largest score, or b if that is larger.
@@ -457,8 +457,7 @@ def _fit_pooled(cross, calibrations):
     groups = cross.training.samples.groups
     _warn_of_small_groups(groups, calibrations, np.empty(0, dtype=np.intp))
     probabilities = np.zeros(groups.matrix.shape)
-    fit = partial(_fit_without_probabilities, Calibration.fit_pooled)
-    return Thresholds.fit(fit, calibrations, cross.folds, probabilities, {})
+    return Thresholds.fit(Calibration.fit_pooled, calibrations, cross.folds, probabilities, {})
 
 
 def _fit_by_group(estimator, cross, column, calibrations):
@@ -467,7 +466,7 @@ def _fit_by_group(estimator, cross, column, calibrations):
     everyone = np.arange(len(groups.names))
     _warn_of_small_groups(groups, calibrations, everyone)
     probabilities, fitted = _estimate_groups(estimator, cross, column, everyone)
-    fit = partial(_fit_without_probabilities, Calibration.fit_by_group)
+    fit = Calibration.fit_by_group
     return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
 
 
@@ -481,18 +480,13 @@ def _fit_blind(estimator, cross, column, calibrations):
         return _fit_pooled(cross, calibrations)
     _warn_of_small_groups(groups, calibrations, large)
     probabilities, fitted = _estimate_groups(estimator, cross, column, large)
-    fit = partial(_fit_blind_to_some, large)
+    fit = partial(_fit_blind_to_groups, large)
     thresholds = Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
     _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities)
     return thresholds
 
 
-def _fit_without_probabilities(fit, calibration, probabilities):
-    """Coefficients by a function of the calibration alone."""
-    return fit(calibration)
-
-
-def _fit_blind_to_some(large, calibration, probabilities):
+def _fit_blind_to_groups(large, calibration, probabilities):
     """Blind coefficients, which are 0 of all groups but the large ones."""
     coef = np.zeros(len(calibration.levels))
     compared = replace(calibration, members=calibration.members[:, [*large, -1]])
@@ -563,21 +557,22 @@ def _warn_of_small_groups(groups, calibrations, modelled):
     advice = "pass a smaller coverage or confidence_level."
     finite = [one for one in calibrations if one.counts[-1] >= needed]
     if len(finite) < len(calibrations):
-        few = min(one.counts[-1] for one in calibrations)
+        minimum = min(one.counts[-1] for one in calibrations)
         what = "of a class, which is then in every set" if len(calibrations) > 1 else "in all"
         warn(
-            f"A finite threshold needs {needed:.0f} samples, but there are {few:.0f} {what}: the "
-            f"threshold is infinite. Pass more samples, or {advice}"
+            f"A finite threshold needs {needed:.0f} samples, but there are {minimum:.0f} {what}: "
+            f"the threshold is infinite. Pass more samples, or {advice}"
         )
     if not finite:
         return
     counts = np.min([one.counts for one in finite], axis=0)
     small = np.flatnonzero(counts[:-1] < needed)
-    own = np.intersect1d(small, modelled)
-    if len(own):
+    partly = np.intersect1d(small, modelled)
+    if len(partly):
         levels = _remaining_levels(finite[0], counts)
         names = join_names(
-            f"{groups.names[one]!r} ({counts[one]:.0f} samples, {levels[one]:.3g})" for one in own
+            f"{groups.names[one]!r} ({counts[one]:.0f} samples, {levels[one]:.3g})"
+            for one in partly
         )
         is_sure = finite[0].confidence is not None
         remains = "probability of the coverage" if is_sure else "mean coverage"

@@ -92,12 +92,12 @@ def test_sets_rest_on_the_scores_of_the_model_as_they_are(classifier, n_classes)
     scores = score_classes(fitted, X)
     for name in "ab":
         rows = group == name
-        own = np.sort(scores[rows, labels[rows]])
-        rank = int(stats.binom.ppf(0.9**0.5, len(own), 0.8))  # counted from 0
-        np.testing.assert_array_equal(sets[rows], scores[rows] <= own[rank] + 1e-9)
+        true_scores = np.sort(scores[rows, labels[rows]])
+        rank = int(stats.binom.ppf(0.9**0.5, len(true_scores), 0.8))  # counted from 0
+        np.testing.assert_array_equal(sets[rows], scores[rows] <= true_scores[rank] + 1e-9)
 
 
-def test_odds_tell_apart_the_tied_probabilities_of_a_forest():
+def test_odds_break_ties_of_forests():
     X, y, group = draw(1500)
     labels = np.digitize(y, [0.0, 1.0, 2.0, 3.0])
     forest = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X[:500], labels[:500])
@@ -313,8 +313,8 @@ def test_a_guarantee_needs_the_samples_that_the_guide_states(n_groups, needed):
 
 def test_a_blind_guarantee_covers_all_samples_of_a_group_that_is_too_small():
     X, y, group = draw(1500)
-    few = np.flatnonzero(group == "b")[30:]
-    X, y, group = (np.delete(one, few, axis=0) for one in (X, y, group))
+    surplus = np.flatnonzero(group == "b")[30:]
+    X, y, group = (np.delete(one, surplus, axis=0) for one in (X, y, group))
     model = ConformalRegressor(freeze_column(X), confidence_level=0.95)
     with pytest.warns(UserWarning, match=r"'b' \(30 samples, 0\.958\) have fewer than the 35"):
         model.fit(X, y, sensitive_features=group)
