@@ -101,7 +101,7 @@ class IntervalSets(NamedTuple):
         """Ends of the intervals, (n_samples, 2); an empty one is a point."""
         middle = (self.low + self.high) / 2.0
         half = self.sizes(thresholds) / 2.0
-        half = half + 4.0 * np.spacing(np.abs(middle) + half)
+        half = half + 4.0 * np.finfo(float).eps * (np.abs(middle) + half)
         return np.column_stack((middle - half, middle + half))
 
     def sizes(self, thresholds):
