@@ -585,8 +585,8 @@ def _warn_of_small_groups(groups, calibrations, modelled):
     if len(others):
         names = join_names(f"{groups.names[one]!r} ({counts[one]:.0f} samples)" for one in others)
         warn(
-            f"Groups {names} have too few samples to be told apart: they have no threshold of "
-            f"their own, but count among all samples. Merge small groups, or {advice}"
+            f"Groups {names} have too few samples for a model of their own: no threshold is "
+            f"theirs alone, but they count among all samples. Merge small groups, or {advice}"
         )
 
 
