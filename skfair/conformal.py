@@ -19,7 +19,14 @@ from skfair.fitting._input import check_missing_group_settings
 from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
 from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
-from skfair.postprocessing._coverage import ClassSets, IntervalSets, fit_spread, fit_thresholds
+from skfair.postprocessing._coverage import (
+    ClassSets,
+    IntervalSets,
+    fit_spread,
+    fit_thresholds,
+    knows_groups,
+    thresholds_at,
+)
 from skfair.postprocessing._folds import Folds
 from skfair.postprocessing._out_of_fold_scores import mean_scores
 from skfair.regression import ConstrainedRegressorCV
@@ -116,12 +123,13 @@ class ConformalEstimator(ConstrainedCV):
         check_is_fitted(self)
         scores = mean_scores(self.estimators_, X)
         columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
+        if probabilities is None:
+            return columns, np.tile(self._thresholds_[:, 0], (len(columns), 1))
         values = self._event_features.features(columns[:, :1], probabilities)[0]
-        coef = self._thresholds_[:, 1:]
-        values = values[:, 1 : 1 + coef.shape[1]]
-        if self.group_estimator == "sensitive_features":
+        values = values[:, 1 : self._thresholds_.shape[1]]
+        if knows_groups(self):
             values = np.floor(values)  # shares of groups, of an unknown one: the pooled threshold
-        return columns, self._thresholds_[:, 0] + values @ coef.T
+        return columns, thresholds_at(self._thresholds_, values)
 
 
 # Sets of classes.
@@ -132,14 +140,19 @@ class ConformalEstimator(ConstrainedCV):
 class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstimator):
     r"""Sets of classes that contain the true class equally often in every group.
 
-    The classifier is left as it is. The set of x has the classes whose probability is at least
-    :math:`1 - t(x)`, by ``decision_function`` (its softmax) or ``predict_proba``, where
+    The classifier is left as it is, and nothing is fitted to its scores. The set of x has the
+    classes k whose share :math:`s_k(x)` is at least :math:`1 - t(x)`. Shares are the softmax of
+    ``decision_function``. A classifier with ``predict_proba`` alone has the odds p / (1 - p),
+    divided by their sum over the classes: of two classes this is the probability, and of more it
+    tells apart tied probabilities, such as those of a forest. The threshold
 
     .. math:: t(x) = b + \sum_g a_g P(g \mid x)
 
-    is one threshold for all samples if that covers each group at the level, up to sampling noise.
-    Else the coefficients solve as many equations as there are groups: the coverage of each group
-    is `coverage` on out-of-fold scores. Predictions do not take the group.
+    is one threshold for all samples if that covers each group at the level, up to sampling noise,
+    or if larger sets would not cover the worst group better than one threshold with sets of their
+    size. Else the coefficients solve as many equations as there are groups: the coverage of each
+    group is `coverage` on out-of-fold scores. All samples together are covered at least at the
+    level. Predictions do not take the group.
 
     Parameters
     ----------
@@ -149,10 +162,13 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     coverage : float between 0 and 1, default=0.9
         Probability with which the set of a sample contains its class, in every group.
     confidence_level : float between 0 and 1, or None, default=None
-        Probability over training samples with which every group of the population is covered at
-        least at `coverage`. With ``group_estimator="sensitive_features"`` and ``cv="prefit"`` it is
-        exact (quantiles of a binomial distribution); else it is measured (:ref:`prediction_sets`).
-        None covers groups at the level on average over training samples, by the (n + 1) rule.
+        Probability over training samples with which every group of the population, and every class
+        of it with `per_class`, is covered at least at `coverage`. None covers groups at the level
+        on average over training samples, by the (n + 1) rule. Both are theorems with
+        ``group_estimator="sensitive_features"``, ``cv="prefit"`` and equal weights, where
+        thresholds are order statistics of the scores of each group. Else they are measured, for
+        models of groups are learned out of fold, and blind coefficients on the scores that are
+        counted (:ref:`prediction_sets`).
     missing : {"error", "exclude", "at_random"}, default="error"
         What happens to samples whose group is missing, as in
         `~skfair.classification.ConstrainedClassifierCV`. With "exclude" they count among all
@@ -160,8 +176,10 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means a small default model.
-        "sensitive_features" estimates nothing: thresholds are those of the groups themselves, and
-        sets need the group of every sample.
+        New samples get the model of the fold that holds the first sample, so that sets depend on
+        the folds, but neither on their order nor on the names of classes. "sensitive_features"
+        estimates nothing: thresholds are those of the groups themselves, and sets need the group of
+        every sample.
     {handle_unknown}
         Sets depend on the group with ``group_estimator="sensitive_features"``; unknown groups get
         the threshold of all samples together.
@@ -171,7 +189,8 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
         How samples are divided, so that each is scored by models that were not fitted to it, as in
         `~skfair.classification.ConstrainedClassifierCV`.
     ensemble : bool, default=True
-        Whether new samples get the mean of the folds' models, or one model of all samples.
+        Whether new samples get the mean of the folds' classifiers, and the model of groups of one
+        fold, or one classifier and one model of all samples.
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
     verbose : int, default=0
@@ -190,8 +209,8 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
         of samples; ``coverage`` out of fold, by thresholds of the other folds; its ``lower`` and
         ``upper`` limit at .95; and the ``mean_size`` of the sets.
     rule_coef_ : ndarray of shape (n_rules, n_groups)
-        Coefficients a of the groups in the order of ``groups_``, 0 for those with the pooled
-        threshold. There is one rule, or one per class.
+        Coefficients a of the groups in the order of ``groups_``, 0 for the pooled threshold. There
+        is one rule, or one per class.
     rule_intercept_ : ndarray of shape (n_rules,)
         Intercepts b.
     {groups_}
@@ -207,10 +226,12 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
 
     Notes
     -----
-    A group of fewer than about ``1 / (1 - coverage)`` samples gets the pooled threshold, and a
-    warning names it; with ``confidence_level`` more are needed. Where all samples are fewer, the
-    threshold is infinite, and sets have every value. Samples of zero weight count as
-    absent; others count by Kish's effective number.
+    A level of .9 needs 9 samples of each group on average, and 35 of each of two groups with
+    ``confidence_level=0.95``. A smaller group gets its largest score, or the pooled threshold where
+    that is larger, and a warning states the level that remains. Without the group at predict, a
+    group that is too small on average has no coefficient. Where all samples are fewer, the
+    threshold is infinite, and sets have every value. Samples of zero weight count as absent; others
+    count by Kish's effective number.
 
     Examples
     --------
@@ -246,7 +267,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
 
     def _score_sets(self, cross, columns):
         """Fitted attributes, and triples of true scores, sets, and a mask of samples that count."""
-        sets = ClassSets.from_scores(columns, cross.final[0])
+        sets = ClassSets.from_scores(columns)
         classes = cross.training.classes
         codes = np.searchsorted(classes, cross.training.labels)
         if not self.per_class:
@@ -294,7 +315,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
             Whether a class is in the set, in the order of ``classes_``.
         """
         columns, thresholds = self._columns_and_thresholds(X, sensitive_features)
-        return ClassSets.from_scores(columns, self.estimators_[0]).contents(thresholds)
+        return ClassSets.from_scores(columns).contents(thresholds)
 
 
 # Intervals of a real target.
@@ -310,9 +331,11 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
 
     .. math:: t(x) = b + \sum_g a_g P(g \mid x)
 
-    is one threshold for all samples if that covers each group at the level, up to sampling noise.
-    Else the coefficients solve as many equations as there are groups: the coverage of each group
-    is `coverage` on out-of-fold predictions. Predictions do not take the group.
+    is one threshold for all samples if that covers each group at the level, up to sampling noise,
+    or if wider intervals would not cover the worst group better than one threshold with intervals
+    of their width. Else the coefficients solve as many equations as there are groups: the coverage
+    of each group is `coverage` on out-of-fold predictions. All samples together are covered at
+    least at the level. Predictions do not take the group.
 
     Parameters
     ----------
@@ -330,17 +353,20 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
         probability of each group given X and the size of the error of the prediction, in five
         intervals.
     spread_estimator : regressor or None, default=None
-        Regressor of absolute residuals, by which intervals are wider where these are larger. None
-        gives intervals of one width in each group.
+        Regressor of absolute residuals, by which intervals are wider where these are larger. It is
+        learned out of fold, so that coverage is measured, not a theorem. None gives intervals of
+        one width in each group.
     group_estimator : estimator, "sensitive_features" or None, default=None
         As in `ConformalClassifier`.
     {handle_unknown}
-        Intervals depend on the group with ``group_estimator="sensitive_features"``.
+        Intervals depend on the group with ``group_estimator="sensitive_features"``; unknown groups
+        get the threshold of all samples together.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is predicted by models that were not fitted to it, as
         in `~skfair.regression.ConstrainedRegressorCV`.
     ensemble : bool, default=True
-        Whether new samples get the mean of the folds' models, or one model of all samples.
+        Whether new samples get the mean of the folds' regressors, and the model of groups of one
+        fold, or one regressor and one model of all samples.
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
     verbose : int, default=0
@@ -357,8 +383,7 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
         of the other folds; its ``lower`` and ``upper`` limit at .95; and the ``mean_size`` of the
         intervals, in units of the target.
     rule_coef_ : ndarray of shape (1, n_groups)
-        Coefficients a of the groups in the order of ``groups_``, 0 for those with the pooled
-        threshold.
+        Coefficients a of the groups in the order of ``groups_``, 0 for the pooled threshold.
     rule_intercept_ : ndarray of shape (1,)
         Intercept b.
     {groups_}

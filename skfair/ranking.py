@@ -573,7 +573,8 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         check_lengths(X=X, y=y)
         query = _encode_queries(query_id, count_samples(X)).codes
         # Documents of a query are in one fold, unless there are more folds than queries.
-        n_folds = self.cv if isinstance(self.cv, Integral) else 2 if self.cv else 5
+        by_default = 5 if self.cv is None or isinstance(self.cv, str) else 2
+        n_folds = self.cv if isinstance(self.cv, Integral) else by_default
         clusters = query if len(np.unique(query)) >= n_folds else None
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if get_config()["enable_metadata_routing"] or has_fit_parameter(self._base, "query_id"):

@@ -272,7 +272,7 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     y = column_or_1d(y)
     fit_params = check_method_params(y, fit_params, indices=rows)
     strata = stratify_by_class_and_group(training, rows, len(y))
-    cv = _choose_cv(estimator.cv, X, is_real)
+    cv = _choose_cv(estimator.cv, X, is_real, groups)
     # A fitted classifier learns no class in the folds.
     is_fitted = estimator.cv == "prefit" or isinstance(base, FrozenEstimator)
     folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real or is_fitted)
@@ -530,10 +530,11 @@ def check_exportable(estimator):
         )
 
 
-def _choose_cv(cv, X, is_real):
+def _choose_cv(cv, X, is_real, groups):
     """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
 
-    Models of events are cross-fitted in folds even if the estimator itself is not.
+    By default there are no more folds than sets of samples that belong together. Models of events
+    are cross-fitted in folds even if the estimator itself is not.
     """
     if not (cv is None or isinstance(cv, str)):
         return cv
@@ -541,7 +542,8 @@ def _choose_cv(cv, X, is_real):
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
     is_large = not is_real and (is_wide or shape[0] >= _LARGE)
-    return _N_FOLDS_OF_LARGE if is_large else _N_FOLDS
+    n_folds = _N_FOLDS_OF_LARGE if is_large else _N_FOLDS
+    return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
 
 
 def _describe_iterate(fitted, evaluation):

@@ -1,19 +1,23 @@
 r"""Thresholds of nonconformity scores by which prediction sets cover every group equally often.
 
-A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are as many
-equations, "the coverage of group g is the level", as coefficients a_g. Where the group is known,
-thresholds are quantiles of its scores. Else the equations are solved by Levenberg and Marquardt's
-method: the shift that each group needs is a quantile too, of score less threshold. Every iterate
-covers all samples together at the level, so that a search that ends early does too.
+A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are three kinds:
+
+- pooled: b is an order statistic of all scores, and a is zero.
+- by group: b + a_g is an order statistic of the scores of the group, which is known.
+- blind: the group is not known. There are as many equations, "the coverage of group g is the
+  level", as coefficients a_g. Levenberg and Marquardt's method solves them: the shift that each
+  group needs is a quantile too, of score less threshold. Every iterate covers all samples together
+  at the level, so that a search that ends early does too.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, softmax
 
 from skfair.fitting._outcome import Subtask
 from skfair.postprocessing._constrained_cv import begin_rule, features_of
@@ -44,6 +48,17 @@ _MAX_ENLARGEMENT = 1.25
 _REPORTED_LEVEL = 0.975
 """Probability with which each of the two limits of a reported coverage holds."""
 
+_FRACTIONS = (1.0, 0.75, 0.5, 0.25)
+"""Fractions of blind coefficients that are tried where these leave a group below its level."""
+
+_GAIN = 0.02
+"""Gain in the coverage of the worst group, beside one threshold with sets of the same mean size,
+from which on larger sets are worth it."""
+
+_ROUNDING = 1e-12
+"""Distance up to which scores of classes count as equal: means over folds round in their last
+digits, and what is tied at a threshold must not be lost by them."""
+
 _TINY = np.finfo(float).tiny
 
 _LEAST_SPREAD = 0.1
@@ -56,21 +71,19 @@ class ClassSets(NamedTuple):
     scores: np.ndarray
 
     @classmethod
-    def from_scores(cls, scores, classifier):
-        """Scores 1 - P(class | x), of `estimator_scores`.
+    def from_scores(cls, scores):
+        """Scores 1 - softmax of `estimator_scores`: a decision function, or log-odds.
 
         Nothing is fitted to them: the true classes of samples that calibrate must not look
-        likelier than those of new ones.
+        likelier than those of new ones. Odds also tell apart classes of tied probabilities.
         """
         if scores.shape[1] == 1:
             return cls(expit(np.hstack((scores, -scores))))
-        # A decision function has logarithms of probabilities, up to a constant; else log-odds.
-        is_log = hasattr(classifier, "decision_function")
-        return cls(1.0 - softmax(scores if is_log else log_expit(scores), axis=1))
+        return cls(1.0 - softmax(scores, axis=1))
 
     def contents(self, thresholds):
         """Whether each class is in the set; thresholds are of shape (n_samples, 1 or n_classes)."""
-        return self.scores <= thresholds
+        return self.scores <= thresholds + _ROUNDING
 
     def sizes(self, thresholds):
         """Number of classes of each set, (n_samples,)."""
@@ -86,8 +99,9 @@ class IntervalSets(NamedTuple):
 
     def contents(self, thresholds):
         """Ends of the intervals, (n_samples, 2); an empty one is a point."""
-        half = self.sizes(thresholds) / 2.0
         middle = (self.low + self.high) / 2.0
+        half = self.sizes(thresholds) / 2.0
+        half = half + 4.0 * np.finfo(float).eps * (np.abs(middle) + half)
         return np.column_stack((middle - half, middle + half))
 
     def sizes(self, thresholds):
@@ -109,6 +123,7 @@ class Calibration:
     units: np.ndarray  # samples of equal code are not independent
     coverage: float
     confidence: float | None
+    n_rules: int = 1  # classes with thresholds of their own
 
     def take(self, rows):
         """Some of the samples, in as many groups."""
@@ -131,17 +146,38 @@ class Calibration:
         return np.divide(totals**2, squares, out=np.zeros(len(totals)), where=squares > 0)
 
     @cached_property
+    def certainty(self):
+        """Probability with which each threshold needs its level, so that all of them hold at once.
+
+        None of coverage on average. Thresholds of different groups and classes have different
+        samples, so that they are independent.
+        """
+        n_thresholds = max(len(self.sizes) - 1, 1) * self.n_rules
+        return self.confidence and self.confidence ** (1.0 / n_thresholds)
+
+    @cached_property
+    def counts(self):
+        """Whole effective numbers of samples of each group, and of all, (n_groups + 1,)."""
+        return np.floor(self.sizes + 1e-9)
+
+    @property
+    def needed_count(self):
+        """Samples from which on the largest of their scores reaches the level."""
+        if self.confidence is None:
+            return np.ceil(self.coverage / (1.0 - self.coverage) - 1e-9)
+        return np.ceil(np.log1p(-self.certainty) / np.log(self.coverage) - 1e-9)
+
+    @cached_property
     def levels(self):
         """Share of the samples of each group, and of all, to cover; above 1 of too few.
 
         By default the (n + 1) rule. With a confidence, order statistics that are, for all groups at
         once, at least the quantile of the population.
         """
-        n = np.floor(self.sizes + 1e-9)
+        n = self.counts
         ranks = np.ceil((n + 1.0) * self.coverage - 1e-9)
         if self.confidence is not None:
-            of_one = self.confidence ** (1.0 / max(len(n) - 1, 1))
-            ranks = stats.binom.ppf(of_one, n, self.coverage) + 1.0
+            ranks = stats.binom.ppf(self.certainty, n, self.coverage) + 1.0
         return np.divide(ranks, n, out=np.full(len(n), np.inf), where=n > 0)
 
     def rates(self, values):
@@ -152,82 +188,175 @@ class Calibration:
         return np.where(self.members.T @ is_infinite > 0, np.inf, means)
 
     def quantiles(self, scores):
-        """Smallest scores up to which each group, and all, have their level of weight."""
+        """Smallest scores up to which each group, and all, have their level of weight.
+
+        Of too few samples it is the largest score.
+        """
         order = np.argsort(scores, kind="stable")
         masses = np.cumsum(self.members[order], axis=0)
-        levels = self.levels.clip(max=2.0) * (1.0 - 1e-12) * masses[-1]
+        levels = self.levels.clip(max=1.0) * (1.0 - 1e-12) * masses[-1]
         places = [np.searchsorted(*one) for one in zip(masses.T, levels, strict=True)]
         return scores[order][np.minimum(places, len(order) - 1)]
 
-    def keeps_level(self, coef):
+    def keeps_level(self):
         """Whether one threshold covers each group at the level, up to sampling noise."""
-        level = 1.0 - _NOISE_ERROR / (2.0 * max(len(coef) - 1, 1))
-        low, high = rate_limits(self.rates(self.scores <= coef[0]), self.sizes, level)
+        level = 1.0 - _NOISE_ERROR / (2.0 * (len(self.levels) - 1))
+        rates = self.rates(self.scores <= self.fit_pooled()[0])
+        low, high = rate_limits(rates, self.sizes, level)
         return bool(((low <= self.coverage) & (self.coverage <= high))[:-1].all())
 
-    def solve(self, probabilities, method):
-        """Coefficients (b, a), and how far coverage is from the levels, in standard errors."""
-        *of_groups, pooled = self.quantiles(self.scores)
-        coef = np.append(pooled if self.levels[-1] <= 1.0 else np.inf, np.zeros(len(of_groups)))
-        if method == "pooled" or np.isinf(coef[0]):
-            return coef, coef[1:]
-        if method == "sensitive_features":
-            own = np.where(self.levels[:-1] <= 1.0, of_groups, pooled)  # of folds: with few samples
-            return np.append(pooled, own - pooled), coef[1:]
-        return self._solve_equations(coef, np.array(of_groups), probabilities)
+    def fit_pooled(self, probabilities=None):
+        """Coefficients (b, a) of one threshold for all samples; b is infinite of too few."""
+        coef = np.zeros(len(self.levels))
+        coef[0] = self.quantiles(self.scores)[-1] if self.levels[-1] <= 1.0 else np.inf
+        return coef
 
-    def _solve_equations(self, coef, quantiles, probabilities):
-        """Coefficients of thresholds that do not know the group, and residuals of coverage."""
-        sizes = self.sizes[:-1]
-        levels = self.levels[:-1]
-        members = self.members[:, :-1]
-        errors = np.sqrt(self.coverage * (1.0 - self.coverage) / sizes)
-        solved = np.maximum(_SOLVED, 1.0 / (sizes * errors))
-        # Groups that X hardly tells apart would need sets without end: their size is bounded.
-        shares = members / members.sum(axis=1, keepdims=True).clip(_TINY)
-        known = np.where(members.any(axis=1), shares @ quantiles, coef[0])
-        references = np.full(len(known), coef[0]), known
-        largest = _MAX_ENLARGEMENT * max(map(self._mean_size, references))
+    def fit_by_group(self, probabilities=None):
+        """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups.
 
-        def evaluate(coef, lifts_groups=False):
-            """Coefficients with b raised until all samples, or all groups, have their level."""
-            thresholds = coef[0] + probabilities @ coef[1:]
-            shifts = self.quantiles(self.scores - thresholds)
-            lift = max(shifts.max() if lifts_groups else shifts[-1], 0.0)
-            thresholds = thresholds + lift
-            rates = self.rates(self.scores <= thresholds)[:-1]
-            coef = np.append(coef[0] + lift, coef[1:])
-            return coef, thresholds, shifts[:-1] - lift, (rates - levels) / errors
+        A group of too few samples gets its largest score, or b if that is larger.
+        """
+        coef = self.fit_pooled()
+        if np.isfinite(coef[0]):
+            of_groups = self.quantiles(self.scores)[:-1]
+            is_small = self.levels[:-1] > 1.0
+            coef[1:] = np.where(is_small, np.maximum(of_groups, coef[0]), of_groups) - coef[0]
+        return coef
 
-        damping, is_better = 1e-2, True
-        coef, thresholds, shifts, residuals = evaluate(coef)
-        for _ in range(_N_STEPS):
-            if (np.abs(residuals) <= solved).all() or damping > _MAX_DAMPING:
-                break
-            # Step of the coefficients that shifts the thresholds of each group as it needs: the
-            # coverage of samples near their shifted thresholds changes.
-            if is_better:
-                distance = np.abs((self.scores - thresholds)[:, np.newaxis] - shifts)
-                scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
-                near = members / (1.0 + (distance / scale) ** 2)
-                slopes = near.T @ probabilities / near.sum(axis=0)[:, np.newaxis]
-                curvature = slopes.T @ (sizes[:, np.newaxis] * slopes)
-            damped = damping * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
-            step = np.linalg.solve(curvature + damped, slopes.T @ (sizes * shifts))
-            moved = evaluate(coef + np.append(0.0, step))
-            is_better = moved[-1] @ moved[-1] < residuals @ residuals
-            is_better = is_better and self._mean_size(moved[1]) <= largest
-            if is_better:
-                coef, thresholds, shifts, residuals = moved
-            damping *= 0.2 if is_better else 5.0
-        if self.confidence is not None:
-            # A guarantee needs at least the level of each group.
-            coef, *_, residuals = evaluate(coef, lifts_groups=True)
-        return coef, residuals
+    def fit_blind(self, probabilities):
+        """Coefficients (b, a) of thresholds that do not know the group."""
+        coef = self.fit_pooled()
+        return BlindSearch(self, probabilities).run(coef) if np.isfinite(coef[0]) else coef
 
-    def _mean_size(self, thresholds):
+    def residuals(self, thresholds):
+        """How far the coverage of each group is from its level, in standard errors."""
+        return self.excess(thresholds) / self.standard_errors
+
+    def excess(self, thresholds):
+        """Coverage of each group less its level, or less 1 of too few samples, (n_groups,)."""
+        return (self.rates(self.scores <= thresholds) - self.levels.clip(max=1.0))[:-1]
+
+    @cached_property
+    def standard_errors(self):
+        """Standard errors of the coverage of each group at the level, (n_groups,)."""
+        return np.sqrt(self.coverage * (1.0 - self.coverage) / self.sizes[:-1])
+
+    def mean_size(self, thresholds):
         """Weighted mean size of the sets."""
         return self.rates(self.sets.sizes(thresholds[:, np.newaxis]))[-1]
+
+
+class BlindPoint(NamedTuple):
+    """Coefficients (b, a) of blind thresholds, and what follows from them."""
+
+    coef: np.ndarray
+    thresholds: np.ndarray  # (n_samples,)
+    shifts: np.ndarray  # of its thresholds, with which a group has its level, (n_groups,)
+    residuals: np.ndarray  # (n_groups,)
+
+    @property
+    def loss(self):
+        """Sum of the squared residuals."""
+        return self.residuals @ self.residuals
+
+
+@dataclass(frozen=True, eq=False)
+class BlindSearch:
+    """Search of thresholds that do not know the group, and cover each group at its level."""
+
+    calibration: Calibration
+    probabilities: np.ndarray  # of each group, (n_samples, n_groups)
+
+    def run(self, pooled):
+        """Coefficients that solve the equations, from those of one threshold for all samples."""
+        start = self._evaluate(pooled)
+        end = self._solve_equations(start, self._find_largest_size(pooled[0]))
+        if self.calibration.confidence is not None:
+            # A guarantee needs at least the level of each group, in the smaller sets.
+            lifted = [self._evaluate(one.coef, lifts_groups=True) for one in (end, start)]
+            return min(lifted, key=self._mean_size).coef
+        if (end.residuals >= -_UNEQUAL).all():
+            return end.coef
+        # A group stays below its level. Where one threshold with sets of the same size covers the
+        # worst group as well, larger sets are worth nothing.
+        error = self.calibration.standard_errors.max()
+        margin = max(_GAIN, error)
+        for fraction in _FRACTIONS:
+            point = self._evaluate(pooled + fraction * (end.coef - pooled))
+            if self._find_gain(point) >= margin:
+                return point.coef
+            margin = _GAIN + error  # the best of several looks better than it is
+        return pooled
+
+    def _mean_size(self, point):
+        """Mean size of the sets of a point."""
+        return self.calibration.mean_size(point.thresholds)
+
+    def _find_gain(self, point):
+        """Coverage of the worst group, less that by one threshold with sets of the same size."""
+        calibration = self.calibration
+        size = self._mean_size(point)
+        # Bisect the scores for the largest threshold whose sets are no larger.
+        scores = np.unique(calibration.scores)
+        constants = np.broadcast_to(scores[:, np.newaxis], (len(scores), len(point.thresholds)))
+        single = constants[bisect_right(constants, size, key=calibration.mean_size) - 1]
+        return calibration.excess(point.thresholds).min() - calibration.excess(single).min()
+
+    def _evaluate(self, coef, lifts_groups=False):
+        """The point with b raised until all samples, or all groups, have their level."""
+        calibration = self.calibration
+        thresholds = coef[0] + self.probabilities @ coef[1:]
+        shifts = calibration.quantiles(calibration.scores - thresholds)
+        lift = max(shifts.max() if lifts_groups else shifts[-1], 0.0)
+        thresholds = thresholds + lift
+        coef = np.append(coef[0] + lift, coef[1:])
+        return BlindPoint(coef, thresholds, shifts[:-1] - lift, calibration.residuals(thresholds))
+
+    def _solve_equations(self, point, largest):
+        """The last point of Levenberg and Marquardt's method whose sets are no larger."""
+        calibration = self.calibration
+        solved = 1.0 / (calibration.sizes[:-1] * calibration.standard_errors)
+        solved = np.maximum(_SOLVED, solved)  # one sample of a small group
+        damping = 1e-2
+        slopes = self._find_slopes(point)
+        for _ in range(_N_STEPS):
+            if (np.abs(point.residuals) <= solved).all() or damping > _MAX_DAMPING:
+                break
+            step = self._find_step(slopes, point.shifts, damping)
+            moved = self._evaluate(point.coef + np.append(0.0, step))
+            is_better = moved.loss < point.loss
+            is_better = is_better and calibration.mean_size(moved.thresholds) <= largest
+            if is_better:
+                point = moved
+                slopes = self._find_slopes(point)
+            damping *= 0.2 if is_better else 5.0
+        return point
+
+    def _find_slopes(self, point):
+        """Mean probabilities of samples near their shifted thresholds, whose coverage changes."""
+        scores = self.calibration.scores
+        members = self.calibration.members[:, :-1]
+        distance = np.abs((scores - point.thresholds)[:, np.newaxis] - point.shifts)
+        scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
+        near = members / (1.0 + (distance / scale) ** 2)
+        return near.T @ self.probabilities / near.sum(axis=0)[:, np.newaxis]
+
+    def _find_step(self, slopes, shifts, damping):
+        """Damped step of the coefficients a, by which thresholds of groups shift as they need."""
+        sizes = self.calibration.sizes[:-1]
+        curvature = slopes.T @ (sizes[:, np.newaxis] * slopes)
+        damped = damping * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
+        return np.linalg.solve(curvature + damped, slopes.T @ (sizes * shifts))
+
+    def _find_largest_size(self, pooled):
+        """Largest mean size of the sets: groups that X hardly tells apart need unbounded ones."""
+        calibration = self.calibration
+        of_groups = calibration.quantiles(calibration.scores)[:-1]
+        members = calibration.members[:, :-1]
+        shares = members / members.sum(axis=1, keepdims=True).clip(_TINY)
+        by_group = np.where(members.any(axis=1), shares @ of_groups, pooled)
+        references = np.full(len(by_group), pooled), by_group
+        return _MAX_ENLARGEMENT * max(map(calibration.mean_size, references))
 
 
 # The fit, from out-of-fold scores to what predictions need.
@@ -250,67 +379,150 @@ def fit_thresholds(estimator, cross):
     """Fitted attributes of an estimator of prediction sets, from out-of-fold scores."""
     fitted, columns, _ = begin_rule(cross, is_calibrated=False)
     of_sets, scored = estimator._score_sets(cross, columns)
+    calibrations = _make_calibrations(estimator, cross, scored)
+    with Subtask(estimator, cross.context, "thresholds"):
+        if _suits_one_threshold(estimator, calibrations):
+            thresholds = _fit_pooled(cross, calibrations)
+        else:
+            fit = _fit_by_group if knows_groups(estimator) else _fit_blind
+            thresholds = fit(estimator, cross, columns[:, :1], calibrations)
+    ranks = np.argsort(cross.training.samples.groups.ranks)
+    outcome = {
+        "rule_coef_": thresholds.coefficients[:, 1:][:, ranks],
+        "rule_intercept_": thresholds.coefficients[:, 0],
+        "_thresholds_": thresholds.coefficients,
+        "_coverage_columns_": _report_coverage(
+            cross.training, calibrations, thresholds.out_of_fold
+        ),
+    }
+    return fitted | thresholds.fitted | of_sets | outcome
+
+
+def knows_groups(estimator):
+    """Whether thresholds are those of the groups themselves, which predictions are passed."""
+    return estimator.group_estimator == "sensitive_features"
+
+
+def thresholds_at(coefficients, probabilities):
+    """Thresholds of samples, (n_samples, n_rules), from coefficients (b, a) of each rule."""
+    return coefficients[:, 0] + probabilities @ coefficients[:, 1:].T
+
+
+class Thresholds(NamedTuple):
+    """Coefficients (b, a) of each rule, (n_rules, 1 + n_groups), and what was fitted with them."""
+
+    coefficients: np.ndarray
+    out_of_fold: np.ndarray  # thresholds of the other folds, (n_samples, n_rules)
+    fitted: dict  # further fitted attributes
+
+    @classmethod
+    def fit(cls, fit, calibrations, folds, probabilities, fitted):
+        """Coefficients of all samples, and out-of-fold thresholds, which the report judges.
+
+        ``fit`` makes coefficients of a calibration and of the probabilities of groups.
+        """
+        coefficients = np.array([fit(one, probabilities) for one in calibrations])
+        out_of_fold = np.zeros((len(probabilities), len(calibrations)))
+        for train, test in folds:
+            coefs = [fit(one.take(train), probabilities[train]) for one in calibrations]
+            out_of_fold[test] = thresholds_at(np.array(coefs), probabilities[test])
+        return cls(coefficients, out_of_fold, fitted)
+
+
+def _make_calibrations(estimator, cross, scored):
+    """The `Calibration` of each rule: one, or one for each class."""
     samples = cross.training.samples
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
     members = np.column_stack((members, samples.weights))
     units = np.arange(len(members)) if samples.clusters is None else samples.clusters
-    settings = units, estimator.coverage, estimator.confidence_level
-    calibrations = [
+    settings = units, estimator.coverage, estimator.confidence_level, len(scored)
+    return [
         Calibration(scores, sets, members * is_counted[:, np.newaxis], *settings)
         for scores, sets, is_counted in scored
     ]
-    with Subtask(estimator, cross.context, "thresholds"):
-        # All groups are compared but those too small for a finite threshold.
-        is_large = np.all([one.levels[:-1] <= 1.0 for one in calibrations], axis=0)
-        large = np.flatnonzero(is_large)
-        compared = [replace(one, members=one.members[:, [*large, -1]]) for one in calibrations]
-        probabilities = np.zeros((len(members), len(large)))
-        method = "pooled"
-        solved = [one.solve(probabilities, method) for one in compared]
-        is_noise = [one.keeps_level(coef) for one, (coef, _) in zip(compared, solved, strict=True)]
-        if (
-            len(large)
-            and len(is_large) > 1
-            and not (all(is_noise) and estimator.confidence_level is None)
-        ):
-            events = _find_group_events(samples.groups, large)
-            if estimator.group_estimator != "sensitive_features":
-                events.check_folds(cross.folds, samples.groups)
-            features, values, _ = features_of(estimator, cross, columns[:, :1], events)
-            # The mean of the folds' models is surer than each, on which the coefficients rest: take
-            # that of the fold of the first sample, which names of classes do not change.
-            first = np.argmin([test.min() for _, test in cross.folds]) % len(features.models)
-            fitted["_event_features"] = features._replace(models=[features.models[first]])
-            probabilities = values[0, :, 1 : 1 + len(large)]
-            method = estimator.group_estimator
-            solved = [one.solve(probabilities, method) for one in compared]
-        _warn_of_groups(samples.groups, is_large, solved)
-        # The report judges each fold by thresholds of the others.
-        thresholds = np.zeros((len(members), len(calibrations)))
-        for train, test in cross.folds:
-            for number, one in enumerate(compared):
-                coef, _ = one.take(train).solve(probabilities[train], method)
-                thresholds[test, number] = coef[0] + probabilities[test] @ coef[1:]
-    coefficients = np.array([coef for coef, _ in solved])
-    by_group = np.zeros((len(calibrations), len(is_large)))
-    by_group[:, large] = coefficients[:, 1:]
-    return (
-        fitted
-        | of_sets
-        | {
-            "rule_coef_": by_group[:, np.argsort(samples.groups.ranks)],
-            "rule_intercept_": coefficients[:, 0],
-            "_thresholds_": coefficients[:, : 1 if method == "pooled" else None],
-            "_coverage_columns_": _report_coverage(cross.training, calibrations, thresholds),
-        }
-    )
 
 
-def _find_group_events(groups, large):
-    """The events of being in a group, of which the features are the probabilities."""
+def _suits_one_threshold(estimator, calibrations):
+    """Whether there is one group, or one threshold covers all groups up to sampling noise."""
+    n_groups = len(calibrations[0].levels) - 1
+    if n_groups == 1:
+        return True
+    if knows_groups(estimator) or estimator.confidence_level is not None:
+        return False
+    return all(one.keeps_level() for one in calibrations)
+
+
+def _fit_pooled(cross, calibrations):
+    """One threshold for all samples."""
+    groups = cross.training.samples.groups
+    _warn_of_small_groups(groups, calibrations, np.empty(0, dtype=np.intp))
+    probabilities = np.zeros(groups.matrix.shape)
+    return Thresholds.fit(Calibration.fit_pooled, calibrations, cross.folds, probabilities, {})
+
+
+def _fit_by_group(estimator, cross, column, calibrations):
+    """Thresholds of the groups themselves."""
+    groups = cross.training.samples.groups
+    everyone = np.arange(len(groups.names))
+    _warn_of_small_groups(groups, calibrations, everyone)
+    probabilities, fitted = _estimate_groups(estimator, cross, column, everyone)
+    fit = Calibration.fit_by_group
+    return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
+
+
+def _fit_blind(estimator, cross, column, calibrations):
+    """Thresholds that do not know the group, by models of the groups that are large enough."""
+    groups = cross.training.samples.groups
+    # Groups that would have a finite threshold on average. A guarantee may need more samples.
+    on_average = [replace(one, confidence=None).levels[:-1] for one in calibrations]
+    large = np.flatnonzero(np.max(on_average, axis=0) <= 1.0)
+    if not len(large):
+        return _fit_pooled(cross, calibrations)
+    _warn_of_small_groups(groups, calibrations, large)
+    probabilities, fitted = _estimate_groups(estimator, cross, column, large)
+    fit = partial(_fit_blind_to_groups, large)
+    thresholds = Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
+    _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities)
+    return thresholds
+
+
+def _fit_blind_to_groups(large, calibration, probabilities):
+    """Blind coefficients, which are 0 of all groups but the large ones."""
+    coef = np.zeros(len(calibration.levels))
+    compared = replace(calibration, members=calibration.members[:, [*large, -1]])
+    coef[[0, *(1 + large)]] = compared.fit_blind(probabilities[:, large])
+    return coef
+
+
+def _estimate_groups(estimator, cross, column, compared):
+    """Out-of-fold probabilities of groups, (n_samples, n_groups), and the fitted models.
+
+    Those of groups that are not compared are 0.
+    """
+    groups = cross.training.samples.groups
+    events = _find_group_events(groups, compared)
+    if not knows_groups(estimator):
+        events.check_folds(cross.folds, groups)
+    # The order of the folds decides nothing: the first one has the first sample.
+    order = np.argsort([test.min() for _, test in cross.folds])
+    folds = [cross.folds[number] for number in order]
+    scoring = [cross.scoring[number % len(cross.scoring)] for number in order]
+    cross = cross._replace(folds=folds, scoring=scoring)
+    features, values, _ = features_of(estimator, cross, column, events)
+    # The mean of the folds' models is surer than each, on which the coefficients rest: take one.
+    fitted = {"_event_features": features._replace(models=features.models[:1])}
+    return values[0, :, 1 : 1 + len(groups.names)], fitted
+
+
+def _find_group_events(groups, compared):
+    """The events of being in a group, of which the features are the probabilities.
+
+    Groups that are not compared have features of 0.
+    """
     codes = group_codes(groups)
     numbers, first = np.unique(codes, return_index=True)
-    table = groups.matrix[first[numbers >= 0]].toarray()[:, large].astype(float)
+    table = np.zeros((np.count_nonzero(numbers >= 0), len(groups.names)))
+    table[:, compared] = groups.matrix[first[numbers >= 0]].toarray()[:, compared]
     everyone = np.ones(len(codes), dtype=bool)
     return ConstraintEvents([everyone], [(0, "all")], codes, table[np.newaxis, np.newaxis], True)
 
@@ -336,20 +548,66 @@ def _report_coverage(training, calibrations, thresholds):
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 
 
-def _warn_of_groups(groups, is_large, solved):
-    """Warn of groups without thresholds of their own, and of coverage clearly below the level."""
-    small = [repr(name) for name, one in zip(groups.names, is_large, strict=True) if not one]
-    if small:
+def _warn_of_small_groups(groups, calibrations, modelled):
+    """Warn of samples that are too few for the level, and of what remains of it.
+
+    Groups that are modelled have a threshold of their own, or a coefficient.
+    """
+    needed = calibrations[0].needed_count
+    advice = "pass a smaller coverage or confidence_level."
+    finite = [one for one in calibrations if one.counts[-1] >= needed]
+    if len(finite) < len(calibrations):
+        minimum = min(one.counts[-1] for one in calibrations)
+        what = "of a class, which is then in every set" if len(calibrations) > 1 else "in all"
         warn(
-            f"Groups {join_names(small)} have too few samples for a finite threshold: they get the "
-            "pooled one, which is infinite where all samples are too few. Merge small groups, or "
-            "pass a smaller coverage or confidence_level."
+            f"A finite threshold needs {needed:.0f} samples, but there are {minimum:.0f} {what}: "
+            f"the threshold is infinite. Pass more samples, or {advice}"
         )
-    worst = np.zeros(len(is_large))
-    worst[is_large] = np.min([residuals for _, residuals in solved], axis=0)
-    short = [repr(name) for name, one in zip(groups.names, worst, strict=True) if one < -_UNEQUAL]
-    if short:
+    if not finite:
+        return
+    counts = np.min([one.counts for one in finite], axis=0)
+    small = np.flatnonzero(counts[:-1] < needed)
+    partly = np.intersect1d(small, modelled)
+    if len(partly):
+        levels = _remaining_levels(finite[0], counts)
+        names = join_names(
+            f"{groups.names[one]!r} ({counts[one]:.0f} samples, {levels[one]:.3g})"
+            for one in partly
+        )
+        is_sure = finite[0].confidence is not None
+        remains = "probability of the coverage" if is_sure else "mean coverage"
         warn(
-            f"X tells too little about groups {join_names(short)}, whose coverage stays below the "
-            "level: sets would be much larger. Pass group_estimator='sensitive_features'."
+            f"Groups {names} have fewer than the {needed:.0f} samples that the level needs. Their "
+            f"thresholds cover all of these, so that the {remains} is at least the last number. "
+            f"Merge small groups, or {advice}"
+        )
+    others = np.setdiff1d(small, modelled)
+    if len(others):
+        names = join_names(f"{groups.names[one]!r} ({counts[one]:.0f} samples)" for one in others)
+        warn(
+            f"Groups {names} have too few samples for a model of their own: no threshold is "
+            f"theirs alone, but they count among all samples. Merge small groups, or {advice}"
+        )
+
+
+def _remaining_levels(calibration, counts):
+    """Level of the largest score of each group: the mean coverage, or the probability of it."""
+    if calibration.confidence is None:
+        return counts / (counts + 1.0)
+    return 1.0 - calibration.coverage**counts
+
+
+def _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities):
+    """Warn of groups whose coverage by blind thresholds is clearly below the level."""
+    by_rule = thresholds_at(thresholds.coefficients, probabilities).T
+    pairs = list(zip(calibrations, by_rule, strict=True))
+    rates = np.min([one.rates(one.scores <= of_rule) for one, of_rule in pairs], axis=0)
+    worst = np.min([one.residuals(of_rule)[large] for one, of_rule in pairs], axis=0)
+    short = large[worst < -_UNEQUAL]
+    if len(short):
+        names = join_names(f"{groups.names[one]!r} ({rates[one]:.3g})" for one in short)
+        warn(
+            f"X tells too little about groups {names}, whose coverage, in parentheses, stays below "
+            f"the level; all samples are covered at {rates[-1]:.3g}. Sets that cover these groups "
+            "would be much larger. Pass group_estimator='sensitive_features'."
         )

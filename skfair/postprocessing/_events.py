@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import is_classifier
@@ -286,8 +287,11 @@ class EventModel(NamedTuple):
         # Groups are learned from what the classifier's last step gets: preprocessing is not
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
-        weights = training.samples.weights[rows]
         codes = events.codes[rows]
+        # Penalties must not depend on the unit of weights: their mean becomes 1.
+        weights = training.samples.weights[rows]
+        weights = weights / weights.max()
+        weights = weights / weights.mean()
         # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator
@@ -794,20 +798,27 @@ def check_training_without_features(estimator, X, y, metadata, compares_groups):
 
 
 def stratify_by_class_and_group(training, rows, n_samples):
-    """Code of class and group of each sample, ascending with the class; -1 without weight.
+    """Code of class and group of each sample; -1 without weight.
 
-    Samples of a real target have no class.
+    Samples of a real target have no class. Classes, and groups, are in the order of their counts,
+    those of equal counts in the order of their first samples: names decide nothing.
     """
-    codes = group_codes(training.samples.groups)
+    codes = _rank_by_count(group_codes(training.samples.groups))
     labels = 0
     if training.classes is not None:
-        labels = np.searchsorted(training.classes, training.labels)
+        labels = _rank_by_count(training.labels)
     # Class first, then group: strata of one class are neighbours when they are dealt out.
     # Samples whose group is missing are a stratum of their own.
-    codes = np.where(codes < 0, codes.max() + 1, codes)
     strata = np.full(n_samples, -1)
     strata[rows] = (codes.max() + 1) * labels + codes
     return strata
+
+
+def _rank_by_count(labels):
+    """Codes of labels, ascending with their count, then with their first sample."""
+    codes = pd.factorize(labels)[0]
+    counts = np.bincount(codes)
+    return np.argsort(np.argsort(counts, kind="stable"))[codes]
 
 
 def route_metadata(estimator, base, metadata, params):

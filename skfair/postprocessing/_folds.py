@@ -19,7 +19,7 @@ Folds = Annotated[
 def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
     """Training and test positions of each fold, among the samples whose stratum is not negative.
 
-    Strata are codes of class and group, ascending with the class. An int deals every stratum out
+    Strata are codes of class and group, those of a class in a row. An int deals every stratum out
     evenly and keeps samples of equal ``groups`` together; a splitter is passed ``params`` and
     ``groups``. Classes are in the training rows of every fold, unless the target is real.
     """

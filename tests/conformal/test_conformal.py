@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
@@ -67,9 +68,19 @@ def test_known_groups_get_the_order_statistic_of_their_scores():
     np.testing.assert_array_equal(model.predict(X), X[:, 0])
 
 
+def score_classes(classifier, X):
+    """Scores of classes: 1 - probability, or 1 - share in the odds of a model without logits."""
+    probabilities = classifier.predict_proba(X)
+    if hasattr(classifier, "decision_function") or probabilities.shape[1] == 2:
+        return 1.0 - probabilities
+    softened = 0.001 + 0.998 * probabilities
+    odds = softened / (1.0 - softened)
+    return 1.0 - odds / odds.sum(axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("classifier", [LogisticRegression(), GaussianNB()])
-def test_sets_rest_on_the_probabilities_of_the_model_as_they_are(classifier, n_classes):
+def test_sets_rest_on_the_scores_of_the_model_as_they_are(classifier, n_classes):
     X, y, group = draw(700)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     fitted = classifier.fit(X[:300], labels[:300])
@@ -78,12 +89,47 @@ def test_sets_rest_on_the_probabilities_of_the_model_as_they_are(classifier, n_c
     group = group[300:]
     model = ConformalClassifier(fitted, 0.8, confidence_level=0.9, cv="prefit", **KNOWN)
     sets = model.fit(X, labels, sensitive_features=group).predict_set(X, sensitive_features=group)
-    scores = 1.0 - fitted.predict_proba(X)
+    scores = score_classes(fitted, X)
     for name in "ab":
         rows = group == name
-        own = np.sort(scores[rows, labels[rows]])
-        rank = int(stats.binom.ppf(0.9**0.5, len(own), 0.8))  # counted from 0
-        np.testing.assert_array_equal(sets[rows], scores[rows] <= own[rank] + 1e-12)
+        true_scores = np.sort(scores[rows, labels[rows]])
+        rank = int(stats.binom.ppf(0.9**0.5, len(true_scores), 0.8))  # counted from 0
+        np.testing.assert_array_equal(sets[rows], scores[rows] <= true_scores[rank] + 1e-9)
+
+
+def test_odds_break_ties_of_forests():
+    X, y, group = draw(1500)
+    labels = np.digitize(y, [0.0, 1.0, 2.0, 3.0])
+    forest = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X[:500], labels[:500])
+    model = ConformalClassifier(forest, cv="prefit", **KNOWN)
+    model.fit(X[500:], labels[500:], sensitive_features=group[500:])
+    sets = model.predict_set(X[500:], sensitive_features=group[500:])
+    covered = sets[np.arange(1000), labels[500:]]
+    for name in "ab":
+        rows = group[500:] == name
+        assert 0.9 <= covered[rows].mean() <= 0.9 + 3.0 / rows.sum()
+
+
+@pytest.mark.parametrize("is_fitted", [True, False])
+def test_ties_of_few_distinct_rows_are_covered_as_a_whole(is_fitted):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        group = rng.integers(2, size=600)
+        X = rng.integers(2, size=(600, 2)).astype(float)
+        labels = rng.random(600) < 0.2 + 0.3 * X[:, 0] + 0.2 * group * X[:, 1]
+        labels = labels.astype(int) + (rng.random(600) < 0.3)
+        classifier = LogisticRegression()
+        if is_fitted:
+            classifier = FrozenEstimator(classifier.fit(X[:100], labels[:100]))
+        X = X[100:]
+        labels = labels[100:]
+        group = group[100:]
+        model = ConformalClassifier(classifier, 0.8, **KNOWN)
+        sets = model.fit(X, labels, sensitive_features=group).predict_set(
+            X, sensitive_features=group
+        )
+        covered = sets[np.arange(500), labels]
+        assert min(covered[group == name].mean() for name in (0, 1)) >= 0.8
 
 
 def test_unknown_groups_get_the_pooled_threshold():
@@ -158,20 +204,54 @@ def test_groups_that_X_does_not_show_are_named_and_sets_stay_small():
     assert sizes[0] < 1.5 * sizes[1]
 
 
+def fit_blind_and_pooled(n, shift):
+    """Blind intervals at .8, and those of one threshold, of groups with noise of 1 and 4."""
+    X, y, group = draw(n, shift=shift)
+    y = np.where(group == "b", X.sum(axis=1) + 2.0 * (y - X.sum(axis=1)), y)
+    blind = ConformalRegressor(freeze_column(X), 0.8, group_estimator=LogisticRegression())
+    with pytest.warns(UserWarning, match=r"groups 'b' \(0\.[67]\d*\).* all samples .* at 0\.8"):
+        blind.fit(X, y, sensitive_features=group)
+    pooled = ConformalRegressor(freeze_column(X), 0.8).fit(X, y, sensitive_features=["all"] * n)
+    new_X, new_y, new_group = draw(20_000, seed=1, shift=shift)
+    is_b = new_group == "b"
+    new_y = np.where(is_b, new_X.sum(axis=1) + 2.0 * (new_y - new_X.sum(axis=1)), new_y)
+    rates, sizes = [], []
+    for model in (blind, pooled):
+        low, high = model.predict_interval(new_X).T
+        covered = (low <= new_y) & (new_y <= high)
+        rates.append((covered[is_b].mean(), covered.mean()))
+        sizes.append((high - low).mean())
+    single = np.quantile(np.abs(new_y - new_X[:, 0])[is_b], rates[0][0])
+    return blind, rates, sizes, 2.0 * single
+
+
 def test_blind_intervals_that_are_bounded_in_size_cover_all_samples_at_the_level():
-    X, y, group = draw(3000, shift=0.5)
-    y = np.where(group == "b", X.sum(axis=1) + 1.5 * (y - X.sum(axis=1)), y)
-    model = ConformalRegressor(freeze_column(X), 0.8, group_estimator=LogisticRegression())
-    with pytest.warns(UserWarning, match="X tells too little about groups 'b'"):
-        model.fit(X, y, sensitive_features=group)
-    pooled = ConformalRegressor(freeze_column(X), 0.8).fit(X, y, sensitive_features=["all"] * 3000)
-    everyone = np.full(3000, "all")
-    assert coverage(model, X, y, everyone)[0] >= 0.795
-    assert coverage(model, X, y, group)[1] > coverage(pooled, X, y, group)[1] + 0.05
+    _, rates, sizes, single = fit_blind_and_pooled(3000, shift=1.0)
+    assert rates[0][1] >= 0.79
+    assert rates[0][0] > rates[1][0] + 0.1
+    # One threshold would cover the worst group as well with larger sets only.
+    assert sizes[0] < 0.97 * single
 
 
-def test_names_of_classes_and_the_order_of_folds_decide_nothing():
-    X, y, group = draw(1000)
+def test_one_threshold_is_returned_where_blind_ones_only_enlarge_the_sets():
+    blind, rates, sizes, _ = fit_blind_and_pooled(3000, shift=0.5)
+    assert not blind.rule_coef_.any()
+    np.testing.assert_array_equal(rates[0], rates[1])
+    assert sizes[0] == sizes[1]
+
+
+def test_guaranteed_blind_sets_are_no_larger_than_one_threshold_that_covers_all_groups():
+    X, y, group = draw(1500, groups="ac", shift=0.0)
+    blind = ConformalRegressor(freeze_column(X), confidence_level=0.9)
+    blind.fit(X, y, sensitive_features=group)
+    scores = np.sort(np.abs(y - X[:, 0])[group == "c"])
+    single = scores[int(stats.binom.ppf(0.9**0.5, len(scores), 0.9))]
+    assert np.diff(blind.predict_interval(X)).mean() <= 2.0 * single * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("n", [1000, 1003])
+def test_names_of_classes_decide_nothing(n):
+    X, y, group = draw(n)
     classifier = LogisticRegression(tol=1e-10)
     sets = []
     for names in ("ab", "ba"):
@@ -180,29 +260,84 @@ def test_names_of_classes_and_the_order_of_folds_decide_nothing():
         model = ConformalClassifier(fitted, 0.8).fit(X, labels, sensitive_features=group)
         sets.append(model.predict_set(X)[:, :: 1 if names == "ab" else -1])
     np.testing.assert_array_equal(*sets)
+
+
+def test_the_order_of_folds_decides_nothing():
+    X, y, group = draw(1000)
     folds = list(KFold(5).split(X))
     intervals = [
-        ConformalRegressor(freeze_column(X), cv=cv)
+        ConformalRegressor(freeze_column(X), cv=[folds[number] for number in order])
         .fit(X, y, sensitive_features=group)
         .predict_interval(X)
-        for cv in (folds, folds[::-1])
+        for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 1, 4, 3])
     ]
-    # The kind of the model of groups is chosen on the first fold.
-    np.testing.assert_allclose(*intervals, rtol=1e-9)
+    np.testing.assert_array_equal(intervals[0], intervals[1])
+    np.testing.assert_array_equal(intervals[0], intervals[2])
 
 
-def test_a_small_group_is_named_and_gets_the_pooled_threshold():
+@pytest.mark.parametrize(
+    "n, confidence, message",
+    [
+        (5, None, r"'few' \(5 samples, 0\.833\) have fewer than the 9 samples .* mean coverage"),
+        # 1 - .9 ** 34; from 39 samples on .9 ** n is less than 1 - .95 ** (1 / 3).
+        (34, 0.95, r"'few' \(34 samples, 0\.972\) have fewer than the 39 .* probability"),
+    ],
+)
+@pytest.mark.parametrize("scale", [0.1, 5.0])
+def test_a_small_group_is_named_and_gets_its_largest_score(n, confidence, message, scale):
     X, y, group = draw(1000)
-    group = np.append(["few"] * 5, group[5:])
-    with pytest.warns(UserWarning, match="Groups 'few' have too few samples"):
-        model = ConformalRegressor(freeze_column(X), **KNOWN).fit(X, y, sensitive_features=group)
-    assert model.rule_coef_[0, model.groups_.labels[:, 0].tolist().index("few")] == 0.0
-    assert np.isfinite(model.predict_interval(X[:1], sensitive_features=["few"])).all()
+    group = np.append(["few"] * n, group[n:])
+    y = np.where(group == "few", X[:, 0] + scale * (y - X[:, 0]), y)
+    model = ConformalRegressor(freeze_column(X), confidence_level=confidence, **KNOWN)
+    with pytest.warns(UserWarning, match=message):
+        model.fit(X, y, sensitive_features=group)
+    half = np.diff(model.predict_interval(X[:1], sensitive_features=["few"]))[0, 0] / 2
+    largest = np.abs(y - X[:, 0])[:n].max()
+    # The pooled threshold is larger where the group has small errors.
+    expected = max(largest, model.rule_intercept_[0])
+    assert (expected == largest) == (scale == 5.0)
+    np.testing.assert_allclose(half, expected)
+
+
+@pytest.mark.parametrize("n_groups, needed", [(2, 35), (3, 39), (5, 44)])
+def test_a_guarantee_needs_the_samples_that_the_guide_states(n_groups, needed):
+    X, y, _ = draw(1000)
+    for n in (needed - 1, needed):
+        group = np.where(np.arange(1000) < n, -1, np.arange(1000) % (n_groups - 1))
+        model = ConformalRegressor(freeze_column(X), confidence_level=0.95, **KNOWN)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y, sensitive_features=group)
+        assert len(caught) == (n < needed)
+
+
+def test_a_blind_guarantee_covers_all_samples_of_a_group_that_is_too_small():
+    X, y, group = draw(1500)
+    surplus = np.flatnonzero(group == "b")[30:]
+    X, y, group = (np.delete(one, surplus, axis=0) for one in (X, y, group))
+    model = ConformalRegressor(freeze_column(X), confidence_level=0.95)
+    with pytest.warns(UserWarning, match=r"'b' \(30 samples, 0\.958\) have fewer than the 35"):
+        model.fit(X, y, sensitive_features=group)
+    assert coverage(model, X, y, group)[1] == 1.0
+
+
+def test_each_class_of_each_group_is_guaranteed_at_once():
+    X, y, group = draw(1200)
+    labels = np.digitize(y, [1.0])
+    fitted = LogisticRegression().fit(X, labels)
+    settings = {"confidence_level": 0.95, "cv": "prefit", "per_class": True} | KNOWN
+    model = ConformalClassifier(fitted, 0.8, **settings).fit(X, labels, sensitive_features=group)
+    sets = model.predict_set(X, sensitive_features=group)
+    for name in "ab":
+        for code in (0, 1):
+            rows = (group == name) & (labels == code)
+            rank = stats.binom.ppf(0.95**0.25, rows.sum(), 0.8) + 1
+            assert sets[rows, code].sum() == rank
 
 
 def test_too_few_samples_give_intervals_without_end():
     X, y, group = draw(60)
-    with pytest.warns(UserWarning, match="infinite where all samples are too few"):
+    with pytest.warns(UserWarning, match="needs 99 samples, but there are 60 in all"):
         model = ConformalRegressor(freeze_column(X), 0.99).fit(X, y, sensitive_features=group)
     assert np.isinf(model.predict_interval(X[:2])).all()
 
@@ -303,15 +438,26 @@ def test_samples_that_belong_together_count_as_one():
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
-def test_the_unit_of_weights_does_not_matter(unit):
+@pytest.mark.parametrize("group_estimator", ["sensitive_features", LogisticRegression(C=1e-3)])
+def test_the_unit_of_weights_does_not_matter(unit, group_estimator):
     X, y, group = draw(300)
-    fits = [
-        ConformalRegressor(freeze_column(X), **KNOWN).fit(
-            X, y, sensitive_features=group, sample_weight=np.full(300, weight)
-        )
-        for weight in (1.0, unit)
-    ]
-    np.testing.assert_array_equal(*(one.rule_coef_ for one in fits))
+    model = ConformalRegressor(freeze_column(X), group_estimator=group_estimator)
+    fits = []
+    for weight in (1.0, unit):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X tells too little")
+            weights = weight * (1.0 + np.arange(300) % 2)
+            fitted = clone(model).fit(X, y, sensitive_features=group, sample_weight=weights)
+        fits.append(fitted.rule_coef_)
+    np.testing.assert_allclose(*fits, rtol=1e-9)
+
+
+def test_few_sets_of_samples_that_belong_together_get_as_many_folds():
+    X, y, group = draw(300)
+    model = ConformalRegressor(freeze_column(X), cv="prefit", **KNOWN)
+    with pytest.warns(UserWarning, match="needs 9 samples, but there are 3 in all"):
+        model.fit(X, y, sensitive_features=group, groups=np.arange(300) % 3)
+    assert np.isinf(model.rule_intercept_[0])  # of three independent samples
 
 
 @pytest.mark.parametrize(

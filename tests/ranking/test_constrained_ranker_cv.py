@@ -61,6 +61,15 @@ def fit_known(X, y, columns, constraint, **params):
     return ranker.set_params(**params).fit(X, y, **columns)
 
 
+@pytest.mark.parametrize("n_queries", [2, 3, 4])
+def test_a_fitted_ranker_needs_no_five_queries(n_queries):
+    X, y, columns = draw_scores(0, n_queries=n_queries)
+    ranker = ConstrainedRankerCV(FirstColumn().fit(X, y), None, cv="prefit", **KNOWN)
+    ranker.fit(X, y, **columns)
+    scores = ranker.predict(X, sensitive_features=columns["sensitive_features"])
+    np.testing.assert_array_equal(np.argsort(scores), np.argsort(X[:, 0]))
+
+
 def test_rankings_by_offset_have_the_largest_gain_of_all_with_their_exposures():
     X, y, columns = draw_scores(0, n=8, n_queries=2, groups="ab")
     fair = fit_known(X, y, columns, ExposureParity(tolerance=0.1), cv=2)
