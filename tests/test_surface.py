@@ -82,6 +82,9 @@ RETIRED = {
     "mean_error_difference": "make_scorer",
     "ScoreDistributionDisplay": "scipy.stats.gaussian_kde",
     "TradeoffDisplay": "fairness_front",
+    "RecentScores": "ConstraintTerm",
+    "count_decisions": "ConstraintTerm",
+    "dual_updates": "dual_step",
 }
 """Names that are gone -> what says the same."""
 
