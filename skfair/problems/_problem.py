@@ -215,7 +215,7 @@ class ConstrainedProblem(Problem):
         problem : ConstrainedProblem
             The problem itself if it has rows alone.
         """
-        return self._replace_rows(one_row=True)
+        return _replace_rows(self, one_row=True)
 
     def separate_pairs(self) -> ConstrainedProblem:
         """The same problem with a row for each ordered pair of means, without auxiliary unknowns.
@@ -227,15 +227,7 @@ class ConstrainedProblem(Problem):
         problem : ConstrainedProblem
             The problem itself if it has rows alone.
         """
-        return self._replace_rows(by_pair=True)
-
-    def _replace_rows(self, **form):
-        """The same problem with rows of another form, as settings of a `BoundConstraint`."""
-        if isinstance(self.constraint, tuple):
-            changed = type(self.constraint)(_change_rows(one, form) for one in self.constraint)
-        else:
-            changed = _change_rows(self.constraint, form)
-        return replace(self, constraint=changed)
+        return _replace_rows(self, by_pair=True)
 
     def evaluate(self, x: np.ndarray, multipliers: np.ndarray | None = None) -> Evaluation:
         """The problem at x, computed when it is first used.
@@ -426,6 +418,16 @@ def evaluate_decisions(problem, x):
     # Constraints of a fit stay what they are, with their units; others have rows alone.
     constraint = constraint if hasattr(constraint, "correct") else problem.rows
     return smooth.replace_constraint(constraint.correct(smooth.scores))
+
+
+def _replace_rows(problem, **form):
+    """The same problem with rows of another form, as settings of a `BoundConstraint`."""
+    constraint = problem.constraint
+    if isinstance(constraint, tuple):
+        changed = type(constraint)(_change_rows(one, form) for one in constraint)
+    else:
+        changed = _change_rows(constraint, form)
+    return replace(problem, constraint=changed)
 
 
 def _change_rows(constraint, form):

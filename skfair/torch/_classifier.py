@@ -36,6 +36,7 @@ from skfair.torch._model import (
     check_finite,
     freeze_body,
     make_perceptron,
+    scores_of_two_columns,
     to_float64_array,
 )
 from skfair.torch._samples import (
@@ -162,7 +163,7 @@ def _solve(solver, problem, start, random_state, epochs):
 def _describe_module(estimator, model, parameters, training):
     """The fitted attributes that predictions need."""
     if estimator.solver is None:
-        _warn_of_two_targets(model.scores_of_two_columns(), training.samples)
+        _warn_of_two_targets(scores_of_two_columns(model), training.samples)
     # Rescale the last layer, which is linear: stored scores are of the second class.
     parameters = parameters.copy()
     parameters[-model.network.n_last :] *= training.unit.spread

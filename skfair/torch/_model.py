@@ -408,17 +408,6 @@ class TorchModel:
         """Yield slices of all samples, and the arguments of the module for them."""
         return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))
 
-    def scores_of_two_columns(self) -> np.ndarray | None:
-        """Scores of a trained module that returns two columns, their difference; None for others.
-
-        The model is that of `finish`, at the parameters that the module had before its last layer
-        is fitted.
-        """
-        if self._hidden is None or not _outputs().has_two_columns(self.network.module):
-            return None
-        start, hidden = self._hidden
-        return _linear_scores(hidden, start)
-
     @property
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
@@ -574,6 +563,17 @@ class TorchModel:
         model._set_network(module, output.double(), dict(network.modes), network.stream)
         model.has_new_layer |= next(module.children(), None) is network.module
         return model
+
+
+def scores_of_two_columns(model):
+    """Scores of a module that returns two columns, before its last layer is fitted; else None.
+
+    The model is that of `TorchModel.finish`.
+    """
+    if model._hidden is None or not _outputs().has_two_columns(model.network.module):
+        return None
+    start, hidden = model._hidden
+    return _linear_scores(hidden, start)
 
 
 def freeze_body(model):
