@@ -185,7 +185,7 @@ $(BENCH)/.installed: pyproject.toml
 $(TORCH_VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(TORCH_VENV)
 	@pip="$(TORCH_VENV)/bin/python $(INSTALL)"; \
-	$$pip "$(TORCH)" && $$pip --editable ".[torch,test]" || { \
+	$$pip "$(TORCH)" && $$pip --editable ".[torch,torch-peers,test]" || { \
 		echo "PyTorch and what its tests need could not be installed, so skfair.torch was not tested." \
 			"Connect to a package index, or pass the file of a wheel: make test-torch TORCH=torch.whl" >&2; \
 		exit 1; }

@@ -79,7 +79,8 @@ from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
-from benchmarks.peers.torch_loops import small_batches, torch_device, torch_loader, torch_loop
+from benchmarks.peers.torch_constraint_loops import torch_loops
+from benchmarks.peers.torch_loops import torch_device, torch_loader, torch_loop
 from benchmarks.peers.vector_index import vector_index
 from benchmarks.peers.wide_data import wide_data
 from benchmarks.robustness.blas_kernels import blas_kernels
@@ -173,8 +174,8 @@ BENCHMARKS = {
     "step-time": step_time,
     "torch": torch_device,
     "torch-loop": torch_loop,
+    "torch-loops": torch_loops,
     "torch-loader": torch_loader,
-    "torch-batches": small_batches,
     "many-groups": group_loss_gaps,
     "ranking-pairs": ranking_pairs,
     "any-model": any_model,

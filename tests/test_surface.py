@@ -80,6 +80,9 @@ RETIRED = {
     "ConvergenceDisplay": "FitMonitor.log.plot",
     "mean_error_difference": "make_scorer",
     "TradeoffDisplay": "fairness_front",
+    "RecentScores": "ConstraintTerm",
+    "count_decisions": "ConstraintTerm",
+    "dual_updates": "dual_step",
 }
 """Names that are gone -> what says the same."""
 

@@ -184,10 +184,10 @@ def _train(make_objective, train, seed):
     nn = torch.nn
     layers = nn.Linear(train.X.shape[1], 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU()
     module = nn.Sequential(*layers, nn.Linear(32, 1))
-    objective = make_objective(module)
     _, codes = np.unique(train.groups, return_inverse=True)
     X, y = (torch.as_tensor(one, dtype=torch.float32) for one in (train.X, train.y))
     groups = torch.as_tensor(codes)
+    objective = make_objective(module, y, groups)
     n_steps = N_EPOCHS * -(-len(y) // BATCH)
     adam = torch.optim.Adam(module.parameters(), lr=2e-3)
     scheduler = torch.optim.lr_scheduler.LambdaLR(adam, lambda k: 1.0 - k / n_steps)
@@ -203,21 +203,15 @@ def _train(make_objective, train, seed):
 
 
 def _no_term(criterion, tolerance, setting):
-    return lambda module: lambda loss, scores, y, groups: loss
+    return lambda *_: lambda loss, scores, y, groups: loss
 
 
 def _skfair(criterion, tolerance, setting):
-    from skfair.torch import ConstrainedObjective, constraint_values
+    from skfair.torch import ConstraintTerm
 
-    def make_objective(module):
-        multipliers = ConstrainedObjective(AdamPrimalDual(dual_step=0.2), module.parameters())
-
-        def objective(loss, scores, y, groups):
-            multipliers.step()
-            values = constraint_values(criterion, scores, y, groups, tolerance=tolerance)
-            return multipliers(loss, values)
-
-        return objective
+    def make_objective(module, y, groups):
+        term = ConstraintTerm(criterion, y, groups, tolerance=tolerance)
+        return lambda loss, scores, y, groups: loss + term(scores, y, groups)
 
     return make_objective
 
@@ -237,7 +231,7 @@ def _fairret(criterion, tolerance, strength):
         values = [term(scores[:, None], sens, *arguments) for term in terms]
         return loss + strength * sum(values)
 
-    return lambda module: objective
+    return lambda *_: objective
 
 
 def _humancompatible(criterion, tolerance, setting):
@@ -248,7 +242,7 @@ def _humancompatible(criterion, tolerance, setting):
     parity = criterion == "demographic_parity"
     n_constraints = 2 if parity else 4
 
-    def make_objective(module):
+    def make_objective(*_):
         duals = ALM(m=n_constraints, lr=lr, penalty=1.0, is_ineq=True)
 
         def objective(loss, scores, y, groups):

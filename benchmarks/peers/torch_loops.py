@@ -17,11 +17,6 @@ N_SAMPLES = 200_000
 """Samples that a DataLoader reads."""
 _MISSING = Report("Networks in PyTorch", [], [])
 
-N_RARE_SAMPLES = 8000
-N_RARE_EPOCHS = 10
-RARE_SEEDS = (0, 1)
-"""Samples, of which 5 % are of a group, epochs and seeds of loops with small batches."""
-
 
 @smallest(N_STEPS=2, N_SAMPLES=600)
 def torch_device(budget):
@@ -90,32 +85,32 @@ def _loop(X, y, groups, constraint=None, penalty=None, is_penalty=False):
     """Steps of a loop, with a constraint, whose excess may be added, or a penalty of one's own."""
     import torch
 
-    from skfair.torch import ConstrainedObjective, constraint_values
+    from skfair.torch import ConstraintTerm, constraint_values
 
     torch.manual_seed(0)
     nn = torch.nn
     layers = nn.Linear(X.shape[1], 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU()
     module = nn.Sequential(*layers, nn.Linear(32, 1)).to(X.device)
     adam = torch.optim.Adam(module.parameters(), lr=1e-3)
-    objective = ConstrainedObjective("adam-pd", module.parameters())
+    term = ConstraintTerm(constraint, y, groups, tolerance=0.02) if constraint else None
     for rows in torch.randint(len(y), (N_STEPS, 2 * BATCH), device=X.device):
         scores = module(X[rows])[:, 0]
         loss = nn.functional.binary_cross_entropy_with_logits(scores, y[rows])
-        if constraint is not None:
+        if is_penalty:
             values = constraint_values(constraint, scores, y[rows], groups[rows], tolerance=0.02)
-            loss = loss + values.relu().sum() if is_penalty else objective(loss, values)
+            loss = loss + values.relu().sum()
+        elif term is not None:
+            loss = loss + term(scores, y[rows], groups[rows])
         elif penalty is not None:
             loss = loss + penalty(scores, groups[rows])
         adam.zero_grad()
         loss.backward()
         adam.step()
-        if constraint is not None and not is_penalty:
-            objective.step()
 
 
 @smallest(N_STEPS=2, N_SAMPLES=600)
 def torch_loop(budget):
-    """CPU time of a step with constraint values against a plain step, and a gap written by hand."""
+    """CPU time of a step with a constraint against a plain step, and a gap written by hand."""
     if not is_installed("torch"):
         return _MISSING
     import torch
@@ -133,8 +128,8 @@ def torch_loop(budget):
         "plain": lambda _: _loop(*samples),
         "gap written by hand": lambda _: _loop(*samples, penalty=gap),
         "values": lambda _: _loop(*samples, "demographic_parity", is_penalty=True),
-        "values, objective": lambda _: _loop(*samples, "demographic_parity"),
-        "values of equalized odds, objective": lambda _: _loop(*samples, "equalized_odds"),
+        "term": lambda _: _loop(*samples, "demographic_parity"),
+        "term of equalized odds": lambda _: _loop(*samples, "equalized_odds"),
     }
     runs = run_alternately(contenders, 3 * budget.n_runs)
     seconds = {name: min(run.seconds for run in calls) for name, calls in runs.items()}
@@ -201,76 +196,3 @@ def _plain_epochs(loader, n_columns, n_epochs):
             adam.zero_grad()
             loss(module(inputs)[:, 0], target.float()).backward()
             adam.step()
-
-
-@smallest(N_RARE_SAMPLES=400, N_RARE_EPOCHS=1, RARE_SEEDS=(0,))
-def small_batches(budget):
-    """Loops under parity with a group of 5 %: accuracy and gap by size and kind of batches.
-
-    Means over seeds of the decisions about the training samples at the end, with a tolerance of .05
-    and without an enforcement of the last layer.
-    """
-    if not is_installed("torch"):
-        return _MISSING
-    records = []
-    for name, settings in SMALL_BATCHES.items():
-        runs = [_train_on_rare_group(seed, **settings) for seed in RARE_SEEDS]
-        accuracy, gap = np.mean(runs, axis=0)
-        records.append({"batches": name, "accuracy": accuracy, "gap": gap})
-    return Report("A group of 5 %, tolerance .05, ten epochs, training samples", records, [])
-
-
-SMALL_BATCHES = {
-    "16": {"size": 16},
-    "16, stratified": {"size": 16, "is_stratified": True},
-    "16, RecentScores(2000)": {"size": 16, "n_recent": 2000},
-    "64": {"size": 64},
-    "256": {"size": 256},
-}
-
-
-def _train_on_rare_group(seed, size, is_stratified=False, n_recent=None):
-    """Accuracy and gap of a network at the end of a loop."""
-    import torch
-
-    from skfair.torch import ConstrainedObjective, RecentScores, constraint_values
-
-    rng = np.random.default_rng(seed)
-    groups = (rng.random(N_RARE_SAMPLES) < 0.05).astype(int)
-    features = rng.normal(size=(N_RARE_SAMPLES, 5)).astype(np.float32)
-    features[:, 0] -= 1.5 * groups
-    log_odds = 2.0 * (features[:, 0] + features[:, 1])
-    target = (log_odds + rng.logistic(size=N_RARE_SAMPLES) > 0).astype(np.float32)
-    X, y, sex = (torch.as_tensor(column) for column in (features, target, groups))
-    torch.manual_seed(seed)
-    nn = torch.nn
-    module = nn.Sequential(nn.Linear(5, 32), nn.ReLU(), nn.Linear(32, 1))
-    adam = torch.optim.Adam(module.parameters(), lr=1e-3)
-    objective = ConstrainedObjective("adam-pd", module.parameters())
-    memory = RecentScores(n_recent) if n_recent else lambda *samples: samples
-    for epoch in range(N_RARE_EPOCHS):
-        adam.param_groups[0]["lr"] = 1e-3 * (1 - epoch / N_RARE_EPOCHS)
-        order = rng.permutation(N_RARE_SAMPLES)
-        if is_stratified:  # every batch has its share of each group and class
-            order = order[np.argsort(_spread_evenly((2 * groups + target)[order]))]
-        for rows in np.array_split(order, N_RARE_SAMPLES // size):
-            scores = module(X[rows])[:, 0]
-            loss = nn.functional.binary_cross_entropy_with_logits(scores, y[rows])
-            samples = memory(scores, y[rows], sex[rows])
-            values = constraint_values("demographic_parity", *samples, tolerance=0.05)
-            adam.zero_grad()
-            objective(loss, values).backward()
-            adam.step()
-            objective.step()
-    decisions = (module(X)[:, 0] > 0).numpy()
-    gap = abs(decisions[groups == 1].mean() - decisions[groups == 0].mean())
-    return np.mean(decisions == target), gap
-
-
-def _spread_evenly(strata):
-    """Places between 0 and 1 at which the samples of every stratum are spread evenly."""
-    places = np.empty(len(strata))
-    for stratum in np.unique(strata):
-        rows = np.flatnonzero(strata == stratum)
-        places[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
-    return places

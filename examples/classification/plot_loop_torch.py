@@ -3,8 +3,8 @@ A constraint in a PyTorch training loop, and in the last layer
 ==============================================================
 
 This page adds demographic parity to a PyTorch training loop, with its optimiser and DataLoader, by
-:func:`~skfair.torch.constraint_values`, with multipliers beside the optimiser. All layers learn to
-lower the gap, but mini-batches and smooth rates do not end at the tolerance.
+a :class:`~skfair.torch.ConstraintTerm` of the loss. All layers learn to lower the gap, and the
+training ends near the tolerance, but not below it.
 ``ConstrainedTorchClassifier(module, solver=None)`` then fits the last layer again, which keeps it.
 
 The page needs PyTorch (``pip install torch``). Without it the gallery shows the code but
@@ -26,8 +26,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from skfair.metrics import demographic_parity_difference
-from skfair.solvers import AdamPrimalDual
-from skfair.torch import ConstrainedObjective, ConstrainedTorchClassifier, constraint_values
+from skfair.torch import ConstrainedTorchClassifier, ConstraintTerm
 
 TOLERANCE, N_EPOCHS = 0.03, 15
 
@@ -49,7 +48,7 @@ X_test, y_test, male_test = draw_applicants(8000, seed=1)
 # %%
 # The loop
 # --------
-# Three lines are new: the objective, the values of the constraint, and the step of the multipliers.
+# One line is new, the term, and one is changed, which adds it to the loss.
 
 
 def train(tolerance):
@@ -59,20 +58,17 @@ def train(tolerance):
         nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 1)
     )
     optimizer = torch.optim.Adam(module.parameters(), lr=3e-3)
-    objective = ConstrainedObjective(AdamPrimalDual(dual_step=0.2), module.parameters())
+    term = ConstraintTerm("demographic_parity", y, male, tolerance=tolerance)
     columns = torch.as_tensor(X), torch.as_tensor(y), torch.as_tensor(male)
     gaps = []
     for _ in range(N_EPOCHS):
         for inputs, target, groups in DataLoader(TensorDataset(*columns), 256, shuffle=True):
             scores = module(inputs)[:, 0]
             loss = nn.functional.binary_cross_entropy_with_logits(scores, target.float())
-            values = constraint_values(
-                "demographic_parity", scores, target, groups, tolerance=tolerance
-            )
+            loss = loss + term(scores, target, groups)
             optimizer.zero_grad()
-            objective(loss, values).backward()
+            loss.backward()
             optimizer.step()
-            objective.step()
         gaps.append(demographic_parity_difference(y, decide(module, X), sensitive_features=male))
     return module, gaps
 

@@ -54,6 +54,9 @@ class BoundConstraint:
     one_row : bool
         Whether a gap of rates is bounded by one piecewise linear row instead of several linear
         ones.
+    by_pair : bool
+        Whether a range of rates is bounded by one linear row for each ordered pair of them, and
+        a gap that would need auxiliary unknowns by one row.
     uncompared : Sums, RankSums or None
         The sums of groups that are too small to be compared, for the report alone.
 
@@ -75,6 +78,7 @@ class BoundConstraint:
     tolerance: float
     offset: np.ndarray | float = 0.0
     one_row: bool = False
+    by_pair: bool = False
     uncompared: Any = None
 
     @property
@@ -319,7 +323,9 @@ class Sums:
 
     def make_rows(self, bound):
         """The rows that solvers see of a `BoundConstraint`."""
-        table = make_rows(bound.gap, self.events.n_events, bound.tolerance, bound.one_row)
+        table = make_rows(
+            bound.gap, self.events.n_events, bound.tolerance, bound.one_row, bound.by_pair
+        )
         return RateRows(self, bound.offset, table)
 
     def smooth_means(self, scores):

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -258,16 +258,20 @@ class Gap(GapBase):
 
 
 @lru_cache(maxsize=128)
-def make_rows(gap, n_events, tolerance, as_one_row=False):
+def make_rows(gap, n_events, tolerance, as_one_row=False, by_pair=False):
     """Rows that hold for some unknowns if and only if a gap is at most its tolerance.
 
     They are attributes of `RateRows`: `gap`, `rates_to_rows`, `aux_jacobian`, `lower` and `upper`.
-    Constraints on the same events, as on mini-batches, share them.
+    Constraints on the same events, as on mini-batches, share them. `by_pair` asks for rows without
+    unknowns, one for each ordered pair of means of a range, and for one row where there are none.
     """
     if isinstance(gap, RatioGap):
         tolerance, scale = gap.width_and_scale(tolerance)
         gap = RangeGap(gap.blocks, scale)
     rows = list(gap._rows(tolerance))
+    if by_pair:
+        rows = _rows_without_unknowns(gap, tolerance, rows)
+        as_one_row = any(unknowns for _, _, unknowns, _ in rows)
     # Where nothing is compared there is no gap to bound by one row either.
     if as_one_row and rows:
         bounds = np.array([-np.inf]), np.array([float(tolerance)])
@@ -280,6 +284,17 @@ def make_rows(gap, n_events, tolerance, as_one_row=False):
         row[list(unknowns)] = list(unknowns.values())
     combine = _to_matrix([means for _, means, _, _ in rows], n_events)
     return gap, combine, aux, *bounds.reshape(-1, 2).T
+
+
+def _rows_without_unknowns(gap, tolerance, rows):
+    """Rows of the differences of ordered pairs of means, if a gap is a range and they are few."""
+    # A sum of ranges, or a range of one's own, may have other rows.
+    if type(gap)._rows is not RangeGap._rows:
+        return rows
+    if sum(len(block) * (len(block) - 1) for block in gap.blocks) > _MAX_FORMS:
+        return rows
+    pairs = (pair for block in gap.blocks for pair in permutations(block, 2))
+    return [(-np.inf, {high: gap.scale, low: -1.0}, {}, tolerance) for high, low in pairs]
 
 
 def _to_matrix(rows, n_columns):

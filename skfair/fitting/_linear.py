@@ -44,6 +44,7 @@ from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, sampling_rates
 from skfair.solvers import SOLVERS, SQP
+from skfair.solvers._solver import choose_rows
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name, validate_data
 from skfair.utils._sklearn import StrOptions
 
@@ -148,7 +149,7 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     if problem is None:
         model = _make_linear_model(estimator, training)
         problem = make_problem(estimator, model, training, constraints)
-        problem = problem.single() if solver.one_row else problem
+        problem = choose_rows(solver, problem)
         if estimator.confidence_level is None:
             problem = partition_problem(problem, solver, estimator.n_jobs)
     if estimator.solver == "sqp" and _suits_secants(estimator, problem):

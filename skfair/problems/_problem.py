@@ -215,11 +215,19 @@ class ConstrainedProblem(Problem):
         problem : ConstrainedProblem
             The problem itself if it has rows alone.
         """
-        if isinstance(self.constraint, tuple):
-            one_row = type(self.constraint)(map(_as_one_row, self.constraint))
-        else:
-            one_row = _as_one_row(self.constraint)
-        return replace(self, constraint=one_row)
+        return _replace_rows(self, one_row=True)
+
+    def separate_pairs(self) -> ConstrainedProblem:
+        """The same problem with a row for each ordered pair of means, without auxiliary unknowns.
+
+        A gap that is no range, and would need unknowns, has one piecewise linear row.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+            The problem itself if it has rows alone.
+        """
+        return _replace_rows(self, by_pair=True)
 
     def evaluate(self, x: np.ndarray, multipliers: np.ndarray | None = None) -> Evaluation:
         """The problem at x, computed when it is first used.
@@ -400,10 +408,20 @@ def evaluate_decisions(problem, x):
     return smooth.replace_constraint(constraint.correct(smooth.scores))
 
 
-def _as_one_row(constraint):
-    """A bound constraint with its gap in one row; criteria on ranks have none and are unchanged."""
+def _replace_rows(problem, **form):
+    """The same problem with rows of another form, as settings of a `BoundConstraint`."""
+    constraint = problem.constraint
+    if isinstance(constraint, tuple):
+        changed = type(constraint)(_change_rows(one, form) for one in constraint)
+    else:
+        changed = _change_rows(constraint, form)
+    return replace(problem, constraint=changed)
+
+
+def _change_rows(constraint, form):
+    """A bound constraint with rows of another form; criteria on ranks have none."""
     is_of_rates = hasattr(constraint, "one_row") and constraint.sums.metric_input != "ranks"
-    return replace(constraint, one_row=True) if is_of_rates else constraint
+    return replace(constraint, **form) if is_of_rates else constraint
 
 
 # A small problem whose constraint binds, to try a solver on.

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skfair.problems._evaluation import Box
 from skfair.problems._problem import example_problem
-from skfair.solvers._solver import Iterate, Solver, kkt_residual
+from skfair.solvers._solver import Iterate, Solver, choose_rows, kkt_residual
 from skfair.solvers._sqp import SQP
 
 
@@ -80,7 +80,7 @@ def _check_answer(solver, problem, minimum, dual, atol):
     is_near = distance <= atol + result.violation * dual
     _require(is_near, name, f"misses the minimum{place}", distance)
     # The certificate: what is called optimal is, by a residual that can be recomputed.
-    of_row = problem.single() if solver.one_row else problem
+    of_row = choose_rows(solver, problem)
     again = kkt_residual(Iterate(of_row.evaluate(result.x), result.multipliers))
     _require(again <= result.residual + 1e-8, name, "reports a residual smaller than it is", again)
     is_certified = result.residual <= solver.tol and result.violation <= solver.tol

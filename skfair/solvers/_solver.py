@@ -258,6 +258,9 @@ class Solver(BaseEstimator):
     one_row = False
     """Whether each gap is one piecewise smooth row, without auxiliary unknowns."""
 
+    by_pair = False
+    """Whether each range has a row for each ordered pair of its means, without such unknowns."""
+
     def __init__(self, max_iter: PositiveInt, tol: NonNegative):
         self.max_iter = max_iter
         self.tol = tol
@@ -282,7 +285,8 @@ class Solver(BaseEstimator):
             What to minimise, and what must hold.
         x0 : ndarray of shape (n_unknowns,), default=None
             Starting point; None is ``problem.initial_point()``. Solvers with one row per gap
-            (``one_row``) solve ``problem.single()``, and take the model parameters of it.
+            (``one_row``) solve ``problem.single()``, those with a row for each pair of means
+            (``by_pair``) ``problem.separate_pairs()``, and take the model parameters of it.
         random_state : int, RandomState instance or None, default=None
             Determines the draws of a stochastic solver.
         callback : callable, default=None
@@ -337,7 +341,7 @@ class Solver(BaseEstimator):
             As in `solve`, before the first iteration.
         """
         validate_params(self)
-        problem = problem.single() if self.one_row else problem
+        problem = choose_rows(self, problem)
         random_state = check_random_state(random_state)
         x0 = problem.initial_point(random_state=random_state) if x0 is None else np.asarray(x0)
         # One row per gap has no auxiliary unknowns.
@@ -447,6 +451,13 @@ REQUIREMENTS = {
     ),
 }
 """Requirements by name: description, test of an evaluation, and what to do without."""
+
+
+def choose_rows(solver, problem):
+    """The problem with rows of the form that a solver takes."""
+    if solver.by_pair:
+        return problem.separate_pairs()
+    return problem.single() if solver.one_row else problem
 
 
 def _all_have_attribute(name, rows):

@@ -298,22 +298,34 @@ class SGD(LoopSolver):
 # Primal-dual training with Adam, with multipliers that follow decisions.
 
 
+def move_multipliers(multipliers: np.ndarray, excess: np.ndarray, step: float) -> np.ndarray:
+    """Multipliers, at least 0, after a step along the excess of the rows; nan is unknown, and 0."""
+    return np.maximum(0.0, multipliers + step * np.nan_to_num(excess))
+
+
 @make_constructor
-class AdamPrimalDual(LoopSolver):
+class AdamPrimalDual(StochasticSolver):
     r"""Default solver of networks: Adam, with multipliers that grow while a gap is too large.
 
-    With the rows written as :math:`G \le 0`, a step follows the gradient of the Lagrangian on a
-    mini-batch, with smooth rates,
+    With the rows written as :math:`G \le 0`, one for each ordered pair of groups (and class) that a
+    gap compares, a step follows the gradient of the Lagrangian on a mini-batch, with smooth rates,
 
     .. math::
 
-        g_k = \nabla f(x_k, \xi_k) + \lambda^T \nabla G(x_k, \zeta_k), \qquad
+        g_k = \nabla f(x_k, \xi_k) + \lambda_k^T \nabla G(x_k, \zeta_k), \qquad
         x_{k+1} = \mathrm{proj}\bigl(x_k - \eta_k\, \mathrm{Adam}(g_0, \dots, g_k)\bigr),
 
-    with :math:`\eta_k` decreasing linearly to 0 at the last step [1]_. A few times per epoch the
-    decisions of all samples are counted,
-    :math:`\lambda \leftarrow [\lambda + \sigma\, G(x)]_+`: the proxy-Lagrangian of [2]_ with exact
-    multipliers. It is the default for networks. The answer is the last iterate.
+    with :math:`\eta_k` decreasing linearly to 0 at the last step [1]_. The multipliers follow the
+    decisions that are counted on the same mini-batch,
+
+    .. math::
+
+        \lambda_{k+1} = \bigl[\lambda_k + \tfrac{\sigma}{K} \hat G(x_k, \zeta_k)\bigr]_+,
+
+    with K steps per epoch: the proxy-Lagrangian of [2]_. Signed differences of the rates of two
+    groups have no bias, so that the moves of an epoch add up to one on all samples. A sum of
+    gaps of many groups, and a gap of one's own, has one row. It is the default for networks. The
+    answer is the last iterate.
 
     Parameters
     ----------
@@ -324,15 +336,10 @@ class AdamPrimalDual(LoopSolver):
         conditions at which the solver stops.
     learning_rate : float, default=2e-3
         Initial step length :math:`\eta_0`.
-    dual_step : float, default=0.5
-        Dual step :math:`\sigma`.
-    dual_updates : int, default=2
-        Updates of the multipliers per epoch.
+    dual_step : float, default=1.0
+        Dual step :math:`\sigma`: what a violation of 1 adds to a multiplier in an epoch.
     batch_size : int, default=128
         Samples per batch, for the loss and for the constraint each.
-    count_decisions : bool, default=True
-        Whether the multipliers follow the gaps of decisions, which the constraint must be able to
-        count; otherwise those of the smooth rates.
     optimizer : callable or None, default=None
         Of :class:`skfair.torch.ConstrainedTorchClassifier`: maps a list of parameters to a
         ``torch.optim.Optimizer``, such as ``torch.optim.AdamW`` or
@@ -345,6 +352,10 @@ class AdamPrimalDual(LoopSolver):
     epoch_steps : int, default=25
         Steps of an epoch, at least: few samples are passed over several times, since networks need
         some hundred steps.
+
+    See Also
+    --------
+    skfair.torch.ConstraintTerm : The same multipliers in a training loop of one's own.
 
     References
     ----------
@@ -365,23 +376,18 @@ class AdamPrimalDual(LoopSolver):
     0.0
     """
 
+    requires = ("batches", "decisions")
     takes_last = True
+    by_pair = True
 
     max_iter: PositiveInt = 8
     tol: NonNegative = 1e-3
     learning_rate: Positive = 2e-3
-    dual_step: NonNegative = 0.5
-    dual_updates: PositiveInt = 2
+    dual_step: NonNegative = 1.0
     batch_size: PositiveInt = 128
-    count_decisions: bool = True
     optimizer: Callable | None = None
     scheduler: Callable | None = None
     epoch_steps: PositiveInt = 25
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """Mini-batches, and a constraint that counts decisions with ``count_decisions``."""
-        return ("batches", "decisions") if self.count_decisions else ("batches",)
 
     def _steps(self, problem, x, random_state):
         if self.optimizer is not None or self.scheduler is not None:
@@ -392,55 +398,24 @@ class AdamPrimalDual(LoopSolver):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
         n_total = self.max_iter * n_steps
-        here = None
-        state = self._start_state(np.zeros(len(one_sided.rows)))
-        multipliers = np.zeros(len(problem.lower))
+        duals = np.zeros(len(one_sided.rows))
         adam = Adam(len(x))
         for k in count():
-            # Dual step on all samples.
-            if self._is_due(k, n_steps) and len(one_sided.rows):
-                here = here or self._evaluate(problem, x)
-                x = here.x
-                _, _, state = self._weigh(state, one_sided.values(here.values))
-                multipliers = _project_multipliers(
-                    one_sided.multipliers(state["multipliers"]), here.rows.aux_jacobian
-                )
-                # Balancing may have changed the multipliers, so the duals follow.
-                duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
-                state = {"multipliers": duals}
-            # Adam step on a mini-batch.
-            slope = self._batch(problem, random_state).evaluate(x).lagrangian_gradient(multipliers)
+            # Decisions of a mini-batch, with the derivatives of its smooth rates.
+            batch = evaluate_decisions(self._batch(problem, random_state), x)
+            multipliers = one_sided.multipliers(duals)
+            slope = batch.lagrangian_gradient(multipliers)
             slope[problem.n_parameters :] = 0.0  # auxiliary unknowns are set exactly
+            excess = one_sided.values(batch.values)
+            duals = move_multipliers(duals, excess, self.dual_step / n_steps)
             # The step decreases linearly to 0 at the last one.
             eta = self.learning_rate * max(0.0, 1.0 - k / n_total)
             x = problem.project(x - eta * adam(slope))
             here = yield x, multipliers
-
-    def _start_state(self, G):
-        """Multipliers of 0."""
-        return {"multipliers": np.zeros(len(G))}
-
-    def _weigh(self, state, G, again=None):
-        """The Lagrangian; its multipliers grow by the rows."""
-        duals = state["multipliers"]
-        return True, duals, {"multipliers": np.maximum(0.0, duals + self.dual_step * G)}
-
-    def _is_due(self, k, n_steps):
-        """Whether multipliers are updated before step k: evenly spread, and after every epoch."""
-        return k > 0 and k * self.dual_updates // n_steps > (k - 1) * self.dual_updates // n_steps
+            x = x if here is None else here.x
 
     def _evaluate(self, problem, x):
-        return reset_auxiliary(
-            evaluate_decisions(problem, x) if self.count_decisions else problem.evaluate(x)
-        )
+        return reset_auxiliary(evaluate_decisions(problem, x))
 
     def _steps_per_epoch(self, problem):
         return max(self.epoch_steps, super()._steps_per_epoch(problem))
-
-
-def _project_multipliers(multipliers, aux_jacobian):
-    """The nearest multipliers of a Lagrangian that is constant in the auxiliary unknowns."""
-    if not aux_jacobian.shape[1]:
-        return multipliers
-    # Project onto multipliers with aux_jacobian' m = 0, by least squares.
-    return multipliers - aux_jacobian @ np.linalg.lstsq(aux_jacobian, multipliers)[0]

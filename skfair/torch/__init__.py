@@ -2,20 +2,14 @@
 
 from skfair._names import refuse_unknown_names
 from skfair.torch._classifier import ConstrainedTorchClassifier
-from skfair.torch._loop import (
-    ConstrainedObjective,
-    ConstraintTerm,
-    RecentScores,
-    constraint_values,
-    gather_samples,
-)
+from skfair.torch._loop import ConstrainedObjective, constraint_values, gather_samples
 from skfair.torch._model import TorchModel
+from skfair.torch._term import ConstraintTerm
 
 __all__ = [
     "ConstrainedObjective",
     "ConstrainedTorchClassifier",
     "ConstraintTerm",
-    "RecentScores",
     "constraint_values",
     "gather_samples",
 ]

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import xlogy
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -24,15 +25,18 @@ from skfair.fitting._network import (
     warn_of_interrupt,
 )
 from skfair.fitting._outcome import FitTask
-from skfair.losses import LossName, Pointwise
+from skfair.losses import LogisticLoss, LossName, Pointwise
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
-from skfair.solvers._solver import Progress, Result
+from skfair.solvers._solver import Progress, Result, choose_rows
+from skfair.solvers._sqp import OneSidedRows
+from skfair.solvers._stochastic import move_multipliers
 from skfair.torch._model import (
     RandomStream,
     TorchModel,
     check_finite,
     freeze_body,
     make_perceptron,
+    scores_of_two_columns,
     to_float64_array,
 )
 from skfair.torch._samples import (
@@ -156,8 +160,10 @@ def _solve(solver, problem, start, random_state, epochs):
     return solve_or_interrupt(solver, problem, start, random_state, epochs)
 
 
-def _describe_module(_, model, parameters, training):
+def _describe_module(estimator, model, parameters, training):
     """The fitted attributes that predictions need."""
+    if estimator.solver is None:
+        _warn_of_two_targets(scores_of_two_columns(model), training.samples)
     # Rescale the last layer, which is linear: stored scores are of the second class.
     parameters = parameters.copy()
     parameters[-model.network.n_last :] *= training.unit.spread
@@ -168,6 +174,21 @@ def _describe_module(_, model, parameters, training):
         "pos_label_": training.pos_label,
         "groups_": training.samples.groups.summary,
     }
+
+
+def _warn_of_two_targets(scores, samples):
+    """Warn where the difference of two columns predicts the classes worse than a constant does."""
+    if scores is None:
+        return
+    weights = samples.weights / samples.weights.sum()
+    mean_loss = weights @ LogisticLoss()(scores, samples.target).value
+    share = weights @ (samples.target > 0)
+    if mean_loss > -xlogy(share, share) - xlogy(1.0 - share, 1.0 - share):
+        warn(
+            "The two columns that the module returns are taken for the logits of the two classes, "
+            "but their difference predicts these worse than a constant does, so that they may be "
+            "scores for two targets; pass the layers and the head of one target as the module."
+        )
 
 
 def _warn_of_scaled_scores(module, trained):
@@ -205,12 +226,13 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     ----------
     module : torch.nn.Module, callable or None, default=None
         The network, which gives one score per sample, or several features that a new last layer
-        weighs. A module starts from the parameters that it has, trains those that require gradients
-        in the modes in which its parts are, and is not changed. A callable without arguments makes
-        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units, in single
-        precision. A module computes in its own dtype; only its last layer is enforced in double
-        precision. Columns and images are not standardised: put that into the module, or before it
-        in a pipeline.
+        weighs. Two columns of one linear layer are the logits of the two classes, and never scores
+        for two targets. A module starts from the parameters that it has, trains those that require
+        gradients in the modes in which its parts are, and is not changed. A callable without
+        arguments makes one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden
+        units, in single precision. A module computes in its own dtype; only its last layer is
+        enforced in double precision. Columns and images are not standardised: put that into the
+        module, or before it in a pipeline.
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
         Constraints on intervals of percentiles compare ranks, which batches do not show: the last
@@ -293,11 +315,11 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     name. A ``DataLoader`` reads its dataset by its workers and its ``collate_fn``; the fit chooses
     batches and their order. `AdamPrimalDual` reads each sample once per epoch, or several times
     where that would be fewer steps than its ``epoch_steps``, and twice or, with batch norm, three
-    times afterwards: loss and constraint share a batch, which has its share of every group, and the
-    multipliers follow the gaps of the scores that the batches of the epoch gave. Other solvers
-    evaluate all samples after each epoch. The first two samples are read once more. The inputs of
-    the last layer are kept in memory, 8 bytes each. A sample without weight is not read. A dataset
-    must give the same sample each time for its decision to be kept.
+    times afterwards: loss and constraint share a batch, which has its share of every group and
+    moves the multipliers. Other solvers evaluate all samples after each epoch. The first two
+    samples are read once more. The inputs of the last layer are kept in memory, 8 bytes each. A
+    sample without weight is not read. A dataset must give the same sample each time for its
+    decision to be kept.
 
     Integers, such as those of tokens, are passed to the module as they are, unless it computes with
     real numbers alone.
@@ -308,6 +330,10 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     `AdamPrimalDual` trains to the last epoch, other solvers keep the best one. Ctrl-C ends the
     training after the last complete epoch, whose last layer is enforced; with other solvers after
     the best one.
+
+    Scores are evaluated outside ``torch.autocast``, in the fit and in predictions. Called under
+    autocast, ``module_`` has other scores, of fewer digits, and near 0 other decisions. Steps of
+    the training may be under autocast.
 
     In training, dropout drops and batch norm normalises by mini-batches. Decisions are those in
     evaluation mode, and the last layer is fitted to that: the means and variances of batch norm are
@@ -422,16 +448,11 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
 # Training of all layers by an optimiser of PyTorch, each sample read once per epoch.
 
 
-_NO_UNKNOWNS = np.empty(0)
-"""Auxiliary unknowns of constraints with one row per gap."""
-
-
 def train_epochs(solver, problem, start, random_state, callback):
     """The result of training a module on batches in random order.
 
-    It is `AdamPrimalDual` with an optimiser of PyTorch. Loss and constraint share a batch, and gaps
-    are those of the scores that the epoch's batches gave, since another pass would read all samples
-    again. The last epoch is returned; Ctrl-C returns the last one that is complete.
+    It is `AdamPrimalDual` with an optimiser of PyTorch. Loss and constraint share a batch. The last
+    epoch is returned; Ctrl-C returns the last one that is complete.
     """
     if type(solver) is not AdamPrimalDual:
         raise ValueError(
@@ -443,7 +464,7 @@ def train_epochs(solver, problem, start, random_state, callback):
             f"scheduler={solver.scheduler!r} changes the learning rate of an optimizer, but "
             "optimizer=None; pass one, such as torch.optim.Adam."
         )
-    problem = problem.single()  # no auxiliary unknowns
+    problem = choose_rows(solver, problem)
     network = problem.model.network.copy()
     network.load(start)
     steps = _EpochTrainer(solver, problem, network)
@@ -467,26 +488,25 @@ def train_epochs(solver, problem, start, random_state, callback):
 
 
 class _EpochTrainer:
-    """Steps on the Lagrangian, and multipliers that follow the gaps of the latest scores.
-
-    Of each term of a constraint, the Lagrangian has the same weights on all samples between two
-    moves of the multipliers.
-    """
+    """Steps on the Lagrangian, and multipliers that each batch moves."""
 
     def __init__(self, solver, problem, network):
         self.solver = solver
         self.problem = problem
         self.network = network
-        self.multipliers = np.zeros(len(problem.lower))
         self.tensors = list(network.tensors.values())
         self.scores = np.full(len(problem.target), np.nan)
+        self._one_sided = OneSidedRows(problem.lower, problem.upper)
+        self.duals = np.zeros(len(self._one_sided.rows))
+        self._constraints = [_BatchRows(one) for one in problem.constraint if len(one.rows.lower)]
         self._strata = _find_strata(problem)
-        self._sample_weights: list = [None] * len(problem.constraint)
         self.epoch_scheduler, self._n_left = None, None
         # Few samples are passed over several times in an epoch.
         n_samples = len(self.scores)
         size = min(solver.batch_size, len(self.scores))
         self._batches = split_into_slices(max(n_samples, solver.epoch_steps * size), size)
+        # Of a multiplier, for each sample of a batch: those of an epoch add up to the dual step.
+        self._dual_step = solver.dual_step / self._batches[-1].stop
         if solver.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
             # Its step decreases linearly to 0 at the last one, as that of AdamPrimalDual.
@@ -497,17 +517,19 @@ class _EpochTrainer:
         if solver.scheduler is not None:
             self.epoch_scheduler = solver.scheduler(self.optimizer)
 
+    @property
+    def multipliers(self):
+        """Multipliers of the rows, (n_rows,), positive at upper and negative at lower bounds."""
+        return self._one_sided.multipliers(self.duals)
+
     def run_epoch(self, random_state):
         """Train on all samples, and return the scores that their latest batches gave."""
         n_passes = -(-self._batches[-1].stop // len(self.scores))
         passes = [_spread_strata(self._strata, random_state) for _ in range(n_passes)]
         order = np.concatenate(passes)
         batches = [order[rows] for rows in self._batches]
-        due = np.linspace(0, len(batches), self.solver.dual_updates + 1).astype(int)[1:]
-        for k, (rows, inputs) in enumerate(self.problem.model.iter_batches(batches), start=1):
+        for rows, inputs in self.problem.model.iter_batches(batches):
             self._step(rows, self.network.outputs(inputs, is_training=True))
-            if k in due:
-                self._update_multipliers()
         if self.epoch_scheduler is not None:
             self.epoch_scheduler.step()
         return self.scores.copy()
@@ -520,7 +542,7 @@ class _EpochTrainer:
         losses = problem.loss(scores, problem.target[rows])
         # Mean over the batch, by weights of all samples: unbiased for the mean over these.
         weights = problem.mean_weights[rows] * (len(self.scores) / len(rows))
-        slopes = weights * losses.slope + self._constraint_slopes(rows, scores)
+        slopes = weights * losses.slope + self._follow_constraints(rows, scores)
         self.optimizer.zero_grad(set_to_none=True)
         outputs.backward(torch.as_tensor(slopes, dtype=outputs.dtype, device=outputs.device))
         for tensor in self.tensors:  # the penalty, as in TorchModel.ridge
@@ -532,39 +554,53 @@ class _EpochTrainer:
             (group,) = self.optimizer.param_groups
             group["lr"] = self.solver.learning_rate * self._n_left / self._n_steps
 
-    def _constraint_slopes(self, rows, scores):
-        """Slope of the constraints by each score of a batch, at the present multipliers."""
+    def _follow_constraints(self, rows, scores):
+        """Slope of the constraints by each score of a batch; the batch then moves multipliers."""
         slopes = np.zeros(len(rows))
-        for one, weights in zip(self.problem.constraint, self._sample_weights, strict=True):
-            if weights is None:
-                continue
-            for term, by_sample in zip(one.sums.smooth, weights, strict=True):
-                slopes += by_sample[rows] * term(scores, self.problem.target[rows]).slope
-        # Weights are those among all samples: unbiased, whatever groups the batch has.
-        return slopes * (len(self.scores) / len(rows))
+        values = []
+        multipliers = self.multipliers
+        for one in self._constraints:
+            by_row = multipliers[: one.n_rows]
+            multipliers = multipliers[one.n_rows :]
+            counted, by_score = one.evaluate(rows, scores, by_row)
+            values.append(counted)
+            slopes += by_score
+        if values:
+            excess = self._one_sided.values(np.concatenate(values))
+            self.duals = move_multipliers(self.duals, excess, self._dual_step * len(rows))
+        return slopes
 
-    def _update_multipliers(self):
-        """Move the multipliers by the gaps of the latest scores, and the weights of samples."""
-        known = np.flatnonzero(np.isfinite(self.scores))
-        for i, one in enumerate(self.problem.constraint):
-            if not len(one.rows.lower):
-                continue
-            try:
-                one = one if len(known) == len(self.scores) else one.take(known)
-            except ValueError:
-                continue  # an event has no sample among them yet
-            scores = self.scores[known]
-            if self.solver.count_decisions:
-                one = one.move_offset(one.rows.residual(scores))
-            rows = one.rows(scores, _NO_UNKNOWNS)
-            excess = float(rows.values[0] - one.rows.upper[0])
-            multiplier = max(0.0, self.multipliers[i] + self.solver.dual_step * excess)
-            self.multipliers[i] = multiplier
-            by_event = np.ravel(rows.jacobian.means_to_rows) * multiplier
-            self._sample_weights[i] = [
-                self.problem.constraint[i].sums.events.means_adjoint(by_mean)
-                for by_mean in by_event.reshape(len(one.sums.smooth), -1)
-            ]
+
+_MAX_DENSE_EVENTS = 16
+"""Events up to which the weights of samples in them are dense, and read faster."""
+
+
+class _BatchRows:
+    """Rows of a constraint on batches: rates are sums by the weights of samples among all of them.
+
+    They are unbiased, whatever groups the batch has.
+    """
+
+    def __init__(self, constraint):
+        self.rows = constraint.rows
+        self.n_rows = len(constraint.rows.lower)
+        averaging = constraint.sums.events.averaging_matrix.T.tocsr()
+        n_samples, n_events = averaging.shape
+        # Weights among all samples, as those of a batch of one sample.
+        averaging = averaging * float(n_samples)
+        self.weights = averaging.toarray() if n_events <= _MAX_DENSE_EVENTS else averaging
+
+    def evaluate(self, rows, scores, multipliers):
+        """Rows that count decisions, (n_rows,), and slopes of smooth ones by the scores."""
+        sums = self.rows.sums
+        weights = self.weights[rows] / len(rows)
+        target = sums.target[rows]
+        counted = [weights.T @ term(scores, target).value for term in sums.exact]
+        values, combine = self.rows.rows_at(np.concatenate(counted))
+        by_event = np.split(combine.T @ multipliers, len(sums.smooth))
+        slopes = [term(scores, target).slope for term in sums.smooth]
+        pairs = zip(by_event, slopes, strict=True)
+        return values, sum((weights @ one) * slope for one, slope in pairs)
 
 
 def _find_strata(problem):

@@ -23,6 +23,8 @@ from skfair.torch._samples import (
     check_device,
     count_in_batch,
     count_inputs,
+    disable_autocast,
+    find_first_tensor,
     make_samples,
     map_tensors,
     require_torch,
@@ -188,7 +190,11 @@ class FlatModule:
             for submodule, training in self.modes:
                 submodule.training = training and is_training
             self._is_training = is_training
-        with self.stream:
+        # Scores are judged as predictions compute them; training may be under autocast.
+        context = nullcontext()
+        if not is_training:
+            context = disable_autocast(find_first_tensor(inputs).device.type)
+        with self.stream, context:
             return call_module(self.module, inputs).reshape(-1)
 
     @property
@@ -474,10 +480,11 @@ class TorchModel:
     def last_layer(self, parameters: np.ndarray) -> LinearModel:
         """The linear model on the inputs of the last layer, the layers before it held fixed."""
         # Hidden units are used as they are, so that parameters are those of the module's layer.
-        body: Any
+        start: Any
         hidden: Any
-        body, hidden = self._hidden or (None, None)
-        if body is None or not np.array_equal(body, parameters[: -self.network.n_last]):
+        start, hidden = self._hidden or (None, None)
+        n_body = len(parameters) - self.network.n_last
+        if start is None or not np.array_equal(start[:n_body], parameters[:n_body]):
             hidden = self.evaluate(parameters).hidden
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
@@ -537,7 +544,7 @@ class TorchModel:
                 model = measured.append_layer(parameters)
                 start = model.initial()
             else:
-                model._hidden = start[: -model.network.n_last], hidden
+                model._hidden = start, hidden
             self._finished = parameters, (model, start)
         return self._finished[1]
 
@@ -556,6 +563,17 @@ class TorchModel:
         model._set_network(module, output.double(), dict(network.modes), network.stream)
         model.has_new_layer |= next(module.children(), None) is network.module
         return model
+
+
+def scores_of_two_columns(model):
+    """Scores of a module that returns two columns, before its last layer is fitted; else None.
+
+    The model is that of `TorchModel.finish`.
+    """
+    if model._hidden is None or not _outputs().has_two_columns(model.network.module):
+        return None
+    start, hidden = model._hidden
+    return _linear_scores(hidden, start)
 
 
 def freeze_body(model):

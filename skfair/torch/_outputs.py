@@ -10,6 +10,8 @@ from skfair.torch._samples import (
     cast_all,
     cast_floating,
     count_in_batch,
+    disable_autocast,
+    find_first_tensor,
     map_tensors,
     take_inputs,
 )
@@ -31,9 +33,10 @@ class ScoreLayer(nn.Linear):
         self.shift = float(shift)
         # The shortest outputs of which the module makes a score of 1.
         self.spread = tuple(factor / sum(one**2 for one in factors) for factor in factors)
-        factors = weight.new_tensor(factors)[None]
-        self.weight = nn.Parameter(factors @ weight)
-        self.bias = nn.Parameter(factors[0] @ bias[:, None] + shift)
+        # Sums of products, which autocast leaves in the dtype of the weight.
+        factors = weight.new_tensor(factors)[:, None]
+        self.weight = nn.Parameter((factors * weight).sum(dim=0, keepdim=True))
+        self.bias = nn.Parameter((factors[:, 0] * bias).sum(dim=0, keepdim=True) + shift)
 
     def forward(self, input):
         """Outputs (..., n_outputs) from which the module makes the score."""
@@ -78,6 +81,11 @@ def return_logits(module, args, outputs):
 def subtract_logits(module, args, outputs):
     """Hook of a module: the score of two logits."""
     return outputs[:, 1:] - outputs[:, :1]
+
+
+def has_two_columns(module):
+    """Whether the score of a module is the difference of the two columns that it returns."""
+    return subtract_logits in module._forward_hooks.values()
 
 
 # Find or append the output layer.
@@ -250,10 +258,11 @@ def unwrap_compiled(module):
 def evaluate_module(module, inputs):
     """Outputs of a module in evaluation mode, which it leaves afterwards, without a graph."""
     modes = [(submodule, submodule.training) for submodule in module.modules()]
+    device_type = find_first_tensor(inputs).device.type
     # In training mode batch norm would fail on one sample, and learn from the others.
     module.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), disable_autocast(device_type):
             return call_module(module, map_tensors(inputs, lambda tensor: tensor.clone()))
     finally:
         for submodule, was_training in modes:

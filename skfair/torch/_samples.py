@@ -1,6 +1,7 @@
 """Samples of modules of PyTorch: tensors, datasets and loaders, and arguments of a module."""
 
 import inspect
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -243,6 +244,14 @@ def call_module(module, inputs):
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
 
 
+def disable_autocast(device_type):
+    """Context in which PyTorch computes in the dtypes of its tensors."""
+    torch = require_torch()
+    if not torch.is_autocast_enabled(device_type):
+        return nullcontext()
+    return torch.autocast(device_type, enabled=False)
+
+
 def count_inputs(module):
     """Number of inputs that a module needs by position."""
     # What is put behind a module takes any inputs.
@@ -257,11 +266,16 @@ def split_into_slices(n_samples, size):
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def count_in_batch(inputs):
-    """Number of samples in the inputs."""
+def find_first_tensor(inputs):
+    """The first tensor of the inputs."""
     while not isinstance(inputs, require_torch().Tensor):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
-    return len(inputs)
+    return inputs
+
+
+def count_in_batch(inputs):
+    """Number of samples in the inputs."""
+    return len(find_first_tensor(inputs))
 
 
 def cast_all(inputs, dtype):

@@ -1,5 +1,7 @@
 """Gaps by hand; subgradients and rows by what defines them."""
 
+from itertools import permutations
+
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
@@ -37,11 +39,11 @@ gaps = pytest.mark.parametrize("gap", GAPS.values(), ids=GAPS.keys())
 numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
 
 
-def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
+def rows_of_gap(gap, n_events, tolerance, as_one_row=False, by_pair=False):
     """The rows of a constraint of the gap, one sample an event."""
     events = Events.disjoint(np.arange(n_events), n_events)
     n = n_events
-    settings = {"gap": gap, "tolerance": tolerance, "one_row": as_one_row}
+    settings = {"gap": gap, "tolerance": tolerance, "one_row": as_one_row, "by_pair": by_pair}
     cells = CellEvents(events, np.ones(n), [], np.arange(n), [], [], [])
     sums = Sums("gap", cells, np.ones(n), (None,), (None,))
     return BoundConstraint(sums, **settings).rows
@@ -144,6 +146,25 @@ def test_one_row_is_the_gap(gap, means):
     assert values.tolist() == [gap(means)]
     np.testing.assert_array_equal(slope, [gap.subgradient(means)])
     assert (rows.lower, rows.upper, rows.aux_jacobian.shape) == (-np.inf, 0.1, (1, 0))
+
+
+@gaps
+@given(means=numbers)
+def test_rows_by_pair_have_the_gap_as_the_largest_excess(gap, means):
+    rows = rows_of_gap(gap, 5, 0.1, by_pair=True)
+    values, _ = rows.rows_at(means)
+    excess = max((values - rows.upper).max(), (rows.lower - values).max())
+    assert rows.n_aux == 0
+    # A gap is at least 0, its rows may be far below.
+    assert excess == pytest.approx(gap(means) - 0.1, abs=1e-12) or excess < -0.1 + 1e-12
+
+
+def test_a_range_has_a_row_for_each_ordered_pair():
+    rows = rows_of_gap(RangeGap(((0, 1, 2),)), 3, 0.1, by_pair=True)
+    rates = np.array([0.5, 0.2, 0.9])
+    expected = [rates[a] - rates[b] for a, b in permutations(range(3), 2)]
+    np.testing.assert_allclose(rows.rows_at(rates)[0], expected)
+    assert (rows.upper == 0.1).all() and (rows.lower == -np.inf).all()
 
 
 def test_a_distance_has_one_two_sided_row_and_an_excess_a_one_sided_one():

@@ -5,7 +5,6 @@ import pytest
 from sklearn.utils import check_random_state
 
 from skfair.models._mlp import MLPModel
-from skfair.problems._problem import evaluate_decisions
 from skfair.solvers import (
     SGD,
     SOLVERS,
@@ -15,6 +14,7 @@ from skfair.solvers import (
     StochasticGhost,
     StochasticSwitching,
 )
+from skfair.solvers._stochastic import Adam
 from skfair.solvers.literature import SPBM, StochasticIDCA, StochasticPLADA
 from skfair.solvers.literature._descent import GeometricDecay
 from skfair.solvers.literature._stochastic import _penalty_slope
@@ -219,14 +219,26 @@ def test_adam_steps_fall_to_zero_and_the_first_has_the_length_of_the_rate(proble
 
 
 def test_multipliers_of_adam_count_decisions(problem):
-    solver = AdamPrimalDual(max_iter=9, batch_size=8, dual_step=3.0, dual_updates=1, epoch_steps=1)
+    """Each of the signed rows moves by what its batch counts, and the next step follows them."""
+    solver = AdamPrimalDual(max_iter=9, batch_size=8, dual_step=3.0, epoch_steps=1)
+    problem = problem.separate_pairs()
+    rng = check_random_state(3)
     x = np.array([1.0, 0.5, -0.5, 0.2])
-    steps = solver._steps(problem, x, check_random_state(0))
-    for _ in range(8):
-        x, multipliers = next(steps)
-        assert not multipliers.any()
-    expected = 3.0 * np.maximum(0.0, np.abs(evaluate_decisions(problem, x).values) - 0.02)
-    np.testing.assert_allclose(np.abs(next(steps)[1]), expected)
+    adam = Adam(4)
+    steps = solver._steps(problem, x, check_random_state(3))
+    multipliers = np.zeros(2)
+    for k in range(5):
+        batch = problem.batches.draw(8, 4, rng).evaluate(x)
+        in_group = np.split(np.asarray(batch.scores)[8:] > 0, 2)
+        difference = in_group[0].mean() - in_group[1].mean()
+        slope = batch.grad + batch.jacobian.T @ multipliers
+        x = x - 2e-3 * (1 - k / (9 * 8)) * adam(slope)
+        moved, used = next(steps)
+        np.testing.assert_allclose(used, multipliers)
+        np.testing.assert_allclose(moved, x, atol=1e-12)
+        excess = np.array([difference, -difference]) - 0.02
+        multipliers = np.maximum(0.0, multipliers + 3.0 / 8 * excess)
+    assert multipliers.any()
 
 
 def test_presets_are_the_published_settings():

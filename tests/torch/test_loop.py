@@ -1,8 +1,9 @@
-"""Constraints on tensors: values, gradients, multipliers, samples of other batches."""
+"""Constraints on tensors: values, gradients, multipliers, samples of other processes."""
 
 import sys
 import warnings
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -27,16 +28,18 @@ from skfair.solvers import (
     StochasticGhost,
     StochasticSwitching,
 )
+from skfair.solvers._sqp import OneSidedRows
+from skfair.solvers.literature import SPBM
+from skfair.solvers.literature._stochastic_constrained import _linearize, ghost_direction
 from skfair.surrogates import Sigmoid
 from skfair.torch import (
     ConstrainedObjective,
     ConstrainedTorchClassifier,
-    RecentScores,
     TorchModel,
     constraint_values,
     gather_samples,
 )
-from skfair.torch._loop import _warn_of_small_batch
+from skfair.torch._cells import _warn_of_small_batch
 
 torch = pytest.importorskip("torch")
 nn, logistic = torch.nn, torch.nn.functional.binary_cross_entropy_with_logits
@@ -113,21 +116,34 @@ def test_values_and_gradients_are_those_of_the_rows(name, dtype, samples):
     np.testing.assert_allclose(tensor.grad, slopes, rtol=rtol, atol=rtol * abs(slopes).max())
 
 
-@pytest.mark.parametrize("name", [name for name in CRITERIA if name in CONSTRAINTS])
-def test_counted_values_are_those_of_metrics_with_the_gradient_of_smooth_rates(name, samples):
+@pytest.mark.parametrize("name", CRITERIA)
+def test_values_by_pair_have_the_gap_as_the_largest(name, samples):
+    """Each value is a signed difference of two rates, whose gradient is that of finite ones."""
     scores, target, groups = samples
-    one = bound(name, target, groups, 0.01)
-    smooth, counted = (torch.tensor(scores, requires_grad=True) for _ in range(2))
-    value = constraint_values(name, counted, target, groups, tolerance=0.01, count_decisions=True)
-    if one.sums.metric_input == "decisions":
-        assert value.item() == pytest.approx(one.value(scores) - 0.01, abs=1e-12)
-    else:
-        assert value.item() == constraint_values(name, smooth, target, groups, tolerance=0.01)
-    in_two = groups < 2  # of two groups the same row is the largest
-    for tensor, counts in ((smooth, False), (counted, True)):
-        columns = tensor[in_two], target[in_two], groups[in_two]
-        constraint_values(name, *columns, tolerance=0.01, count_decisions=counts).backward()
-    np.testing.assert_allclose(counted.grad.abs(), smooth.grad.abs(), atol=1e-12)
+    tolerance = 0.01 if isinstance(CRITERIA[name], str) else None  # their own
+    tensor = torch.tensor(scores, requires_grad=True)
+    (largest,) = constraint_values(CRITERIA[name], tensor, target, groups, tolerance=tolerance)
+    values = constraint_values(
+        CRITERIA[name], tensor, target, groups, tolerance=tolerance, by_pair=True
+    )
+    assert len(values) == (3 if name == "bounded_group_loss" else 12 if "odds" in name else 6)
+    assert values.max().item() == pytest.approx(largest.item(), abs=1e-12)
+    of_largest, of_values = (
+        torch.autograd.grad(one, tensor, retain_graph=True)[0] for one in (largest, values.max())
+    )
+    torch.testing.assert_close(of_largest, of_values)
+
+
+def test_values_by_pair_are_signed_differences(samples):
+    scores, target, groups = samples
+    rates = [Sigmoid()(scores[groups == k]).value.mean() for k in range(3)]
+    values = constraint_values(
+        "demographic_parity", torch.tensor(scores), target, groups, tolerance=0.1, by_pair=True
+    )
+    expected = [rates[a] - rates[b] - 0.1 for a, b in permutations(range(3), 2)]
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    with pytest.raises(ValueError, match="in this batch DemographicParity compares none; draw"):
+        constraint_values("demographic_parity", torch.zeros(4), [0, 1] * 2, [0] * 4, by_pair=True)
 
 
 def test_several_constraints_have_one_value_each(samples):
@@ -315,36 +331,6 @@ def test_a_step_may_be_compiled(samples):
     assert torch.compile(value, backend="eager")().item() == value().item()
 
 
-def test_recent_samples_give_the_values_and_gradients_of_all(samples):
-    scores, target, groups = (torch.as_tensor(one) for one in samples)
-    full = scores.clone().requires_grad_()
-    expected = constraint_values("equalized_odds", full, target, groups, tolerance=0.0)
-    expected.backward()
-    recent = RecentScores(n_samples=90)
-    for rows in torch.arange(90).split(30):
-        recent(scores[rows], target[rows], groups[rows])
-    # Of the same batches again, each has the gradient of its samples, times 90 / 30.
-    for rows in torch.arange(90).split(30):
-        batch = scores[rows].clone().requires_grad_()
-        values = constraint_values(
-            "equalized_odds", *recent(batch, target[rows], groups[rows]), tolerance=0.0
-        )
-        values.backward()
-        assert values.item() == pytest.approx(expected.item(), abs=1e-12)
-        torch.testing.assert_close(batch.grad, 3.0 * full.grad[rows])
-
-
-def test_recent_samples_are_the_last_ones():
-    recent = RecentScores(n_samples=5)
-    ones = torch.ones(3)
-    for number in range(4):
-        scores, target, groups = recent(number * ones, ones, number * ones)
-    assert scores.tolist() == groups.tolist() == [2.0, 2.0, 3.0, 3.0, 3.0]
-    assert len(target) == 5
-    with pytest.raises(ValueError, match="n_samples must be at least 1, but n_samples=0"):
-        RecentScores(n_samples=0)
-
-
 def gather(rank, address, results):
     """One of two processes: its gradient, and the values of both."""
     torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
@@ -389,12 +375,10 @@ def problem():
     torch.manual_seed(0)
     module = nn.Linear(2, 1).double()
     model = TorchModel(module, X)
-    return ConstrainedProblem(
-        model, LogisticLoss(), target, np.ones(200), 0.0, replace(parity, one_row=True)
-    ), module
+    return ConstrainedProblem(model, LogisticLoss(), target, np.ones(200), 0.0, parity), module
 
 
-def train(problem, module, solver, learning_rate, n_steps):
+def train(problem, module, solver, learning_rate, n_steps, by_pair=False):
     """Parameters after steps of plain gradient descent on all samples."""
     X = problem.model.samples.tensor
     groups = np.arange(200) % 2
@@ -404,7 +388,7 @@ def train(problem, module, solver, learning_rate, n_steps):
     for _ in range(n_steps):
         scores = module(X)[:, 0]
         values = constraint_values(
-            "demographic_parity", scores, problem.target, groups, tolerance=0.02
+            "demographic_parity", scores, problem.target, groups, tolerance=0.02, by_pair=by_pair
         )
         optimizer.zero_grad()
         objective(logistic(scores, classes), values).backward()
@@ -425,17 +409,47 @@ def train(problem, module, solver, learning_rate, n_steps):
     ],
     ids=["ssl-alm", "alm", "reset", "penalty", "switching"],
 )
-def test_steps_on_all_samples_are_those_of_the_solver(solver, learning_rate, problem):
+@pytest.mark.parametrize("by_pair", [True, False], ids=["two signed rows", "one row"])
+def test_steps_on_all_samples_are_those_of_the_solver(by_pair, solver, learning_rate, problem):
+    """The rows of the solvers, as their papers have them, are two; or the largest one alone."""
     problem, module = problem
+    problem = problem if by_pair else problem.single()
     iterates = []
     solver.solve(problem, callback=lambda progress: iterates.append(progress.evaluation.parameters))
-    parameters, _ = train(problem, module, solver, learning_rate, len(iterates) - 1)
+    parameters, _ = train(problem, module, solver, learning_rate, len(iterates) - 1, by_pair)
     np.testing.assert_allclose(parameters, iterates[-1], atol=1e-12)
     assert abs(iterates[-1] - iterates[0]).max() > 0.01
 
 
+@pytest.mark.parametrize("by_pair", [True, False])
+def test_the_penalty_barrier_weighs_rows_as_its_solver_does(by_pair, problem):
+    """The solver takes the directions of Adam: the first is the sign of its gradient."""
+    problem, module = problem
+    problem = problem if by_pair else problem.single()
+    solver = SPBM(batch_size=200)
+    start = problem.model.initial()
+    moved = next(solver._steps(problem, start, np.random.RandomState(0)))[0]
+    parameters, objective = train(problem, module, solver, 1.0, 1, by_pair)
+    slope = start - parameters
+    expected = solver.learning_rate * slope / (abs(slope) + 1e-8)
+    np.testing.assert_allclose(start - moved, expected, rtol=1e-6)
+    assert len(objective.multipliers) == 1 + by_pair
+
+
+def test_the_direction_of_ghost_has_both_rows(problem):
+    problem, module = problem
+    solver = StochasticGhost()
+    start = problem.model.initial()
+    parameters, _ = train(problem, module, solver, 1.0, 1, by_pair=True)
+    evaluation = problem.evaluate(start)
+    rows = _linearize(evaluation, OneSidedRows(problem.lower, problem.upper))
+    assert len(rows[1]) == 2
+    np.testing.assert_allclose(parameters - start, ghost_direction(*rows, solver), atol=1e-9)
+
+
 def test_the_direction_of_the_ghost_method_minimises_its_subproblem(problem):
     problem, module = problem
+    problem = problem.single()
     solver = StochasticGhost(beta=100.0)
     start = problem.model.initial()
     parameters, _ = train(problem, module, solver, 1.0, 1)
@@ -459,36 +473,71 @@ def test_the_direction_of_the_ghost_method_minimises_its_subproblem(problem):
 
 def test_multipliers_follow_the_mean_of_the_values_since_the_last_step():
     parameter = torch.zeros(1, requires_grad=True)
-    objective = ConstrainedObjective(AdamPrimalDual(dual_step=0.5), [parameter])
+    objective = ConstrainedObjective(SSLALM(mu=0.0, eta=0.5, rho=0.0), [parameter])
     for values in ([1.0, -1.0], [3.0, -1.0]):
-        total = objective(parameter.sum(), torch.tensor(values))
-        assert total.item() == 0.0  # multipliers are 0 before the first step
+        objective(parameter.sum(), torch.tensor(values))
     objective.step()
-    np.testing.assert_array_equal(objective.multipliers, [1.0, 0.0])
-    assert objective(parameter.sum(), torch.tensor([2.0, 5.0])).item() == 2.0
+    np.testing.assert_array_equal(objective.multipliers, [1.0, 0.0])  # slack 0 and 1
 
 
 @pytest.mark.parametrize(
-    "solver", ["adam-pd", "ssl-alm", "alm", "spbm", "ghost", "stochastic-switching"]
+    "solver", [SSLALM(), SPBM(), SGD(rho=1.0), StochasticSwitching(), StochasticGhost()]
 )
+def test_nothing_moves_without_gradients(solver, problem):
+    """Values of held-out samples, between two steps, leave the loop as it is."""
+    problem, module = problem
+    states = []
+    parameters = list(module.parameters())
+    for is_watched in (False, True):
+        objective = ConstrainedObjective(solver, parameters)
+        for step in range(3):
+            scores = module(problem.model.samples.tensor)[:, 0]
+            values = constraint_values(
+                "demographic_parity", scores, problem.target, np.arange(200) % 2, by_pair=True
+            )
+            if is_watched:
+                with torch.no_grad():
+                    objective(scores.mean(), 3.0 * values + 1.0)
+            objective(scores.mean(), values)
+            if step < 2:
+                objective.step()
+        states.append(objective.state_dict())
+    assert repr(states[0]) == repr(states[1])
+
+
+def test_states_of_other_lengths_raise_in_words():
+    parameter = torch.zeros(2, requires_grad=True)
+    first, second = (ConstrainedObjective(SSLALM(), [parameter]) for _ in range(2))
+    first(parameter.sum(), torch.zeros(1))
+    second.load_state_dict(first.state_dict())
+    with pytest.raises(ValueError, match="each of the 1 multipliers, but they have 2; pass the"):
+        second(parameter.sum(), torch.zeros(2))
+    second(parameter.sum(), torch.zeros(1))  # the failed call has changed nothing
+    np.testing.assert_array_equal(second.multipliers, first.multipliers)
+    other = ConstrainedObjective(SSLALM(), [torch.zeros(3, requires_grad=True)])
+    with pytest.raises(ValueError, match=r"shapes \[\(3,\)\], but it has those of shapes \[\(2"):
+        other.load_state_dict(first.state_dict())
+
+
+@pytest.mark.parametrize("solver", ["ssl-alm", "alm", "spbm", "ghost", "stochastic-switching"])
 def test_loops_lower_the_gap(solver, problem):
     problem, module = problem
     train(problem, module, SGD(rho=0.0), 0.5, 100)
     before = problem.evaluate(problem.model.parameters(module)).violation
-    settings = {"adam-pd": AdamPrimalDual(dual_step=0.2)}
-    parameters, _ = train(problem, module, settings.get(solver, solver), 0.1, 300)
+    parameters, _ = train(problem, module, solver, 0.1, 300, by_pair=True)
     assert before > 0.1
     assert problem.evaluate(parameters).violation < 0.5 * before
 
 
-def test_other_solvers_are_refused():
-    with pytest.raises(ValueError, match="solver must be one of AdamPrimalDual, SGD, SSLALM"):
-        ConstrainedObjective("sqp", [])
+@pytest.mark.parametrize("solver", ["sqp", AdamPrimalDual()])
+def test_other_solvers_are_refused(solver):
+    with pytest.raises(ValueError, match="one of SGD, SSLALM.*AdamPrimalDual add a ConstraintTerm"):
+        ConstrainedObjective(solver, [])
 
 
 def test_the_last_layer_ends_a_loop(problem):
     problem, module = problem
-    train(problem, module, "adam-pd", 0.5, 50)
+    train(problem, module, "ssl-alm", 0.5, 50)
     X = problem.model.samples.tensor.numpy()
     groups = np.arange(200) % 2
     last = ConstrainedTorchClassifier(module, solver=None, tolerance=0.025)
@@ -504,7 +553,7 @@ def make_batches(n_steps):
 
 
 class Loop:
-    """A loop with momentum, a memory of scores, and an objective, which can be saved."""
+    """A loop with momentum and an objective, which can be saved."""
 
     def __init__(self, problem, solver):
         torch.manual_seed(0)
@@ -512,18 +561,18 @@ class Loop:
         self.X, self.problem = problem.model.samples.tensor, problem
         self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.1, momentum=0.5)
         self.objective = ConstrainedObjective(solver, self.module.parameters())
-        self.recent = RecentScores(100)
 
     @property
     def parts(self):
-        return self.module, self.optimizer, self.objective, self.recent
+        return self.module, self.optimizer, self.objective
 
     def run(self, batches):
         for rows in batches:
             target = torch.as_tensor(self.problem.target[rows] > 0)
             scores = self.module(self.X[rows])[:, 0]
-            recent = self.recent(scores, target, torch.as_tensor(rows % 2))
-            values = constraint_values("demographic_parity", *recent, tolerance=0.02)
+            values = constraint_values(
+                "demographic_parity", scores, target, rows % 2, tolerance=0.02, by_pair=True
+            )
             self.optimizer.zero_grad()
             self.objective(logistic(scores, target.double()), values).backward()
             self.optimizer.step()
@@ -534,14 +583,14 @@ class Loop:
 @pytest.mark.parametrize(
     "solver",
     [
-        AdamPrimalDual(dual_step=0.2),
+        SPBM(),
         SGD(rho=0.5),
         SSLALM(tau=0.1),
         SSLALM(tau=0.1, mu=0.0),
         StochasticGhost(),
         StochasticSwitching(epsilon=lambda k: 0.2 / (1 + k)),
     ],
-    ids=["adam-pd", "penalty", "ssl-alm", "alm", "ghost", "switching"],
+    ids=["spbm", "penalty", "ssl-alm", "alm", "ghost", "switching"],
 )
 @pytest.mark.parametrize("n_before", [0, 7])
 def test_a_loop_that_is_resumed_takes_the_same_steps(solver, n_before, problem, tmp_path):
@@ -564,14 +613,14 @@ def test_a_loop_that_is_resumed_takes_the_same_steps(solver, n_before, problem, 
 
 def test_the_state_of_another_method_raises():
     state = ConstrainedObjective("ssl-alm", []).state_dict()
-    with pytest.raises(ValueError, match=r"entries \[.*'multipliers'\] of AdamPrimalDual, but it"):
-        ConstrainedObjective("adam-pd", []).load_state_dict(state)
+    with pytest.raises(ValueError, match=r"entries \[.*'multipliers', 'widths'\] of SPBM, but it"):
+        ConstrainedObjective("spbm", []).load_state_dict(state)
 
 
 def test_the_state_of_an_earlier_version_raises():
     state = {"multipliers": None, "_total": 0.0, "_n_calls": 0}
     with pytest.raises(ValueError, match="pass a state that this version of skfair saved"):
-        ConstrainedObjective("adam-pd", []).load_state_dict(state)
+        ConstrainedObjective("spbm", []).load_state_dict(state)
 
 
 @pytest.mark.parametrize("name", ["ratio", "ratio_of_opportunity"])
@@ -583,11 +632,6 @@ def test_values_of_a_ratio_are_negative_where_it_is_kept(name, samples):
     values.sum().backward()
     # Larger rates move it away from its bound: v = (0.8 - 1) r.
     assert (scores.grad <= 0.0).all()
-    objective = ConstrainedObjective(AdamPrimalDual(dual_step=1.0), [scores])
-    objective.load_state_dict(objective.state_dict() | {"multipliers": torch.tensor([1.0])})
-    objective(scores.sum(), values.detach())
-    objective.step()
-    assert objective.multipliers == pytest.approx([0.9])
 
 
 def test_gradients_have_no_second_derivatives(samples):

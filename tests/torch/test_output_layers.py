@@ -388,3 +388,39 @@ def test_an_output_layer_may_be_called_by_name(data):
 
     model = ConstrainedTorchClassifier(ByName(), solver=None).fit(X, y, sensitive_features=sex)
     assert model.constraint_violation_ == 0.0
+
+
+@pytest.mark.parametrize("columns", [[0, 1], [1, 0]])
+def test_two_columns_for_two_targets_are_named(columns, data):
+    """Scores of two targets are not the logits of two classes; those of one target are enforced."""
+    X, y, sex = data
+    targets = torch.as_tensor(np.column_stack((y, X[:, 1] > 0.5))[:, columns]).float()
+    torch.manual_seed(0)
+    module = Network(linear(2))
+    optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
+    for _ in range(20):
+        for rows in torch.randperm(len(X)).split(128):
+            scores = module(torch.as_tensor(X[rows]))
+            optimizer.zero_grad()
+            nn.functional.binary_cross_entropy_with_logits(scores, targets[rows]).backward()
+            optimizer.step()
+    model = ConstrainedTorchClassifier(module, tolerance=0.05, solver=None)
+    classes = targets[:, 0].numpy() > 0
+    with pytest.warns(UserWarning, match="may be scores for two targets; pass the layers"):
+        model.fit(X, classes, sensitive_features=sex)
+    layer = nn.Linear(N_HIDDEN, 1)
+    layer.weight = nn.Parameter(module.out.weight[:1])
+    layer.bias = nn.Parameter(module.out.bias[:1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = ConstrainedTorchClassifier(nn.Sequential(module.body, layer), solver=None)
+        one.fit(X, classes, sensitive_features=sex)
+
+
+def test_two_logits_of_one_class_are_not_warned_of(data):
+    X, y, sex = data
+    torch.manual_seed(0)
+    module = train(Network(linear(2)), X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ConstrainedTorchClassifier(module, solver=None).fit(X, y, sensitive_features=sex)

@@ -11,7 +11,7 @@ from skfair.constraints._constraint import bind_all
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
-from skfair.problems._problem import ConstrainedProblem
+from skfair.problems._problem import ConstrainedProblem, evaluate_decisions
 from skfair.solvers import SGD, AdamPrimalDual
 from skfair.surrogates import Sigmoid
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
@@ -325,16 +325,19 @@ def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
     system = ConstraintSystem(tuple(bound))
     problem = ConstrainedProblem(
         model, LogisticLoss(), samples.target, samples.weights, 0.1, system
-    ).single()
-    solver = AdamPrimalDual(
-        count_decisions=False, optimizer=lambda all_: torch.optim.SGD(all_, lr=0.0)
-    )
+    ).separate_pairs()
+    plain = functools.partial(torch.optim.SGD, lr=0.0)
+    solver = AdamPrimalDual(optimizer=plain, epoch_steps=1)
     trainer = code._EpochTrainer(solver, problem, model.network)
-    trainer.run_epoch(np.random.RandomState(0))  # nothing moves but the multipliers
     evaluation = problem.evaluate(model.initial())
+    # Nothing moves but the multipliers, in an epoch as by the counted rows of all samples.
+    excess = evaluate_decisions(problem, model.initial()).values - problem.upper
+    trainer.duals[:] = 10.0
+    trainer.run_epoch(np.random.RandomState(0))
+    np.testing.assert_allclose(trainer.duals, 10.0 + excess, atol=1e-12)
+    # Constant multipliers.
+    trainer._dual_step = 0.0
     gradients = []
-    trainer.multipliers[:] = 0.0
-    trainer._update_multipliers()
     for rows in np.split(np.random.RandomState(1).permutation(900), 9):
         trainer._step(
             rows,
@@ -353,3 +356,24 @@ def test_a_last_batch_of_one_sample_joins_the_one_before(n_samples, data):
     model = make(lambda: TwoInputs(functools.partial(nn.BatchNorm1d, 16)), solver=solver)
     model.fit(DataLoader(Pairs(X)), y, sensitive_features=groups)
     assert len(model.loss_curve_) == 2
+
+
+def test_scores_are_judged_outside_autocast(data):
+    """A fit and predictions inside a context of fewer digits are those outside it."""
+    X, y, groups = data
+    X = X.astype(np.float32)
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    inside, outside = (
+        ConstrainedTorchClassifier(module, tolerance=0.01, solver=None, random_state=0)
+        for _ in range(2)
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = inside.fit(X, y, sensitive_features=groups).decision_function(X)
+        rounded = module(torch.as_tensor(X))[:, 0]
+    assert rounded.dtype is torch.bfloat16
+    outside.fit(X, y, sensitive_features=groups)
+    np.testing.assert_array_equal(scores, outside.decision_function(X))
+    np.testing.assert_array_equal(scores, inside.decision_function(X))
+    gap = demographic_parity_difference(y, scores > 0, sensitive_features=groups)
+    assert gap <= 0.01

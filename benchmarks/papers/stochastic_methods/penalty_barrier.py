@@ -40,7 +40,7 @@ def penalty_barrier(budget):
     """
     runs = {
         "SPBM": SPBM(batch_size=BATCH, learning_rate=LEARNING_RATE, gamma=GAMMA, kappa=KAPPA),
-        "AdamPrimalDual": AdamPrimalDual(batch_size=BATCH, count_decisions=False),
+        "AdamPrimalDual": AdamPrimalDual(batch_size=BATCH),
         "SSL-ALM": SSLALM.from_paper(batch_size=SMALL_BATCH),
     }
     results = {name: [] for name in runs}

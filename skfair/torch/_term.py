@@ -1,0 +1,256 @@
+"""Constraint of a training loop, as a term of the loss with multipliers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skfair.constraints import Constraint
+from skfair.solvers._stochastic import move_multipliers
+from skfair.torch._cells import CellConstraint, Cells, ConstraintSettings, encode_cells
+from skfair.torch._loop import check_batch_lengths, disable_compilation, linear_function
+from skfair.torch._model import to_float64_array
+from skfair.torch._samples import require_torch
+from skfair.utils._checks import join_names
+
+
+class ConstraintTerm:
+    r"""Constraint of a training loop: a term to be added to the loss of each mini-batch.
+
+    For groups a and b (and each class that the constraint compares) the term is
+    :math:`\sum_{a \ne b} \lambda_{ab} (r_a - r_b)`, with smooth rates r of the batch. Each call
+    with gradients then moves the multipliers by the rates :math:`\hat r` of decisions,
+
+    .. math::
+
+        \lambda_{ab} \leftarrow \bigl[\lambda_{ab} + \sigma \tfrac{n_\text{batch}}{n}
+        (\hat r_a - \hat r_b - \text{tolerance})\bigr]_+ .
+
+    The rate of a group is a sum over the samples that the batch has of it, divided by the number
+    that a batch of this size has on average. So the moves of an epoch add up to one move on all
+    samples, whatever the batches: small, without a group, or accumulated. The largest difference
+    of a batch, which `constraint_values` returns, is positive by sampling noise.
+
+    Decisions end near the tolerance. End the training with
+    ``ConstrainedTorchClassifier(module, constraint, solver=None)``, whose decisions keep it.
+
+    Parameters
+    ----------
+    constraint : str, Constraint or list of these
+        What must be fair, as in `constraint_values`. Rates may be compared with one another, with
+        the overall rate or with a bound, by difference or ratio.
+    target : torch.Tensor or array-like of shape (n_samples,)
+        Classes of all training samples, 0 and 1, -1 and 1 or booleans.
+    sensitive_features : torch.Tensor or array-like of shape (n_samples,) or (n_samples, n_columns)
+        Groups of all training samples.
+    tolerance : float or None, default=None
+        Tolerance of constraints that have none of their own; None is .05.
+    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
+        Smooth surrogate of the decision, see :mod:`skfair.surrogates`.
+    dual_step : float, default=1.0
+        Dual step :math:`\sigma`: what a violation of 1 adds to a multiplier in an epoch.
+
+    Attributes
+    ----------
+    multipliers : list of ndarray of shape (n_pairs,)
+        Multipliers of each constraint, at least 0: one for each ordered pair of groups, and for
+        each class that is compared.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, nothing is compared, or the constraint is on ranks, on quotients
+        such as precision, or on a sum or mean of many gaps.
+
+    See Also
+    --------
+    ConstrainedTorchClassifier : The whole training, with the same multipliers.
+    constraint_values : Values of constraints, for methods of one's own.
+
+    Notes
+    -----
+    Multipliers need some epochs to grow: after three the gap may still be far above its tolerance.
+    Groups of which a batch has one or two samples end below it. The last layer corrects both.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skfair.torch import ConstraintTerm
+    >>> _ = torch.manual_seed(0)
+    >>> sex = torch.arange(200) % 2
+    >>> X = torch.randn(200, 2) + sex[:, None]
+    >>> y = X.sum(dim=1) > 1
+    >>> module = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
+    >>> bce = torch.nn.functional.binary_cross_entropy_with_logits
+    >>> term = ConstraintTerm("demographic_parity", y, sex, tolerance=0.1)
+    >>> for _ in range(40):
+    ...     for rows in torch.randperm(200).split(50):
+    ...         scores = module(X[rows])[:, 0]
+    ...         loss = bce(scores, y[rows].float()) + term(scores, y[rows], sex[rows])
+    ...         optimizer.zero_grad()
+    ...         loss.backward()
+    ...         optimizer.step()
+    >>> accepted = (module(X)[:, 0] > 0).float()
+    >>> bool(accepted[sex == 1].mean() - accepted[sex == 0].mean() < 0.2)
+    True
+    """
+
+    def __init__(
+        self,
+        constraint: str | Constraint | list,
+        target: Any,
+        sensitive_features: Any,
+        *,
+        tolerance: float | None = None,
+        surrogate: str | Callable = "sigmoid",
+        dual_step: float = 1.0,
+    ):
+        if not dual_step >= 0.0:
+            raise ValueError(f"dual_step must be at least 0, but dual_step={dual_step!r}.")
+        settings = ConstraintSettings(constraint, tolerance, surrogate, by_pair=True)
+        self.dual_step = dual_step
+        cells = encode_cells(target, sensitive_features)
+        # Groups are known by their labels: those of a batch have numbers of their own.
+        occurring = np.unique(cells.codes // 2)
+        names = cells.group_names
+        self._groups = {names[group]: position for position, group in enumerate(occurring)}
+        self._n_samples = len(cells.codes)
+        cells = self._match_groups(cells)
+        bound = [settings.bind(one, cells) for one in settings.resolve()]
+        self._constraints = [_PairRates(one, cells) for one in bound]
+        self.multipliers = [np.zeros(len(one.bounds)) for one in self._constraints]
+
+    def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> Any:
+        """The term of a mini-batch, a tensor without axes; its decisions then move the multipliers.
+
+        Scores are a tensor on any device, in any real dtype, of shape (n_batch,) or (n_batch, 1).
+        Groups are those of the training samples, or some of them. Where gradients are disabled, as
+        in validation, the multipliers stay as they are.
+        """
+        is_compiling = require_torch().compiler.is_compiling()
+        evaluate = disable_compilation(_evaluate_term) if is_compiling else _evaluate_term
+        return evaluate(self, scores.reshape(-1), target, sensitive_features)
+
+    def _evaluate(self, scores, target, sensitive_features):
+        """The term of a mini-batch, as a tensor, after which the multipliers are moved."""
+        cells = self._match_groups(encode_cells(target, sensitive_features))
+        check_batch_lengths(scores, cells)
+        at = to_float64_array(scores)
+        share = len(at) / self._n_samples
+        value = 0.0
+        slopes = np.zeros(len(at))
+        moves = require_torch().is_grad_enabled() and scores.requires_grad
+        for i, one in enumerate(self._constraints):
+            smooth, counted, by_sample = one.evaluate(at, cells, share, self.multipliers[i])
+            value = value + self.multipliers[i] @ smooth
+            slopes += by_sample
+            if moves:
+                excess = counted - one.bounds
+                step = self.dual_step * share
+                self.multipliers[i] = move_multipliers(self.multipliers[i], excess, step)
+        return linear_function(scores, slopes[np.newaxis], np.array([value]))[0]
+
+    def _match_groups(self, cells):
+        """The cells of a batch with the numbers of groups among all samples."""
+        known = [self._groups.get(name, -1) for name in cells.group_names]
+        groups = np.array(known, dtype=np.intp)[cells.codes // 2]
+        if groups.min(initial=0) < 0:
+            unknown = cells.group_names[cells.codes[groups.argmin()] // 2]
+            raise ValueError(
+                "sensitive_features must have groups of the training samples, which are "
+                f"{join_names(map(_state_group, self._groups))}, but a sample has "
+                f"{_state_group(unknown)}; make the term with the groups of all samples."
+            )
+        codes = 2 * groups + cells.codes % 2
+        counts = np.bincount(codes, minlength=2 * len(self._groups))
+        return Cells(codes, counts, tuple(self._groups))
+
+    def state_dict(self) -> dict:
+        """Copies of the multipliers, for ``torch.save``.
+
+        Returns
+        -------
+        state_dict : dict
+            With the tensors of "multipliers".
+        """
+        return {"multipliers": [require_torch().tensor(one) for one in self.multipliers]}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Continue from the multipliers of a term with the same constraints and groups.
+
+        Parameters
+        ----------
+        state_dict : dict
+            What `state_dict` of such a term returned.
+
+        Raises
+        ------
+        ValueError
+            If it has other numbers of multipliers.
+        """
+        loaded = [to_float64_array(one).copy() for one in state_dict.get("multipliers", ())]
+        lengths = [len(one) for one in loaded]
+        expected = [len(one) for one in self.multipliers]
+        if lengths != expected:
+            raise ValueError(
+                "state_dict must be that of a term with the same constraints and groups, which has "
+                f"{expected} multipliers, but it has {lengths}; make this term with the "
+                "constraints and groups of the saved one."
+            )
+        self.multipliers = loaded
+
+
+def _evaluate_term(term, *batch):
+    """The term of a mini-batch, in a function that torch.compile can leave out."""
+    return term._evaluate(*batch)
+
+
+class _PairRates:
+    """Rates of a constraint, and the differences of them that have one multiplier each.
+
+    `differences` maps rates to them, (n_pairs, n_events), `bounds` are their largest values, and
+    `sizes` the numbers of training samples of each event.
+    """
+
+    def __init__(self, cell_constraint: CellConstraint, cells: Cells):
+        rows = cell_constraint.constraint.rows
+        if rows.sums.is_quotient or rows.rates_to_rows is None:
+            raise ValueError(
+                "ConstraintTerm compares rates that are means, with one another or with a bound, "
+                f"which {rows.sums.name} does not; train without it, and enforce it in the last "
+                "layer: ConstrainedTorchClassifier(solver=None)."
+            )
+        if not cell_constraint.n_rows:
+            raise ValueError(
+                f"sensitive_features must have two groups or more that {rows.sums.name} compares, "
+                "but there are fewer; pass the groups of all training samples."
+            )
+        self.cell_constraint = cell_constraint
+        combine = rows.rates_to_rows
+        combine = combine.toarray() if sparse.issparse(combine) else combine
+        self.differences = cell_constraint.one_sided.jacobian(combine)
+        self.bounds = cell_constraint.one_sided.bounds
+        self.sizes = cell_constraint.members @ cells.counts
+
+    def evaluate(self, scores, cells, share, multipliers):
+        """Smooth and counted differences, (n_pairs,), and the slope of the term by each score."""
+        constraint = self.cell_constraint
+        values, slopes = zip(*constraint.evaluate_terms(scores, cells), strict=True)
+        # Expected sizes in a batch: rates have no bias, whatever groups it has.
+        sizes = self.sizes * share
+        smooth = constraint.sum_over_events(values, cells) / sizes
+        counted = smooth
+        if constraint.counts_decisions:
+            counted = constraint.sum_over_events([scores > 0], cells) / sizes
+        by_event = (multipliers @ self.differences) / sizes
+        by_sample = constraint.spread_over_samples(by_event, slopes, cells)
+        return self.differences @ smooth, self.differences @ counted, by_sample
+
+
+def _state_group(name):
+    """The label of a group, as messages state it."""
+    return repr(name[0] if len(name) == 1 else name)
