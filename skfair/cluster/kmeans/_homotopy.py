@@ -44,6 +44,7 @@ from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster._base import Route, front_points
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_sizes
+from skfair.cluster.kmeans._moves import repair_by_moves
 from skfair.cluster.kmeans._problem import (
     BLOCK_ROWS,
     MANY_CLUSTERS,
@@ -103,6 +104,9 @@ def repair_and_search(problem, point, level, runs):
     is_below = level < problem.balance * (1 - GAP_MARGIN)
     if is_below and not is_small and has_few_members(problem, n_clusters):
         point = repair_by_table(problem, point, level)
+    if not (problem.has_equal_weights or is_small):
+        labels = repair_by_moves(problem, point, level)
+        point = recompute_point(problem, labels, n_clusters, point.dual)
     point = repair(problem, point, level)
     is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
     if not (is_near and problem.keeps_limits(point.clustering.counts, level)):
