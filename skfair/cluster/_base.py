@@ -54,9 +54,8 @@ class ClusterRequirements(NamedTuple):
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
     group_positions: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
     n_clusters: int = 1
-    lightest: float = 0.0  # weight of a sample, by which unequal weights may exceed a share
 
-    def bind_to_groups(self, groups, attributes, places, weights, weight_range):
+    def bind_to_groups(self, groups, attributes, places, weights):
         """The requirements of groups, whose columns and weights in the problem are given.
 
         A ValueError names the group whose share of all samples is outside of its bounds: then no
@@ -65,8 +64,6 @@ class ClusterRequirements(NamedTuple):
         self = self._replace(
             attribute_slices=attributes, members=groups.counts, group_positions=places
         )
-        if weight_range[0] < weight_range[1]:
-            self = self._replace(lightest=weight_range[0])
         if len(places) == len(attributes):  # a single group is all of every cluster
             return self._replace(group_share_bounds=(0.0, 1.0))
         shares = weights[places] * len(attributes) / weights.sum()
@@ -87,13 +84,6 @@ class ClusterRequirements(NamedTuple):
                     f": {shares[g]:.4g} of group {names[g]!r}, not {bound}."
                 )
         return self._replace(group_share_bounds=tuple(bounds))
-
-    def share_slack(self, bound):
-        """Weight by which a group may exceed its bound: what the lightest sample changes at most.
-
-        Integer counts keep bounds on shares exactly.
-        """
-        return self.lightest * np.minimum(bound, 1.0 - np.asarray(bound))
 
     def limits(self, group_weights, intersections=None):
         """The same as `Limits`, with the level that has to be reached.
@@ -141,8 +131,7 @@ class ClusterRequirements(NamedTuple):
                 rows - shares[:, np.newaxis] / len(self.attribute_slices)
             )
             is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
-            slack = self.share_slack(shares)[is_bound]
-            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), slack)
+            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum())
         return limits
 
 
@@ -272,10 +261,8 @@ def list_shortfalls(attributes, requirements, largest_weight):
     for sign, name, bound in zip(
         (-1, 1), GROUP_SHARE_PARAMETERS, requirements.group_share_bounds, strict=True
     ):
-        weights = attributes["group_weights_"]
-        slack = requirements.share_slack(bound)
-        excess = sign * (weights - sizes[:, np.newaxis] * bound)
-        if (excess > slack * (1 + 1e-9) + 1e-9 * sizes.max()).any():
+        excess = sign * (attributes["group_weights_"] - sizes[:, np.newaxis] * bound)
+        if (excess > 1e-9 * sizes.max()).any():
             excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
             sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."
             shortfalls.append((excess, sentence))
@@ -343,7 +330,8 @@ def warn_of_status(estimator, data, search, advice, cut_short):
     if estimator.status_ == "infeasible":
         shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
         sentences = [sentence for _, sentence in shortfalls]
-        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
+        if sentences:  # of broken pairs there is a warning already
+            warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
         return
     if small:
         warn(small)

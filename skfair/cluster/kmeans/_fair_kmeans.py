@@ -236,8 +236,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     by_group = sum_by_group(codes, weights, intersections)
-    ends = (weights.min(), weights.max())
-    requirements = requirements.bind_to_groups(groups, attributes, places, by_group, ends)
+    requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
     limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     n_rows = X.shape[0]
@@ -375,9 +374,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         ``("sex", "female")``. Groups that a dict does not name have no bound.
         ``beta_g n_k <= n_kg <= alpha_g n_k`` holds exactly wherever integer counts allow it. Where
         they do not, the fit warns, and few counts exceed a bound by the least that is possible.
-        With sample weights the bounds are on sums of weights: a cluster may exceed one by what the
-        lightest sample of the data changes. The share of each group in the data has to be within
-        its bounds. ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``,
+        With sample weights the bounds are on sums of weights, and hold exactly wherever the search
+        finds a clustering that keeps them; else the fit warns, and ``constraint_violation_`` is
+        what a share exceeds. The share of each group in the data has to be within its bounds. ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``,
         instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares

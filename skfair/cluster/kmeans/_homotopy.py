@@ -35,6 +35,7 @@ from skfair._kernels.kmeans import (
 )
 from skfair._kernels.limits import (
     allow_slack,
+    find_share_rows,
     has_rows,
     intersection_coefficients,
     row_excess,
@@ -67,6 +68,7 @@ from skfair.cluster.kmeans._tables import (
     BALANCE_TOLERANCE,
     has_few_members,
     near_ties,
+    relax_shares,
     repair_to_limits,
 )
 from skfair.partitions._partitions import n_threads_of
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
+SHARE_EXCESS_TOLERANCE = 0.01  # up to which the least excess of shares is found
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
 MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
 MAX_GAP_ROUNDS = 10  # of searches between the points of a front
@@ -114,7 +117,37 @@ def repair_and_search(problem, point, level, runs):
     is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
     if is_paired and not problem.has_equal_weights:
         point = search_pairs(problem, point, level)
+        if is_small:
+            point = reduce_share_excess(problem, point, level)
+    problem = relax_to_reached_shares(problem, point)
     return search_locally(problem, point, level, runs.max_iter, runs.tol)
+
+
+def reduce_share_excess(problem, point, level):
+    """The point that exceeds bounds on shares by least, as far as bisection and searches find."""
+    low = 0.0
+    high = measure_share_excess(point.clustering.counts, problem.limits)
+    while high - low > SHARE_EXCESS_TOLERANCE:
+        excess = (low + high) / 2
+        relaxed = replace(problem, limits=relax_shares(problem.limits, excess))
+        trial = search_pairs(relaxed, point, level)
+        if satisfies_rows(trial.clustering.counts, relaxed.limits):
+            point = trial
+            high = measure_share_excess(point.clustering.counts, problem.limits)
+        else:
+            low = excess
+    return point
+
+
+def relax_to_reached_shares(problem, point):
+    """The problem whose bounds on shares are those that a point of unequal weights reaches.
+
+    In rows of weights a small cluster may exceed a share more than a large one.
+    """
+    excess = measure_share_excess(point.clustering.counts, problem.limits)
+    if excess == 0 or problem.has_equal_weights:
+        return problem
+    return replace(problem, limits=relax_shares(problem.limits, excess))
 
 
 def search_pairs(samples, point, level):
@@ -159,6 +192,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
         return point, status
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    samples = relax_to_reached_shares(samples, point)
     clustering = point.clustering
     limits = limits_at_point(samples, point, ratio)
     weighted = samples.masses, samples.weights, samples.codes
@@ -749,17 +783,25 @@ def search_nearby(problem, level, runs):
 
 
 def sort_key(problem, end):
-    """Sort key of ends: those that keep the limits by cost, then the others by balance.
+    """Sort key of ends: those that keep the limits by cost, then the others by shares and balance.
 
     Of the others those come first that miss sizes alone, by less than a sample: of unequal weights
     the last one may not fit into a cluster.
     """
     point, level = end.point, problem.limits.level
     if problem.keeps_limits(point.clustering.counts, level):
-        return 0, 0, 0.0, point.cost
+        return 0, False, 0.0, 0.0, point.cost
     is_sized = satisfies_rows(point.clustering.counts, problem.limits_with_size_slack)
     misses = not (is_sized and problem.keeps_level(point.clustering.counts, level))
-    return 1, misses, -min(point.balance, level), point.cost
+    exceeded = measure_share_excess(point.clustering.counts, problem.limits)
+    return 1, misses, exceeded, -min(point.balance, level), point.cost
+
+
+def measure_share_excess(counts, limits):
+    """Maximum share by which a cluster exceeds its bounds on shares, at least 0."""
+    sizes = counts.sum(axis=1, keepdims=True) / limits.intersections.shape[1]
+    excess = row_excess(counts, limits)[:, find_share_rows(limits)]
+    return max(0.0, (excess / np.where(sizes > 0, sizes, 1.0)).max(initial=0.0))
 
 
 def choose_followed_starts(costs, n_followed, tol):

@@ -195,7 +195,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
     is_few_samples = samples.n_samples <= MAX_ITERATED_SAMPLES
 
     def search(ratio, excess=0.0):
-        relaxed = _relax_shares(allow_slack(limits, weight, ratio), excess)
+        relaxed = relax_shares(allow_slack(limits, weight, ratio), excess)
         return _nearest_table(samples, counts, relaxed, every, moves)
 
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
@@ -229,7 +229,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
     return np.round(counts if best is None else best).astype(np.int64)
 
 
-def _relax_shares(limits, excess):
+def relax_shares(limits, excess):
     """The limits whose bounds on shares are wider by an excess."""
     wider = excess / limits.intersections.shape[1]
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
