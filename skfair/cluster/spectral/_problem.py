@@ -20,6 +20,7 @@ from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import RunSettings, lloyd
+from skfair.cluster.spectral._coloring import color_units
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity, orthonormalize
 from skfair.cluster.spectral._fair_embedding import (
     NO_AFFINITY,
@@ -448,27 +449,16 @@ class Pairs(NamedTuple):
     def assign(self, clustering):
         """Labels that keep the pairs: each unit joins a cluster of strong links to it.
 
-        Units of many pairs of ``cannot_link`` come first, then those whose cluster is the clearest.
-        One whose pairs leave it no cluster breaks some of them.
+        See `color_units`. Where no labels are found that keep all pairs, some are broken.
         """
         strengths = clustering.links / np.maximum(clustering.volumes, np.finfo(float).tiny)
         scores = np.zeros((self.units.max() + 1, strengths.shape[1]))
         np.add.at(scores, self.units, strengths)
-        rivals = {unit: [] for unit in np.unique(self.units[self.nodes]).tolist()}
-        for u, v in self.units[self.cannot_link].tolist():
-            rivals[u].append(v)
-            rivals[v].append(u)
-        clusters = {}
-        n_clusters = scores.shape[1]
-        ranked = np.sort(scores, axis=1)
-        clear = ranked[:, -1] - ranked[:, -min(2, n_clusters)]
-        for unit in sorted(rivals, key=lambda u: (len(rivals[u]) < n_clusters, -clear[u])):
-            taken = {clusters[other] for other in rivals[unit] if other in clusters}
-            if len(taken) < n_clusters:
-                scores[unit, [*taken]] = -1.0
-            clusters[unit] = int(scores[unit].argmax())
+        # Units that are in a pair.
+        paired, positions = np.unique(self.units[self.nodes], return_inverse=True)
+        pairs = np.searchsorted(paired, self.units[self.cannot_link])
         labels = clustering.labels.copy()
-        labels[self.nodes] = [clusters[unit] for unit in self.units[self.nodes].tolist()]
+        labels[self.nodes] = color_units(scores[paired], pairs)[positions]
         return labels
 
     def find_broken(self, labels):
