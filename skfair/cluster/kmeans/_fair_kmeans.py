@@ -376,8 +376,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         they do not, the fit warns, and few counts exceed a bound by the least that is possible.
         With sample weights the bounds are on sums of weights, and hold exactly wherever the search
         finds a clustering that keeps them; else the fit warns, and ``constraint_violation_`` is
-        what a share exceeds. The share of each group in the data has to be within its bounds. ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``,
-        instead.
+        what a share exceeds. The share of each group in the data has to be within its bounds.
+        ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``, instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute

@@ -54,7 +54,8 @@ def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: f
     excess = measure_row_excess(problem, point.clustering.counts, level)
     if point.dual is None or excess.size > MAX_ROWS or not (excess > 0).any():
         return labels
-    program = make_move_program(problem, point, level, excess)
+    largest_multiplier = max(array.max(initial=0.0) for array in point.dual.multipliers)
+    program = make_move_program(problem, point, level, excess, largest_multiplier)
     is_made = choose_moves(program)
     labels[program.samples[is_made]] = program.goals[is_made]
     members = np.bincount(labels, minlength=len(excess))
@@ -82,7 +83,11 @@ def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.
 
 
 def make_move_program(
-    problem: ClusteringProblem, point: ClusteringPoint, level: float, excess: np.ndarray
+    problem: ClusteringProblem,
+    point: ClusteringPoint,
+    level: float,
+    excess: np.ndarray,
+    largest_multiplier: float,
 ) -> MoveProgram:
     """The program of the cheapest moves from a point."""
     labels = point.clustering.labels
@@ -107,14 +112,13 @@ def make_move_program(
         weights[:, np.newaxis]
         * rows.T[problem.limits.intersections].sum(axis=1)[problem.codes[samples]]
     )
-    largest = max(multipliers.max(initial=0.0) for multipliers in point.dual.multipliers)
     return MoveProgram(
         samples=samples,
         goals=goals,
         costs=problem.weights[samples] * distances[samples, goals] / mean_cost,
         changes=spread_changes(changes, labels[samples], goals, len(excess)),
         excess=excess / unit,
-        missed_price=MISSED_PRICE * max(largest * unit / mean_cost, 1.0),
+        missed_price=MISSED_PRICE * max(largest_multiplier * unit / mean_cost, 1.0),
     )
 
 
