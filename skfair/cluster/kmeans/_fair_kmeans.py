@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import has_rows, limits_at_counts
 from skfair.cluster._base import (
@@ -47,12 +48,12 @@ from skfair.cluster.kmeans._problem import (
     weighted_mean,
 )
 from skfair.cluster.kmeans._rounds import make_run_settings
-from skfair.groups._groups import GroupSummary, data_balance
+from skfair.groups._groups import GroupSummary, data_balance, group_names
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows
 from skfair.partitions._collections import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import resolve_name, validate_data
+from skfair.utils._checks import resolve_name, validate_data, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
@@ -201,6 +202,35 @@ class KMeansInput(NamedTuple):
         }
 
 
+def explain_cost_above_bound(
+    parameters: FairKMeans, data: KMeansInput, fitted: dict[str, Any]
+) -> str | None:
+    """A message where a group or a weight keeps a fit far above its bound; None of other fits."""
+    bound = fitted["assignment_lower_bound_"]
+    gap = fitted["inertia_"] / bound - 1 if bound > 0 else 0.0
+    is_infeasible = fitted["constraint_violation_"] > 0
+    if is_infeasible or gap <= WARNED_GAP or data.problem.n_samples <= MAX_ITERATED_SAMPLES:
+        return None
+    groups = data.groups
+    smallest = int(groups.counts.argmin())
+    members = groups.counts[smallest] / parameters.n_clusters
+    mean_size = data.problem.total_weight / parameters.n_clusters
+    heaviest = data.problem.largest_weight / mean_size
+    if data.problem.limits.level > 0 and members <= FEW_MEMBERS:
+        name = group_names(groups.labels)[smallest]
+        cause = (
+            f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
+        )
+    elif not data.problem.has_equal_weights and heaviest >= HEAVY_SHARE:
+        cause = f"the heaviest sample has {heaviest:.2g} times the mean weight of a cluster"
+    else:
+        return None
+    return (
+        f"inertia_ is {gap:.0%} above assignment_lower_bound_: {cause}. A cheaper clustering may "
+        "exist; ask for fewer clusters or for less balance, or pass more starts with n_init."
+    )
+
+
 def append_empty_clusters(attributes, merged):
     """Append an empty cluster at the centre of each merged one to the fitted attributes."""
     fills = dict.fromkeys(("cluster_sizes_", "group_weights_", "group_counts_"), 0.0)
@@ -323,6 +353,9 @@ Algorithm = Annotated[
 ]
 """An algorithm, or its name."""
 
+WARNED_GAP = 0.1  # share of the bound by which a cost is above it, from which a fit may warn
+FEW_MEMBERS = 10  # of the smallest group in a cluster, on average, up to which it does
+HEAVY_SHARE = 0.2  # weight of a sample in mean weights of a cluster, from which it does
 N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
@@ -402,6 +435,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
         the first n of those of n + 1, so that with one seed more starts never give a worse fit.
+        Where the cheapest end of more than 100 samples is more than 2 % above its bound, one more
+        start and another repair of integer counts are tried as well, once.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it.
@@ -490,6 +525,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     ConvergenceWarning
         If all bounds are kept, but ``max_iter`` ended the fit before ``tol`` did. If there are
         fewer distinct clusters than ``n_clusters``, as some rows are equal.
+    UserWarning
+        If all bounds are kept, but ``inertia_`` is more than 10 % above ``assignment_lower_bound_``
+        where a group has 10 members or fewer per cluster, or a sample a fifth of a cluster's mean
+        weight; of more than 100 samples.
     RuntimeWarning
         If ``init`` is an array and ``n_init`` more than one start.
 
@@ -620,7 +659,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
         )
-        return store_clusters(self, X, data, fitted, rounds, algorithm.advice, cut_short)
+        message = explain_cost_above_bound(self, data, fitted)
+        model = store_clusters(self, X, data, fitted, rounds, algorithm.advice, cut_short)
+        if message is not None and not data.lacks_groups:
+            warn(message)
+        return model
 
     def predict(
         self,

@@ -38,6 +38,7 @@ from skfair._kernels.limits import (
     find_share_rows,
     has_rows,
     intersection_coefficients,
+    limits_at_counts,
     row_excess,
     satisfies_rows,
 )
@@ -94,9 +95,10 @@ GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
-def repair_and_search(problem, point, level, runs):
+def repair_and_search(problem, point, level, runs, is_other=False):
     """Integer repair, then a local search; the limits are kept wherever they can be.
 
+    With ``is_other`` single moves come first where a program would, and a program where they would.
     Returns the point and a status as `search_locally`.
     """
     # Of few samples one is a large step of the balance: they have to come near to what is possible.
@@ -105,9 +107,10 @@ def repair_and_search(problem, point, level, runs):
     # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
     # integers the balance of the data is mostly out of reach: single moves lead near it.
     is_below = level < problem.balance * (1 - GAP_MARGIN)
-    if is_below and not is_small and has_few_members(problem, n_clusters):
+    has_table = is_below and not is_small and has_few_members(problem, n_clusters)
+    if problem.has_equal_weights and has_table != is_other:
         point = repair_by_table(problem, point, level)
-    if not (problem.has_equal_weights or is_small):
+    if not (problem.has_equal_weights or is_small or is_other):
         labels = repair_by_moves(problem, point, level)
         point = recompute_point(problem, labels, n_clusters, point.dual)
     point = repair(problem, point, level)
@@ -455,6 +458,8 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
+FAR_FROM_BOUND = 0.02  # share of the bound by which a cost is above it, from which more is tried
+MAX_CHECKED_DISTANCES = 200_000_000  # samples times clusters, up to which the bound is looked at
 
 
 @make_constructor
@@ -464,8 +469,11 @@ class Homotopy(BaseEstimator):
     Plain k-means comes first. Then the required balance rises level by level: at the centres of
     the last level the cheapest fair assignment is found through its dual (one unknown per cluster
     and group), the centres move to the new means, and so on. Single moves repair what rounding
-    left, and moves and exchanges that keep the balance lower the cost until none is left. Up to 100
-    samples leave a local optimum by random moves, as long as these lead to something cheaper.
+    left, and moves and exchanges that keep the balance lower the cost until none is left. Where a
+    group is small, or weights are unequal, a program chooses the counts or moves first. Where the
+    cost is then more than 2 % above the bound at its centres, the other repair and one more start
+    are tried, but not where samples times clusters are more than 200 million. Up to 100 samples
+    leave a local optimum by random moves instead, as long as these lead to something cheaper.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
@@ -528,11 +536,31 @@ class Homotopy(BaseEstimator):
                 status = search_status if status == "feasible" else status
             return point, n_iter, status
         subsample, starts = self._lead_starts(samples, runs, random_state)
+        # The start that is added where an end is far from its bound has a seed of its own.
+        seed = deepcopy(random_state).randint(np.iinfo(np.int32).max)
         end, n_iter = self._follow_starts(problem, samples, subsample, starts, runs, watch)
+        if samples is problem and is_far_from_bound(problem, end):
+            generator = np.random.RandomState([seed, 1])
+            end, n_more = self._try_more(problem, subsample, end, runs, generator, watch)
+            n_iter += n_more
         # Near given labels or centres: rounds may have led to a worse end.
         if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
             end = min(end, search_nearby(problem, level, runs), key=partial(sort_key, problem))
         return end.point, n_iter, end.status
+
+    def _try_more(self, problem, subsample, end, runs, random_state, watch):
+        """The best of an end, the end of the other repair, and that of one more start."""
+        level = problem.limits.level
+        ends = [end]
+        point, status = repair_and_search(problem, end.assigned, level, runs, is_other=True)
+        ends.append(end._replace(point=point, status=status))
+        n_iter = 0
+        if isinstance(runs.init, str):
+            start = RunStart(runs.start(subsample, random_state), random_state)
+            start = start._replace(point=self._converge(subsample, runs, start))
+            more, n_iter = self._follow_starts(problem, problem, subsample, [start], runs, watch)
+            ends.append(more)
+        return min(ends, key=partial(sort_key, problem)), n_iter
 
     def _lead_starts(self, samples, runs, random_state):
         """A subsample, and the followed starts with the points of plain k-means that they lead to.
@@ -593,6 +621,7 @@ class Homotopy(BaseEstimator):
         point, n_iter, converged = iterate_at_level(
             problem, point, level, runs.max_iter, tol, watch
         )
+        assigned = point
         # Integer repair and local search, of more candidates where the first ones do not suffice.
         for candidates, movable in problem.candidates(point):
             end, status = repair_and_search(candidates, movable, level, runs)
@@ -600,7 +629,8 @@ class Homotopy(BaseEstimator):
                 break
         point = problem.merge(candidates, movable.dual, end)
         is_stopped = not converged and n_iter < runs.max_iter
-        return RunResult(point, n_iter, status if converged else "max_iter", is_stopped)
+        status = status if converged else "max_iter"
+        return RunResult(point, n_iter, status, is_stopped, assigned)
 
     def _solve_in_memory(self, problem, samples, runs, random_state, watch):
         """The result of `solve` for partitioned data, all of which are in memory as well."""
@@ -762,6 +792,24 @@ class RunResult(NamedTuple):
     n_iter: int
     status: str
     is_stopped: bool  # by a callback
+    assigned: ClusteringPoint | None = None  # the fair assignment, before its integer repair
+
+
+def is_far_from_bound(problem, end):
+    """Whether the cost of an end is so far above the bound at its centres that more is tried.
+
+    Few samples have been searched after random moves, and a pass over very many takes too long.
+    """
+    point = end.point
+    n_samples = problem.n_samples
+    is_checked = n_samples * len(point.clustering.sizes) <= MAX_CHECKED_DISTANCES
+    if n_samples <= MAX_ITERATED_SAMPLES or not is_checked or end.is_stopped:
+        return False
+    limits = limits_at_counts(point.clustering.counts, problem.limits)
+    if limits.level == 0 and not has_rows(limits):
+        return False
+    bound = problem.solve_assignment(point.clustering.centers, limits, point.dual).value
+    return bool(point.cost > (1 + FAR_FROM_BOUND) * bound)
 
 
 def search_nearby(problem, level, runs):
