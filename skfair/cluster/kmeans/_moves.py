@@ -1,9 +1,9 @@
 """Integer repair of unequal weights: moves of single samples, chosen by linear programs.
 
 The dual of the fair assignment leaves clusters that miss their limits by a few samples. Its
-multipliers price every move of a sample to another cluster. A program over the cheapest moves
-brings all clusters within their limits at once, where moves one by one would repair a cluster at
-the expense of the next.
+multipliers give the reduced cost of every move of a sample to another cluster. A program over the
+cheapest moves brings all clusters within their limits at once, where moves one by one would repair
+a cluster at the expense of the next.
 """
 
 from typing import NamedTuple
@@ -21,12 +21,12 @@ MIN_MOVES = 3  # the same where there are many clusters
 MAX_LISTED_MOVES = 4000  # about, of all clusters and intersections
 MAX_ROWS = 2000  # limits of all clusters, up to which there is a program
 MARGIN = 1e-10  # of a mean weight, by which limits are kept: more than the rounding of sums
-MISSED_PRICE = 10.0  # of a weight that a cluster misses, times the largest multiplier
+RESIDUAL_COST = 10.0  # of a weight that a cluster misses, times the largest multiplier
 N_NEAR = 120  # moves that cost least to change: a search may change them
 N_CHANGED = 11  # moves of which all patterns are compared at once ...
 MAX_COMPARED = 200_000  # ... or fewer, with more patterns times limits than that
 PATIENCE = 30  # failures in a row after which a search ends ...
-MISSED_PATIENCE = 60  # ... and one that has not found moves that keep all limits
+RESIDUAL_PATIENCE = 60  # ... and one that has not found moves that keep all limits
 CLUSTER_KEY = 1.0  # by which the moves of one cluster come before others, which are drawn in [0, 1)
 MIN_GAIN = 1e-6  # of the mean cost of a sample
 
@@ -42,7 +42,7 @@ class MoveProgram(NamedTuple):
     costs: np.ndarray  # (n_moves,)
     changes: sparse.csr_array  # (n_moves, n_clusters * n_rows)
     excess: np.ndarray  # (n_clusters, n_rows) of the rows of each cluster before the moves
-    missed_price: float  # of a unit of weight that a cluster still misses
+    residual_cost: float  # of a unit of weight that a cluster still misses
 
 
 def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: float) -> np.ndarray:
@@ -96,11 +96,11 @@ def make_move_program(
     if problem.unit_costs is not None:
         distances *= problem.unit_costs[:, np.newaxis]
     distances -= distances[everyone, labels][:, np.newaxis].copy()
-    # The price of a move: its change of squared distance, and of the dual's offset.
+    # The reduced cost of a move: its change of squared distance, and of the dual's offset.
     offsets = intersection_offsets(problem, point, len(problem.limits.intersections))
     offsets = offsets[:, problem.codes].T
-    prices = distances + offsets - offsets[everyone, labels][:, np.newaxis]
-    samples, goals = list_cheapest_moves(prices, labels, problem.codes)
+    reduced_costs = distances + offsets - offsets[everyone, labels][:, np.newaxis]
+    samples, goals = list_cheapest_moves(reduced_costs, labels, problem.codes)
     # Units: the mean weight, and the mean cost of a sample.
     unit = point.clustering.sizes.sum() / problem.n_samples
     if problem.unit_costs is not None:
@@ -118,7 +118,7 @@ def make_move_program(
         costs=problem.weights[samples] * distances[samples, goals] / mean_cost,
         changes=spread_changes(changes, labels[samples], goals, len(excess)),
         excess=excess / unit,
-        missed_price=MISSED_PRICE * max(largest_multiplier * unit / mean_cost, 1.0),
+        residual_cost=RESIDUAL_COST * max(largest_multiplier * unit / mean_cost, 1.0),
     )
 
 
@@ -137,13 +137,13 @@ def spread_changes(
 
 
 def list_cheapest_moves(
-    prices: np.ndarray, labels: np.ndarray, codes: np.ndarray
+    reduced_costs: np.ndarray, labels: np.ndarray, codes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Samples and goals of the moves of least price to, and from, each cluster and intersection."""
-    n_clusters = prices.shape[1]
-    prices = prices.copy()
-    prices[np.arange(len(labels)), labels] = np.inf
-    cheapest = prices.argmin(axis=1)
+    """Samples and goals of the cheapest moves to, and from, each cluster and intersection."""
+    n_clusters = reduced_costs.shape[1]
+    reduced_costs = reduced_costs.copy()
+    reduced_costs[np.arange(len(labels)), labels] = np.inf
+    cheapest = reduced_costs.argmin(axis=1)
     present = np.unique(codes)
     n_listed = MAX_LISTED_MOVES // (2 * n_clusters * len(present))
     n_listed = int(np.clip(n_listed, MIN_MOVES, N_MOVES))
@@ -152,25 +152,27 @@ def list_cheapest_moves(
         members = np.flatnonzero(codes == code)
         for cluster in range(n_clusters):
             is_here = labels[members] == cluster
-            joining = take_least(members[~is_here], prices[members[~is_here], cluster], n_listed)
+            joining = take_least(
+                members[~is_here], reduced_costs[members[~is_here], cluster], n_listed
+            )
             leaving = members[is_here]
-            leaving = take_least(leaving, prices[leaving, cheapest[leaving]], n_listed)
+            leaving = take_least(leaving, reduced_costs[leaving, cheapest[leaving]], n_listed)
             moves.append(joining * n_clusters + cluster)
             moves.append(leaving * n_clusters + cheapest[leaving])
     return np.divmod(np.unique(np.concatenate(moves)), n_clusters)
 
 
-def take_least(samples: np.ndarray, prices: np.ndarray, n_taken: int) -> np.ndarray:
-    """So many samples of least price, or all there are."""
+def take_least(samples: np.ndarray, reduced_costs: np.ndarray, n_taken: int) -> np.ndarray:
+    """So many samples of least reduced cost, or all there are."""
     if len(samples) <= n_taken:
         return samples
-    return samples[np.argpartition(prices, n_taken)[:n_taken]]
+    return samples[np.argpartition(reduced_costs, n_taken)[:n_taken]]
 
 
 def choose_moves(program: MoveProgram) -> np.ndarray:
     """Which moves are made, (n_moves,) bool: the linear program, then searches near it.
 
-    Branch and bound takes ten times as long for costs that are lower by less than .1 %.
+    Branch and bound would take several times as long.
     """
     solved = solve_relaxation(program)
     if solved.x is None:
@@ -186,9 +188,9 @@ def solve_relaxation(program: MoveProgram) -> optimize.OptimizeResult:
     """The linear program, of moves that may be made in part."""
     n_moves = len(program.samples)
     n_clusters, n_rows = program.excess.shape
-    # Further unknowns: the weight that each cluster still misses, at a high price.
-    missed = sparse.kron(sparse.eye_array(n_clusters), np.full((n_rows, 1), -1.0))
-    rows = sparse.hstack([program.changes.T, missed], format="csr")
+    # Further unknowns: the weight that each cluster still misses, at a high cost.
+    residual = sparse.kron(sparse.eye_array(n_clusters), np.full((n_rows, 1), -1.0))
+    rows = sparse.hstack([program.changes.T, residual], format="csr")
     # Each sample moves once.
     moved, number = np.unique(program.samples, return_inverse=True)
     once = (np.ones(n_moves), (number, np.arange(n_moves)))
@@ -197,7 +199,7 @@ def solve_relaxation(program: MoveProgram) -> optimize.OptimizeResult:
     ranges[:n_moves, 1] = 1.0
     ranges[n_moves:, 1] = np.inf
     return optimize.linprog(
-        np.append(program.costs, np.full(n_clusters, program.missed_price)),
+        np.append(program.costs, np.full(n_clusters, program.residual_cost)),
         A_ub=sparse.vstack([rows, once], format="csr"),
         b_ub=np.append(-program.excess.ravel() - MARGIN, np.ones(len(moved))),
         bounds=ranges,
@@ -217,8 +219,8 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
     is_of_cluster = abs(program.changes[near]).toarray().reshape(-1, *shape).any(axis=2).T
     random_state = np.random.RandomState(0)
     n_failures = 0
-    is_missed = True
-    while n_failures < (MISSED_PATIENCE if is_missed else PATIENCE):
+    has_residual = True
+    while n_failures < (RESIDUAL_PATIENCE if has_residual else PATIENCE):
         # Some moves that cost little to change, mostly of one cluster, and all patterns of them.
         cluster = random_state.randint(shape[0])
         keys = random_state.uniform(size=len(near)) + CLUSTER_KEY * ~is_of_cluster[cluster]
@@ -228,11 +230,11 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
         is_touched = changes.any(axis=0).reshape(shape).any(axis=1)
         changes = changes.reshape(-1, *shape)[:, is_touched].reshape(n_changed, -1)
         after = (patterns @ changes).reshape(len(patterns), -1, shape[1]) + excess[is_touched]
-        # Whole mean weights that the worst row of each cluster misses have a price: what repairs
-        # them later is a sample.
-        missed = np.maximum(after.max(axis=2) + MARGIN, 0.0)
-        missed = (missed + (missed > 0.0)).sum(axis=1)
-        costs = patterns @ (signs * program.costs[changed]) + program.missed_price * missed
+        # What the worst row of each cluster still exceeds has a cost, and a fixed one in addition:
+        # it takes a sample to repair it later.
+        residual = np.maximum(after.max(axis=2) + MARGIN, 0.0)
+        residual = (residual + (residual > 0.0)).sum(axis=1)
+        costs = patterns @ (signs * program.costs[changed]) + program.residual_cost * residual
         # No sample moves twice.
         samples = program.samples[changed]
         n_moves = np.bincount(program.samples, is_made, minlength=samples.max() + 1)[samples]
@@ -244,5 +246,5 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
             n_failures = 0
             is_made[changed[patterns[best] > 0]] ^= True
             excess[is_touched] = after[best]
-        is_missed = excess.max() + MARGIN > 0
+        has_residual = excess.max() + MARGIN > 0
     return is_made

@@ -654,28 +654,44 @@ def make_spectral_problem(estimator, X, sensitive_features):
     Raises a ValueError for what scikit-learn refuses in X, for other than one group per row, for
     fewer rows than clusters and for an invalid affinity. See `Affinity.compute` for MemoryError.
     """
-    on_partitions = is_partitioned(X, sensitive_features)
-    has_landmarks = on_partitions or estimator.n_landmarks is not None
-    if has_landmarks:
+    if is_partitioned(X, sensitive_features):
         check_landmark_parameters(estimator)
-    requirements = ClusterRequirements(
-        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
-    )
-    if on_partitions:
+        requirements = read_requirements(estimator)
         return LandmarkProblem.from_partitions(estimator, X, sensitive_features, requirements)
-    # Rows and groups in memory.
-    accepted = {"accept_sparse": False if has_landmarks else "csr", "dtype": np.float64}
-    X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
-    _warn_of_graph(estimator, X)
-    groups = samples.groups
-    requirements = requirements._replace(members=groups.counts)
-    is_single = sensitive_features is not None and warn_if_one_group(estimator, groups)
-    lacks_groups = is_single or missing is not None
-    if has_landmarks:
-        return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
+    if estimator.n_landmarks is not None:
+        return make_landmark_problem(estimator, X, sensitive_features)
+    return make_affinity_problem(estimator, X, sensitive_features)
+
+
+def read_requirements(estimator):
+    """The bounds that an estimator's parameters set."""
+    return ClusterRequirements(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
+
+
+def make_landmark_problem(estimator, X, sensitive_features):
+    """The problem of landmarks of rows in memory."""
+    check_landmark_parameters(estimator)
+    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, False)
+    requirements = read_requirements(estimator)._replace(members=groups.counts)
+    return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
+
+
+def make_affinity_problem(estimator, X, sensitive_features):
+    """The problem of the affinities of all rows, of features or of a graph."""
+    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, "csr")
+    requirements = read_requirements(estimator)._replace(members=groups.counts)
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
     places = np.argsort(order)
     groups = groups.reorder(order)
     return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)
+
+
+def _check_rows_and_groups(estimator, X, sensitive_features, accept_sparse):
+    """Checked rows and groups, and whether balance is required without two groups."""
+    accepted = {"accept_sparse": accept_sparse, "dtype": np.float64}
+    X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
+    _warn_of_graph(estimator, X)
+    is_single = sensitive_features is not None and warn_if_one_group(estimator, samples.groups)
+    return X, samples.groups, is_single or missing is not None

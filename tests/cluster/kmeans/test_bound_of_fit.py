@@ -22,7 +22,7 @@ def fit(X, groups, **parameters):
 
 
 @pytest.mark.filterwarnings("ignore:inertia_ is")
-def test_more_is_tried_only_far_above_the_bound_and_never_costs_more(monkeypatch):
+def test_another_repair_follows_only_far_above_the_bound(monkeypatch):
     X, groups = draw()
     attempts = []
     repair_and_search = _homotopy.repair_and_search

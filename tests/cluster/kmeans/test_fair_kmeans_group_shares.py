@@ -282,7 +282,7 @@ def test_weighted_shares_are_exceeded_only_where_all_clusterings_do(spread):
         weights = rng.integers(1, 4, n_samples).astype(float)
         bound = min(float(shares_of(groups, weights).max()) + spread, 1.0)
         model = FairKMeans(2, min_balance=None, max_group_share=bound, random_state=0)
-        model.fit(rng.normal(size=(n_samples, 2)), None, **weighted(groups, weights))
+        model.fit(rng.normal(size=(n_samples, 2)), sensitive_features=groups, sample_weight=weights)
         least = list_weighted_shares(2, groups, weights).max(axis=(1, 2)).min() - bound
         exceeded = (model.group_weights_ / model.cluster_sizes_[:, np.newaxis]).max() - bound
         # The excess itself is the violation, and nearly the least that is possible.
@@ -291,10 +291,6 @@ def test_weighted_shares_are_exceeded_only_where_all_clusterings_do(spread):
         assert (model.status_ == "infeasible") == (least > 1e-9)
         n_exact += least <= 1e-9
     assert 0 < n_exact
-
-
-def weighted(groups, weights):
-    return {"sensitive_features": groups, "sample_weight": weights}
 
 
 @pytest.mark.slow

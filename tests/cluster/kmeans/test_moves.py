@@ -40,10 +40,10 @@ def random_program(seed, n_moves=9, n_clusters=3, n_rows=2):
     return MoveProgram(samples, goals, costs, sparse.csr_array(changes), excess, 50.0)
 
 
-def price_of(program, is_made):
+def measure_cost(program, is_made):
     excess = program.excess + (program.changes.T @ is_made).reshape(program.excess.shape)
-    missed = np.maximum(excess.max(axis=1) + MARGIN, 0.0)
-    return program.costs @ is_made + program.missed_price * (missed + (missed > 0)).sum()
+    residual = np.maximum(excess.max(axis=1) + MARGIN, 0.0)
+    return program.costs @ is_made + program.residual_cost * (residual + (residual > 0)).sum()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -56,9 +56,11 @@ def test_moves_are_the_cheapest_of_all_choices(seed):
         if np.bincount(program.samples, choice).max() <= 1
     ]
     assert np.bincount(program.samples, is_made).max() <= 1
-    assert price_of(program, is_made) == min(price_of(program, choice) for choice in allowed)
+    assert measure_cost(program, is_made) == min(
+        measure_cost(program, choice) for choice in allowed
+    )
     # Moves in part cost no more.
-    assert solve_relaxation(program).fun <= price_of(program, is_made) + 1e-9
+    assert solve_relaxation(program).fun <= measure_cost(program, is_made) + 1e-9
 
 
 @pytest.mark.parametrize("required", [ClusterRequirements(0.8), ClusterRequirements(0.8, 0, 0.3)])

@@ -27,7 +27,7 @@ def neighbors(pairs, n_units):
 
 
 def test_pairs_of_random_sets_are_broken_only_where_all_clusterings_break_one():
-    n_kept = 0
+    n_colorable = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n_units = 7
@@ -35,11 +35,11 @@ def test_pairs_of_random_sets_are_broken_only_where_all_clusterings_break_one():
         pairs = rng.integers(0, n_units, (int(rng.integers(4, 14)), 2))
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         colorings = np.array(list(product(range(n_clusters), repeat=n_units)))
-        can_be_kept = (colorings[:, pairs[:, 0]] != colorings[:, pairs[:, 1]]).all(axis=1).any()
+        is_colorable = (colorings[:, pairs[:, 0]] != colorings[:, pairs[:, 1]]).all(axis=1).any()
         clusters = color_units(rng.random((n_units, n_clusters)), pairs)
-        assert (n_broken(clusters, pairs) == 0) == can_be_kept
-        n_kept += can_be_kept
-    assert 10 < n_kept < 60
+        assert (n_broken(clusters, pairs) == 0) == is_colorable
+        n_colorable += is_colorable
+    assert 10 < n_colorable < 60
 
 
 @pytest.mark.parametrize("n_clusters", [2, 3, 5])
