@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +47,8 @@ class ClusterRequirements(NamedTuple):
 
     balance: float = 0.0  # relative to the data's own
     share_ratio: float = 0.0
-    smallest: float = 0.0  # weight of a cluster
-    largest: float = np.inf
+    smallest: float | np.ndarray = 0.0  # weight of a cluster, or of each one
+    largest: float | np.ndarray = np.inf
     group_share_bounds: tuple = (0.0, 1.0)  # minimum and maximum in a cluster, each one or by group
     attribute_slices: tuple = (slice(None),)  # the groups that are compared with one another
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
@@ -121,7 +121,8 @@ class ClusterRequirements(NamedTuple):
             limits = limits._replace(intersections=intersections)
         if self.members is not None:
             limits.required[self.group_positions] = self.members >= self.n_clusters
-        smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
+        smallest = np.where(np.asarray(self.smallest) > 0, self.smallest, -np.inf)
+        smallest = smallest * (1 - ROUNDING)
         limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
         # The share of a group: the row of its members less the bound times that of the size.
         for sign, shares in zip((-1, 1), self.group_share_bounds, strict=True):
@@ -153,8 +154,8 @@ def check_requirements(estimator, total, is_count):
     """
     total = float(total)
     n_clusters = estimator.n_clusters
-    smallest = resolve_size(estimator.min_cluster_size, total, 0.0)
-    largest = resolve_size(estimator.max_cluster_size, total, np.inf)
+    smallest = resolve_sizes(estimator, "min_cluster_size", total, 0.0)
+    largest = resolve_sizes(estimator, "max_cluster_size", total, np.inf)
     attainable = (total / n_clusters, total / n_clusters)
     units = "units of sample_weight"
     if is_count:
@@ -163,13 +164,15 @@ def check_requirements(estimator, total, is_count):
         largest = np.floor(largest * (1 + ROUNDING))
         attainable = (total // n_clusters, -(-total // n_clusters))
         units = "samples"
-    if smallest > attainable[0] * (1 + ROUNDING):
+    if np.ndim(smallest) + np.ndim(largest) > 0:
+        check_sizes_by_cluster(smallest, largest, total, n_clusters)
+    elif smallest > attainable[0] * (1 + ROUNDING):
         raise ValueError(
             f"min_cluster_size={estimator.min_cluster_size} requires {smallest:.12g} {units} in "
             f"each of {n_clusters} clusters, but there are {total:.12g}: {attainable[0]:.12g} is "
             "the maximum that all clusters can have. Lower it, or use fewer clusters."
         )
-    if largest < attainable[1] * (1 - ROUNDING):
+    elif largest < attainable[1] * (1 - ROUNDING):
         raise ValueError(
             f"max_cluster_size={estimator.max_cluster_size} allows {largest:.12g} {units} in each "
             f"of {n_clusters} clusters, but there are {total:.12g}: {attainable[1]:.12g} is the "
@@ -179,6 +182,49 @@ def check_requirements(estimator, total, is_count):
     shares = (0.0 if least is None else least, 1.0 if most is None else most)
     ratios = estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
     return ClusterRequirements(*ratios, smallest, largest, shares, n_clusters=n_clusters)
+
+
+def resolve_sizes(estimator, name, total, absent):
+    """A bound on sizes as a weight, or an array of one for each cluster."""
+    sizes = getattr(estimator, name)
+    if sizes is None or np.ndim(sizes) == 0:
+        return resolve_size(sizes, total, absent)
+    init = getattr(estimator, "init", None)
+    has_centers = init is not None and not callable(init) and np.ndim(init) == 2
+    if not has_centers:
+        raise ValueError(
+            f"{name} may have one bound for each cluster only if init is an array of centres, to "
+            f"whose rows they belong, but init={init!r}; pass centres, or one bound for all."
+        )
+    sizes = list(sizes)
+    is_size = [
+        (isinstance(size, Integral) and size >= 1)
+        or (isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1)
+        for size in sizes
+    ]
+    if len(sizes) != estimator.n_clusters or not all(is_size):
+        raise ValueError(
+            f"{name} must have an int from 1 on, or a float in (0, 1), for each of "
+            f"{estimator.n_clusters} clusters, got {sizes}."
+        )
+    return np.array([resolve_size(size, total, absent) for size in sizes])
+
+
+def check_sizes_by_cluster(smallest, largest, total, n_clusters):
+    """Raise a ValueError if no clusters have sizes within the bounds of each."""
+    low, high = (np.broadcast_to(bound, n_clusters) for bound in (smallest, largest))
+    if (low > high).any():
+        k = int(np.argmax(low > high))
+        raise ValueError(
+            f"min_cluster_size must not exceed max_cluster_size, but cluster {k} has bounds "
+            f"{low[k]:.12g} and {high[k]:.12g}; change one of them."
+        )
+    if low.sum() > total * (1 + ROUNDING) or high.sum() < total * (1 - ROUNDING):
+        raise ValueError(
+            f"The sums of min_cluster_size and max_cluster_size are {low.sum():.12g} and "
+            f"{high.sum():.12g}, but must be at most and at least the {total:.12g} of all samples; "
+            "lower the minimum sizes or raise the maximum ones."
+        )
 
 
 def resolve_size(size, total, absent):
@@ -283,14 +329,18 @@ def _describe_size_violations(sizes, requirements, largest_weight):
     # Integer counts make integer sizes; of other weights the last sample may not fit.
     rounding = largest_weight * (1 - SIZE_ROUNDING)
     total = float(sizes.sum())
-    too_small = requirements.smallest - sizes.min()
-    too_large = sizes.max() - requirements.largest
-    if too_small > rounding:
-        sentence = f"A cluster size of {requirements.smallest:.12g} is not reached by all clusters"
-        yield too_small / total, f"{sentence}: the minimum is {sizes.min():.12g}."
-    if too_large > rounding:
-        sentence = f"A cluster size of {requirements.largest:.12g} is exceeded: the maximum is "
-        yield too_large / total, f"{sentence}{sizes.max():.12g}."
+    smallest = np.broadcast_to(requirements.smallest, sizes.shape)
+    largest = np.broadcast_to(requirements.largest, sizes.shape)
+    lacking = smallest - sizes
+    k = int(lacking.argmax())
+    if lacking[k] > rounding:
+        sentence = f"A cluster size of {smallest[k]:.12g} is not reached by all clusters"
+        yield lacking[k] / total, f"{sentence}: the minimum is {sizes[k]:.12g}."
+    excess = sizes - largest
+    k = int(excess.argmax())
+    if excess[k] > rounding:
+        sentence = f"A cluster size of {largest[k]:.12g} is exceeded: the maximum is "
+        yield excess[k] / total, f"{sentence}{sizes[k]:.12g}."
 
 
 def status_attributes(attributes, search, lacks_groups):

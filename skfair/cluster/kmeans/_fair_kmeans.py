@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,12 +26,13 @@ from skfair.cluster._base import (
     check_requirements,
     check_rows,
     encode_and_summarize,
-    resolve_size,
+    resolve_sizes,
     store_clusters,
     warn_if_one_group,
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
+from skfair.cluster.kmeans._given_centers import assign_to_centers
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import (
@@ -58,6 +59,7 @@ from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
     NonNegative,
+    NonNegativeInt,
     OpenShare,
     PositiveInt,
     Share,
@@ -202,9 +204,7 @@ class KMeansInput(NamedTuple):
         }
 
 
-def explain_cost_above_bound(
-    parameters: FairKMeans, data: KMeansInput, fitted: dict[str, Any]
-) -> str | None:
+def explain_cost_above_bound(parameters, data, fitted):
     """A message where a group or a weight keeps a fit far above its bound; None of other fits."""
     bound = fitted["assignment_lower_bound_"]
     gap = fitted["inertia_"] / bound - 1 if bound > 0 else 0.0
@@ -216,7 +216,7 @@ def explain_cost_above_bound(
     members = groups.counts[smallest] / parameters.n_clusters
     mean_size = data.problem.total_weight / parameters.n_clusters
     heaviest = data.problem.largest_weight / mean_size
-    if data.problem.limits.level > 0 and members <= FEW_MEMBERS:
+    if data.problem.limits.level > 0 and 1 <= members <= MAX_GROUP_MEMBERS:
         name = group_names(groups.labels)[smallest]
         cause = (
             f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
@@ -229,6 +229,19 @@ def explain_cost_above_bound(
         f"inertia_ is {gap:.0%} above assignment_lower_bound_: {cause}. A cheaper clustering may "
         "exist; ask for fewer clusters or for less balance, or pass more starts with n_init."
     )
+
+
+def check_fixed_centers(parameters, data, runs):
+    """The centres of a fit with ``max_iter=0``, which stay; raises a ValueError without them."""
+    init = parameters.init
+    is_array = not isinstance(init, str) and not callable(init) and np.ndim(init) == 2
+    if not is_array or not data.problem.is_in_memory:
+        raise ValueError(
+            "max_iter=0 assigns samples in memory to given centres: init must be an array of "
+            f"shape {(parameters.n_clusters, len(data.mean))}, got init={init!r}. Pass centres, or "
+            "max_iter >= 1."
+        )
+    return runs.init
 
 
 def append_empty_clusters(attributes, merged):
@@ -354,7 +367,7 @@ Algorithm = Annotated[
 """An algorithm, or its name."""
 
 WARNED_GAP = 0.1  # share of the bound by which a cost is above it, from which a fit may warn
-FEW_MEMBERS = 10  # of the smallest group in a cluster, on average, up to which it does
+MAX_GROUP_MEMBERS = 10  # of the smallest group in a cluster, on average, up to which it does
 HEAVY_SHARE = 0.2  # weight of a sample in mean weights of a cluster, from which it does
 N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
@@ -420,9 +433,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         What ``predict`` does for samples of a group, or with ``attributes="each"`` of a value, that
         was not seen at fit, or that is missing. "error" raises. "overall" warns, and adds no
         offset: they go to the nearest centre, as all samples do without ``sensitive_features``.
-    min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
+    min_cluster_size, max_cluster_size : int, float in (0, 1), array-like or None, default=None
         Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
-        float a share of all. With sample weights the last sample may not fit.
+        float a share of all. With sample weights the last sample may not fit. If ``init`` is an
+        array of centres there may be a bound for each cluster, (n_clusters,), in the order of its
+        rows.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
@@ -439,7 +454,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         start and another repair of integer counts are tried as well, once.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
-        Maximum number of rounds of one run, and of passes of the local search after it.
+        Maximum number of rounds of one run, and of passes of the local search after it. 0 needs an
+        array of centres as ``init``: they stay as they are, and samples are assigned to them at the
+        least cost that keeps all bounds.
     tol : float, default=1e-5
         A run stops when a round lowers the cost by no more than this share of it, or than a tenth
         of a sample's mean cost. A pass of the local search has to gain a hundredth of that share,
@@ -585,11 +602,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     max_group_share: Share | dict | Array | None = None
     attributes: Literal["intersections", "each"] = "intersections"
     handle_unknown: Literal["error", "overall"] = "error"
-    min_cluster_size: PositiveInt | OpenShare | None = None
-    max_cluster_size: PositiveInt | OpenShare | None = None
+    min_cluster_size: PositiveInt | OpenShare | Array | None = None
+    max_cluster_size: PositiveInt | OpenShare | Array | None = None
     init: Literal["k-means++", "random"] | Callable | Array = "k-means++"
     n_init: PositiveInt | Literal["auto"] = "auto"
-    max_iter: PositiveInt = 300
+    max_iter: NonNegativeInt = 300
     tol: NonNegative = 1e-5
     algorithm: Algorithm = "homotopy"
     random_state: RandomState = None
@@ -648,9 +665,15 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = make_run_settings(self, data, N_STARTS if self.n_clusters < MANY_CLUSTERS else 1)
-        point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
+        if self.max_iter == 0:
+            point = assign_to_centers(data.problem, check_fixed_centers(self, data, runs))
+            n_iter, status = 0, "optimal"
+        else:
+            point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
         # Equal clusters become one; those that are left are empty, and come last.
-        point, merged = data.merge_equal_clusters(point)
+        merged = np.empty(0, dtype=np.intp)
+        if self.max_iter > 0:
+            point, merged = data.merge_equal_clusters(point)
         fitted = data.point_attributes(point)
         if len(merged) > 0:
             append_empty_clusters(fitted, merged)
@@ -754,7 +777,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
                 f"max_cluster_size={self.max_cluster_size} and X is of type {type(X).__name__}; "
                 "fit with a maximum size, and pass an array."
             )
-        largest = resolve_size(self.max_cluster_size, self.cluster_sizes_.sum(), np.inf)
+        largest = resolve_sizes(self, "max_cluster_size", self.cluster_sizes_.sum(), np.inf)
         places = np.floor(largest * (1 + ROUNDING) - self.cluster_sizes_)
         return np.maximum(places, 0).astype(np.int64)
 
