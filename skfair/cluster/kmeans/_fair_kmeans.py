@@ -221,7 +221,9 @@ def explain_cost_above_bound(parameters, data, fitted):
         cause = (
             f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
         )
-    elif not data.problem.has_equal_weights and heaviest >= HEAVY_SHARE:
+    elif heaviest >= max(
+        HEAVY_SHARE, HEAVY_FACTOR * parameters.n_clusters / data.problem.n_samples
+    ):
         cause = f"the heaviest sample has {heaviest:.2g} times the mean weight of a cluster"
     else:
         return None
@@ -368,7 +370,8 @@ Algorithm = Annotated[
 
 WARNED_GAP = 0.1  # share of the bound by which a cost is above it, from which a fit may warn
 MAX_GROUP_MEMBERS = 10  # of the smallest group in a cluster, on average, up to which it does
-HEAVY_SHARE = 0.2  # weight of a sample in mean weights of a cluster, from which it does
+HEAVY_SHARE = 0.2  # weight of a sample in mean weights of a cluster, from which it does ...
+HEAVY_FACTOR = 5.0  # ... if it is also so many times the mean weight of a sample
 N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
@@ -545,7 +548,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     UserWarning
         If all bounds are kept, but ``inertia_`` is more than 10 % above ``assignment_lower_bound_``
         where a group has 10 members or fewer per cluster, or a sample a fifth of a cluster's mean
-        weight; of more than 100 samples.
+        weight and five times that of a sample. Only fits of more than 100 samples warn.
     RuntimeWarning
         If ``init`` is an array and ``n_init`` more than one start.
 
