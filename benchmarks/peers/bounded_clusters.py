@@ -18,8 +18,8 @@ from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.cluster import FairKMeans
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._homotopy import repair
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._repair import repair
 from skfair.datasets import make_fair_blobs
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # ratios of shares

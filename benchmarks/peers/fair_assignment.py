@@ -10,8 +10,8 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
 from skfair._kernels.limits import balance_limits
-from skfair.cluster.kmeans._homotopy import repair
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._repair import repair
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # fractions of the balance of the data
 

@@ -78,13 +78,16 @@ def add_rows(limits, rows, bounds, rounding=0.0):
 
 
 def size_rows(limits, smallest, largest):
-    """Rows and bounds of the size of a cluster; -inf or inf are no limits."""
+    """Rows and bounds of the size of a cluster, or of each one; -inf or inf are no limits.
+
+    Bounds have the shape (2,), or (n_clusters, 2) where those of either side are arrays.
+    """
     n_attributes = limits.intersections.shape[1]
     n_groups = limits.scales.shape[1]
-    bounds = np.array([-smallest, largest], dtype=float)
+    bounds = np.stack(np.broadcast_arrays(-smallest, largest), axis=-1).astype(float)
     rows = np.outer([-1.0, 1.0], np.full(n_groups, 1.0 / n_attributes))
-    is_finite = np.isfinite(bounds)
-    return rows[is_finite], bounds[is_finite]
+    is_finite = np.isfinite(bounds).reshape(-1, 2).all(axis=0)
+    return rows[is_finite], bounds[..., is_finite]
 
 
 def has_rows(limits):

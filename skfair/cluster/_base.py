@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -47,16 +47,15 @@ class ClusterRequirements(NamedTuple):
 
     balance: float = 0.0  # relative to the data's own
     share_ratio: float = 0.0
-    smallest: float = 0.0  # weight of a cluster
-    largest: float = np.inf
+    smallest: float | np.ndarray = 0.0  # weight of a cluster, or of each one
+    largest: float | np.ndarray = np.inf
     group_share_bounds: tuple = (0.0, 1.0)  # minimum and maximum in a cluster, each one or by group
     attribute_slices: tuple = (slice(None),)  # the groups that are compared with one another
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
     group_positions: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
     n_clusters: int = 1
-    lightest: float = 0.0  # weight of a sample, by which unequal weights may exceed a share
 
-    def bind_to_groups(self, groups, attributes, places, weights, weight_range):
+    def bind_to_groups(self, groups, attributes, places, weights):
         """The requirements of groups, whose columns and weights in the problem are given.
 
         A ValueError names the group whose share of all samples is outside of its bounds: then no
@@ -65,8 +64,6 @@ class ClusterRequirements(NamedTuple):
         self = self._replace(
             attribute_slices=attributes, members=groups.counts, group_positions=places
         )
-        if weight_range[0] < weight_range[1]:
-            self = self._replace(lightest=weight_range[0])
         if len(places) == len(attributes):  # a single group is all of every cluster
             return self._replace(group_share_bounds=(0.0, 1.0))
         shares = weights[places] * len(attributes) / weights.sum()
@@ -87,13 +84,6 @@ class ClusterRequirements(NamedTuple):
                     f": {shares[g]:.4g} of group {names[g]!r}, not {bound}."
                 )
         return self._replace(group_share_bounds=tuple(bounds))
-
-    def share_slack(self, bound):
-        """Weight by which a group may exceed its bound: what the lightest sample changes at most.
-
-        Integer counts keep bounds on shares exactly.
-        """
-        return self.lightest * np.minimum(bound, 1.0 - np.asarray(bound))
 
     def limits(self, group_weights, intersections=None):
         """The same as `Limits`, with the level that has to be reached.
@@ -131,7 +121,8 @@ class ClusterRequirements(NamedTuple):
             limits = limits._replace(intersections=intersections)
         if self.members is not None:
             limits.required[self.group_positions] = self.members >= self.n_clusters
-        smallest = self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf
+        smallest = np.where(np.asarray(self.smallest) > 0, self.smallest, -np.inf)
+        smallest = smallest * (1 - ROUNDING)
         limits = add_rows(limits, *size_rows(limits, smallest, self.largest * (1 + ROUNDING)))
         # The share of a group: the row of its members less the bound times that of the size.
         for sign, shares in zip((-1, 1), self.group_share_bounds, strict=True):
@@ -141,8 +132,7 @@ class ClusterRequirements(NamedTuple):
                 rows - shares[:, np.newaxis] / len(self.attribute_slices)
             )
             is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
-            slack = self.share_slack(shares)[is_bound]
-            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), slack)
+            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum())
         return limits
 
 
@@ -164,8 +154,8 @@ def check_requirements(estimator, total, is_count):
     """
     total = float(total)
     n_clusters = estimator.n_clusters
-    smallest = resolve_size(estimator.min_cluster_size, total, 0.0)
-    largest = resolve_size(estimator.max_cluster_size, total, np.inf)
+    smallest = resolve_sizes(estimator, "min_cluster_size", total, 0.0)
+    largest = resolve_sizes(estimator, "max_cluster_size", total, np.inf)
     attainable = (total / n_clusters, total / n_clusters)
     units = "units of sample_weight"
     if is_count:
@@ -174,13 +164,15 @@ def check_requirements(estimator, total, is_count):
         largest = np.floor(largest * (1 + ROUNDING))
         attainable = (total // n_clusters, -(-total // n_clusters))
         units = "samples"
-    if smallest > attainable[0] * (1 + ROUNDING):
+    if np.ndim(smallest) + np.ndim(largest) > 0:
+        check_sizes_by_cluster(smallest, largest, total, n_clusters)
+    elif smallest > attainable[0] * (1 + ROUNDING):
         raise ValueError(
             f"min_cluster_size={estimator.min_cluster_size} requires {smallest:.12g} {units} in "
             f"each of {n_clusters} clusters, but there are {total:.12g}: {attainable[0]:.12g} is "
             "the maximum that all clusters can have. Lower it, or use fewer clusters."
         )
-    if largest < attainable[1] * (1 - ROUNDING):
+    elif largest < attainable[1] * (1 - ROUNDING):
         raise ValueError(
             f"max_cluster_size={estimator.max_cluster_size} allows {largest:.12g} {units} in each "
             f"of {n_clusters} clusters, but there are {total:.12g}: {attainable[1]:.12g} is the "
@@ -190,6 +182,49 @@ def check_requirements(estimator, total, is_count):
     shares = (0.0 if least is None else least, 1.0 if most is None else most)
     ratios = estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
     return ClusterRequirements(*ratios, smallest, largest, shares, n_clusters=n_clusters)
+
+
+def resolve_sizes(estimator, name, total, absent):
+    """A bound on sizes as a weight, or an array of one for each cluster."""
+    sizes = getattr(estimator, name)
+    if sizes is None or np.ndim(sizes) == 0:
+        return resolve_size(sizes, total, absent)
+    init = getattr(estimator, "init", None)
+    has_centers = init is not None and not callable(init) and np.ndim(init) == 2
+    if not has_centers:
+        raise ValueError(
+            f"{name} may have one bound for each cluster only if init is an array of centres, to "
+            f"whose rows they belong, but init={init!r}; pass centres, or one bound for all."
+        )
+    sizes = list(sizes)
+    is_size = [
+        (isinstance(size, Integral) and size >= 1)
+        or (isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1)
+        for size in sizes
+    ]
+    if len(sizes) != estimator.n_clusters or not all(is_size):
+        raise ValueError(
+            f"{name} must have an int from 1 on, or a float in (0, 1), for each of "
+            f"{estimator.n_clusters} clusters, got {sizes}."
+        )
+    return np.array([resolve_size(size, total, absent) for size in sizes])
+
+
+def check_sizes_by_cluster(smallest, largest, total, n_clusters):
+    """Raise a ValueError if no clusters have sizes within the bounds of each."""
+    low, high = (np.broadcast_to(bound, n_clusters) for bound in (smallest, largest))
+    if (low > high).any():
+        k = int(np.argmax(low > high))
+        raise ValueError(
+            f"min_cluster_size must not exceed max_cluster_size, but cluster {k} has bounds "
+            f"{low[k]:.12g} and {high[k]:.12g}; change one of them."
+        )
+    if low.sum() > total * (1 + ROUNDING) or high.sum() < total * (1 - ROUNDING):
+        raise ValueError(
+            f"The sums of min_cluster_size and max_cluster_size are {low.sum():.12g} and "
+            f"{high.sum():.12g}, but must be at most and at least the {total:.12g} of all samples; "
+            "lower the minimum sizes or raise the maximum ones."
+        )
 
 
 def resolve_size(size, total, absent):
@@ -272,10 +307,8 @@ def list_shortfalls(attributes, requirements, largest_weight):
     for sign, name, bound in zip(
         (-1, 1), GROUP_SHARE_PARAMETERS, requirements.group_share_bounds, strict=True
     ):
-        weights = attributes["group_weights_"]
-        slack = requirements.share_slack(bound)
-        excess = sign * (weights - sizes[:, np.newaxis] * bound)
-        if (excess > slack * (1 + 1e-9) + 1e-9 * sizes.max()).any():
+        excess = sign * (attributes["group_weights_"] - sizes[:, np.newaxis] * bound)
+        if (excess > 1e-9 * sizes.max()).any():
             excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
             sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."
             shortfalls.append((excess, sentence))
@@ -296,14 +329,18 @@ def _describe_size_violations(sizes, requirements, largest_weight):
     # Integer counts make integer sizes; of other weights the last sample may not fit.
     rounding = largest_weight * (1 - SIZE_ROUNDING)
     total = float(sizes.sum())
-    too_small = requirements.smallest - sizes.min()
-    too_large = sizes.max() - requirements.largest
-    if too_small > rounding:
-        sentence = f"A cluster size of {requirements.smallest:.12g} is not reached by all clusters"
-        yield too_small / total, f"{sentence}: the minimum is {sizes.min():.12g}."
-    if too_large > rounding:
-        sentence = f"A cluster size of {requirements.largest:.12g} is exceeded: the maximum is "
-        yield too_large / total, f"{sentence}{sizes.max():.12g}."
+    smallest = np.broadcast_to(requirements.smallest, sizes.shape)
+    largest = np.broadcast_to(requirements.largest, sizes.shape)
+    lacking = smallest - sizes
+    k = int(lacking.argmax())
+    if lacking[k] > rounding:
+        sentence = f"A cluster size of {smallest[k]:.12g} is not reached by all clusters"
+        yield lacking[k] / total, f"{sentence}: the minimum is {sizes[k]:.12g}."
+    excess = sizes - largest
+    k = int(excess.argmax())
+    if excess[k] > rounding:
+        sentence = f"A cluster size of {largest[k]:.12g} is exceeded: the maximum is "
+        yield excess[k] / total, f"{sentence}{sizes[k]:.12g}."
 
 
 def status_attributes(attributes, search, lacks_groups):
@@ -343,7 +380,8 @@ def warn_of_status(estimator, data, search, advice, cut_short):
     if estimator.status_ == "infeasible":
         shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
         sentences = [sentence for _, sentence in shortfalls]
-        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
+        if sentences:  # of broken pairs there is a warning already
+            warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
         return
     if small:
         warn(small)

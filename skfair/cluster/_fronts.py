@@ -402,6 +402,14 @@ def cluster_front(
             f"algorithm='alternating' does not keep bounds on sizes and shares, got "
             f"{join_names(bounds)}. Use algorithm='homotopy' with them."
         )
+    if getattr(estimator, "max_iter", None) == 0:
+        raise ValueError("max_iter must be at least 1 in a front, got 0: its centres move.")
+    for name in BOUNDS[:2]:
+        if np.ndim(getattr(estimator, name, None) or 0) > 0:
+            raise ValueError(
+                f"{name} must be one bound for all clusters in a front, got "
+                f"{getattr(estimator, name)}: a front starts from centres of its own."
+            )
     columns = {"sensitive_features": sensitive_features}
     if has_fit_parameter(estimator, "sample_weight"):
         columns["sample_weight"] = sample_weight

@@ -14,6 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import has_rows, limits_at_counts
 from skfair.cluster._base import (
@@ -25,11 +26,12 @@ from skfair.cluster._base import (
     check_requirements,
     check_rows,
     encode_and_summarize,
-    resolve_size,
+    resolve_sizes,
     store_clusters,
     warn_if_one_group,
     warn_of_duplicates,
 )
+from skfair.cluster.kmeans._given_centers import assign_to_centers
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import (
@@ -47,16 +49,17 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
-from skfair.groups._groups import GroupSummary, data_balance
+from skfair.groups._groups import GroupSummary, data_balance, group_names
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows
 from skfair.partitions._collections import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import resolve_name, validate_data
+from skfair.utils._checks import resolve_name, validate_data, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
     NonNegative,
+    NonNegativeInt,
     OpenShare,
     PositiveInt,
     Share,
@@ -201,6 +204,48 @@ class KMeansInput(NamedTuple):
         }
 
 
+def explain_cost_above_bound(parameters, data, fitted):
+    """A message where a group or a weight keeps a fit far above its bound; None of other fits."""
+    bound = fitted["assignment_lower_bound_"]
+    gap = fitted["inertia_"] / bound - 1 if bound > 0 else 0.0
+    is_infeasible = fitted["constraint_violation_"] > 0
+    if is_infeasible or gap <= WARNED_GAP or data.problem.n_samples <= MAX_ITERATED_SAMPLES:
+        return None
+    groups = data.groups
+    smallest = int(groups.counts.argmin())
+    members = groups.counts[smallest] / parameters.n_clusters
+    mean_size = data.problem.total_weight / parameters.n_clusters
+    heaviest = data.problem.largest_weight / mean_size
+    if data.problem.limits.level > 0 and 1 <= members <= MAX_GROUP_MEMBERS:
+        name = group_names(groups.labels)[smallest]
+        cause = (
+            f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
+        )
+    elif heaviest >= max(
+        HEAVY_SHARE, HEAVY_FACTOR * parameters.n_clusters / data.problem.n_samples
+    ):
+        cause = f"the heaviest sample has {heaviest:.2g} times the mean weight of a cluster"
+    else:
+        return None
+    return (
+        f"inertia_ is {gap:.0%} above assignment_lower_bound_: {cause}. A cheaper clustering may "
+        "exist; ask for fewer clusters or for less balance, or pass more starts with n_init."
+    )
+
+
+def check_fixed_centers(parameters, data, runs):
+    """The centres of a fit with ``max_iter=0``, which stay; raises a ValueError without them."""
+    init = parameters.init
+    is_array = not isinstance(init, str) and not callable(init) and np.ndim(init) == 2
+    if not is_array or not data.problem.is_in_memory:
+        raise ValueError(
+            "max_iter=0 assigns samples in memory to given centres: init must be an array of "
+            f"shape {(parameters.n_clusters, len(data.mean))}, got init={init!r}. Pass centres, or "
+            "max_iter >= 1."
+        )
+    return runs.init
+
+
 def append_empty_clusters(attributes, merged):
     """Append an empty cluster at the centre of each merged one to the fitted attributes."""
     fills = dict.fromkeys(("cluster_sizes_", "group_weights_", "group_counts_"), 0.0)
@@ -236,8 +281,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     by_group = sum_by_group(codes, weights, intersections)
-    ends = (weights.min(), weights.max())
-    requirements = requirements.bind_to_groups(groups, attributes, places, by_group, ends)
+    requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
     limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     n_rows = X.shape[0]
@@ -324,6 +368,10 @@ Algorithm = Annotated[
 ]
 """An algorithm, or its name."""
 
+WARNED_GAP = 0.1  # share of the bound by which a cost is above it, from which a fit may warn
+MAX_GROUP_MEMBERS = 10  # of the smallest group in a cluster, on average, up to which it does
+HEAVY_SHARE = 0.2  # weight of a sample in mean weights of a cluster, from which it does ...
+HEAVY_FACTOR = 5.0  # ... if it is also so many times the mean weight of a sample
 N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
@@ -375,10 +423,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         ``("sex", "female")``. Groups that a dict does not name have no bound.
         ``beta_g n_k <= n_kg <= alpha_g n_k`` holds exactly wherever integer counts allow it. Where
         they do not, the fit warns, and few counts exceed a bound by the least that is possible.
-        With sample weights the bounds are on sums of weights: a cluster may exceed one by what the
-        lightest sample of the data changes. The share of each group in the data has to be within
-        its bounds. ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``,
-        instead.
+        With sample weights the bounds are on sums of weights, and hold exactly wherever the search
+        finds a clustering that keeps them; else the fit warns, and ``constraint_violation_`` is
+        what a share exceeds. The share of each group in the data has to be within its bounds.
+        ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``, instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
@@ -388,9 +436,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         What ``predict`` does for samples of a group, or with ``attributes="each"`` of a value, that
         was not seen at fit, or that is missing. "error" raises. "overall" warns, and adds no
         offset: they go to the nearest centre, as all samples do without ``sensitive_features``.
-    min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
+    min_cluster_size, max_cluster_size : int, float in (0, 1), array-like or None, default=None
         Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
-        float a share of all. With sample weights the last sample may not fit.
+        float a share of all. With sample weights the last sample may not fit. If ``init`` is an
+        array of centres there may be a bound for each cluster, (n_clusters,), in the order of its
+        rows.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
@@ -403,9 +453,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
         the first n of those of n + 1, so that with one seed more starts never give a worse fit.
+        Where the cheapest end of more than 100 samples is more than 2 % above its bound, one more
+        start and another repair of integer counts are tried as well, once.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
-        Maximum number of rounds of one run, and of passes of the local search after it.
+        Maximum number of rounds of one run, and of passes of the local search after it. 0 needs an
+        array of centres as ``init``: they stay as they are, and samples are assigned to them at the
+        least cost that keeps all bounds.
     tol : float, default=1e-5
         A run stops when a round lowers the cost by no more than this share of it, or than a tenth
         of a sample's mean cost. A pass of the local search has to gain a hundredth of that share,
@@ -491,6 +545,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     ConvergenceWarning
         If all bounds are kept, but ``max_iter`` ended the fit before ``tol`` did. If there are
         fewer distinct clusters than ``n_clusters``, as some rows are equal.
+    UserWarning
+        If all bounds are kept, but ``inertia_`` is more than 10 % above ``assignment_lower_bound_``
+        where a group has 10 members or fewer per cluster, or a sample a fifth of a cluster's mean
+        weight and five times that of a sample. Only fits of more than 100 samples warn.
     RuntimeWarning
         If ``init`` is an array and ``n_init`` more than one start.
 
@@ -547,11 +605,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     max_group_share: Share | dict | Array | None = None
     attributes: Literal["intersections", "each"] = "intersections"
     handle_unknown: Literal["error", "overall"] = "error"
-    min_cluster_size: PositiveInt | OpenShare | None = None
-    max_cluster_size: PositiveInt | OpenShare | None = None
+    min_cluster_size: PositiveInt | OpenShare | Array | None = None
+    max_cluster_size: PositiveInt | OpenShare | Array | None = None
     init: Literal["k-means++", "random"] | Callable | Array = "k-means++"
     n_init: PositiveInt | Literal["auto"] = "auto"
-    max_iter: PositiveInt = 300
+    max_iter: NonNegativeInt = 300
     tol: NonNegative = 1e-5
     algorithm: Algorithm = "homotopy"
     random_state: RandomState = None
@@ -610,9 +668,15 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = make_run_settings(self, data, N_STARTS if self.n_clusters < MANY_CLUSTERS else 1)
-        point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
+        if self.max_iter == 0:
+            point = assign_to_centers(data.problem, check_fixed_centers(self, data, runs))
+            n_iter, status = 0, "optimal"
+        else:
+            point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
         # Equal clusters become one; those that are left are empty, and come last.
-        point, merged = data.merge_equal_clusters(point)
+        merged = np.empty(0, dtype=np.intp)
+        if self.max_iter > 0:
+            point, merged = data.merge_equal_clusters(point)
         fitted = data.point_attributes(point)
         if len(merged) > 0:
             append_empty_clusters(fitted, merged)
@@ -621,7 +685,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
         )
-        return store_clusters(self, X, data, fitted, rounds, algorithm.advice, cut_short)
+        message = explain_cost_above_bound(self, data, fitted)
+        model = store_clusters(self, X, data, fitted, rounds, algorithm.advice, cut_short)
+        if message is not None and not data.lacks_groups:
+            warn(message)
+        return model
 
     def predict(
         self,
@@ -712,7 +780,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
                 f"max_cluster_size={self.max_cluster_size} and X is of type {type(X).__name__}; "
                 "fit with a maximum size, and pass an array."
             )
-        largest = resolve_size(self.max_cluster_size, self.cluster_sizes_.sum(), np.inf)
+        largest = resolve_sizes(self, "max_cluster_size", self.cluster_sizes_.sum(), np.inf)
         places = np.floor(largest * (1 + ROUNDING) - self.cluster_sizes_)
         return np.maximum(places, 0).astype(np.int64)
 

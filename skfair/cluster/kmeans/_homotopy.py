@@ -13,46 +13,38 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels import NO_INDEX
-from skfair._kernels.fair_assignment import raise_balance
 from skfair._kernels.iterated_search import (
     MAX_ITERATED_SAMPLES,
-    iterate_search,
-    pair_samples,
-    search_from_kicks,
 )
 from skfair._kernels.kmeans import (
-    Clustering,
-    argsort_candidates,
-    exchange_pass,
-    find_exchange_candidates,
-    find_improvable_samples,
-    hartigan_pass,
-    min_exchange_bounds,
     nearest_centers,
-    partner_bounds,
-    squared_distances,
 )
 from skfair._kernels.limits import (
-    allow_slack,
     has_rows,
-    intersection_coefficients,
-    row_excess,
+    limits_at_counts,
     satisfies_rows,
 )
-from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster._base import Route, front_points
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_sizes
 from skfair.cluster.kmeans._problem import (
-    BLOCK_ROWS,
     MANY_CLUSTERS,
     ClusteringPoint,
     bounds_many_sizes,
     draw_stratified,
     occupy_clusters,
     recompute_point,
-    split_by_block,
+)
+from skfair.cluster.kmeans._repair import (
+    GAP_MARGIN,
+    MAX_MOVES,
+    follow_path,
+    iterate_local_search,
+    measure_share_excess,
+    path_to_balance,
+    repair,
+    repair_and_search,
+    search_locally,
 )
 from skfair.cluster.kmeans._rounds import (
     converge,
@@ -63,10 +55,7 @@ from skfair.cluster.kmeans._rounds import (
     iterate_sized,
 )
 from skfair.cluster.kmeans._tables import (
-    BALANCE_TOLERANCE,
-    has_few_members,
     near_ties,
-    repair_to_limits,
 )
 from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, make_constructor, validate_params
@@ -77,331 +66,9 @@ if TYPE_CHECKING:
     from skfair.cluster.kmeans._rounds import RunSettings
 
 
-# Integer repair of a fair assignment, and a local search that keeps the limits.
-
-
-MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
-MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
-MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
 MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
 MAX_GAP_ROUNDS = 10  # of searches between the points of a front
-GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
-MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
-
-
-def repair_and_search(problem, point, level, runs):
-    """Integer repair, then a local search; the limits are kept wherever they can be.
-
-    Returns the point and a status as `search_locally`.
-    """
-    # Of few samples one is a large step of the balance: they have to come near to what is possible.
-    is_small = problem.n_samples <= MAX_ITERATED_SAMPLES
-    n_clusters = len(point.clustering.sizes)
-    # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
-    # integers the balance of the data is mostly out of reach: single moves lead near it.
-    is_below = level < problem.balance * (1 - GAP_MARGIN)
-    if is_below and not is_small and has_few_members(problem, n_clusters):
-        point = repair_by_table(problem, point, level)
-    point = repair(problem, point, level)
-    is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
-    if not (is_near and problem.keeps_limits(point.clustering.counts, level)):
-        point = repair_by_table(problem, point, level)
-    is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
-    if is_paired and not problem.has_equal_weights:
-        point = search_pairs(problem, point, level)
-    return search_locally(problem, point, level, runs.max_iter, runs.tol)
-
-
-def search_pairs(samples, point, level):
-    """The point after moves and exchanges of samples of unequal weights.
-
-    They make the limits hold first, where that is within their reach, and lower the cost then.
-    """
-    n_clusters = len(point.clustering.sizes)
-    labels = point.clustering.labels.copy()
-    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
-    weighted = distances, samples.masses, samples.weights, samples.codes
-    no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
-    # Where no clustering in reach keeps the sizes, they give way before the composition does.
-    for problem in (samples, replace(samples, limits=samples.limits_with_size_slack)):
-        if problem.keeps_limits(point.clustering.counts, level):
-            break
-        limits = problem.limits._replace(level=float(level))
-        limits = allow_slack(limits, samples.largest_weight, 0.0)
-        paired = pair_samples(*weighted, point.clustering.counts, limits, is_repair=True)
-        search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-        point = recompute_point(samples, labels, n_clusters, point.dual)
-        # Of few samples the limits may be kept two or three moves away.
-        is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
-        if is_iterated and not problem.keeps_limits(point.clustering.counts, level):
-            labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
-            point = recompute_point(samples, labels, n_clusters, point.dual)
-    limits = limits_at_point(samples, point, level)
-    paired = pair_samples(*weighted, point.clustering.counts, limits)
-    search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-    return recompute_point(samples, labels, n_clusters, point.dual)
-
-
-def iterate_local_search(samples, point, status, ratio, runs, random_state):
-    """The cheapest clustering found from a local optimum by random moves and searches after them.
-
-    One of few samples is a large step of the balance, so that often no single move and no exchange
-    is allowed: better clusterings lie two or three moves away (iterated local search; Lourenço,
-    Martin and Stützle 2003). Of many samples there is nearly always an allowed move.
-    """
-    n_samples = samples.n_samples
-    n_clusters = len(point.clustering.sizes)
-    if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
-        return point, status
-    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
-    clustering = point.clustering
-    limits = limits_at_point(samples, point, ratio)
-    weighted = samples.masses, samples.weights, samples.codes
-    paired = pair_samples(distances, *weighted, clustering.counts, limits)
-    labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
-    if (labels == clustering.labels).all():
-        return point, status
-    point = recompute_point(samples, labels, n_clusters, point.dual)
-    return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
-
-
-def limits_at_point(samples, point, ratio):
-    """The limits with a level that a local search keeps: the ratio, or what a point reaches of it.
-
-    A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
-    to one sample, so do all clusterings that the search finds.
-    """
-    limits = samples.limits
-    reached = float(min(ratio, point.balance))
-    if reached == ratio or not samples.keeps_level(point.clustering.counts, ratio):
-        return limits._replace(level=reached)
-    return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
-
-
-def repair_by_table(samples, point, ratio, only_rows=False):
-    """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
-    is_kept = satisfies_rows(point.clustering.counts, samples.limits)
-    is_kept &= only_rows or point.balance >= ratio
-    if is_kept or not samples.has_equal_weights:
-        return point
-    labels = repair_to_limits(samples, point, ratio)
-    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
-
-
-def repair(samples, point, ratio):
-    """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
-    if not satisfies_rows(point.clustering.counts, samples.limits):
-        # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
-        if not samples.has_equal_weights or samples.n_samples <= MAX_ITERATED_SAMPLES:
-            labels = move_into_bounds(samples, point)
-            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
-        point = repair_by_table(samples, point, ratio, only_rows=True)
-    # The balance: cheap moves first; all samples only where these do not suffice.
-    for rows in (near_ties(point, samples.codes), np.arange(len(samples.weights))):
-        # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
-        # itself.
-        cut_short = True
-        while point.balance < ratio and cut_short:
-            path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
-            labels = labels_after_path(point, path)
-            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
-            cut_short = len(path.samples) == MAX_MOVES
-    return point
-
-
-def move_into_bounds(samples, point):
-    """Labels after the cheapest single moves that bring the rows within their bounds.
-
-    Samples may be too heavy: a size then misses its limit by less than the sample that would come
-    or go.
-    """
-    labels = point.clustering.labels.copy()
-    limits = samples.limits
-    weights = samples.weights
-    counts = point.clustering.counts.copy()
-    distances = squared_distances(samples.X, point.clustering.centers)
-    changes = weights[:, np.newaxis] * intersection_coefficients(limits)[samples.codes]
-    for _ in range(len(labels)):
-        # The row that a cluster misses most.
-        excesses = row_excess(counts, limits)
-        k, row = np.unravel_index(np.argmax(excesses), excesses.shape)
-        if excesses[k, row] <= 0:
-            break
-        # Samples that join the cluster, or that leave it, bring it nearer and do not overshoot. The
-        # cluster that a sample leaves stays within its bounds, or gets no worse.
-        here = labels == k
-        helps = np.where(here, changes[:, row], -changes[:, row])
-        stays = (excesses[labels] <= changes) | (changes >= 0)
-        most = 2 * (excesses[k, row] + limits.rounding[row])
-        stays = stays.all(axis=1) & (np.bincount(labels)[labels] > 1)
-        able = np.flatnonzero((helps > 0) & (helps <= most) & stays)
-        # So do the clusters that it may join.
-        fits = (excesses + changes[able, np.newaxis] <= 0) | (changes[able, np.newaxis] <= 0)
-        is_goal = (np.arange(len(counts)) == k) != here[able, np.newaxis]
-        ways = np.where(fits.all(axis=2) & is_goal, distances[able], np.inf)
-        if not np.isfinite(ways).any():
-            break
-        costs = weights[able] * (ways.min(axis=1) - distances[able, labels[able]])
-        # The cheapest of these moves.
-        best = np.argmin(costs)
-        p = able[best]
-        goal = np.argmin(ways[best])
-        groups = limits.intersections[samples.codes[p]]
-        counts[labels[p], groups] -= weights[p]
-        counts[goal, groups] += weights[p]
-        labels[p] = goal
-    return labels
-
-
-def labels_after_path(point, path):
-    """Labels that a path of single moves, one for a sample, leads to."""
-    labels = point.clustering.labels.copy()
-    labels[path.samples] = path.clusters
-    return labels
-
-
-def follow_path(samples, point, path):
-    """The point that a path of single moves leads to."""
-    labels = labels_after_path(point, path)
-    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
-
-
-def path_to_balance(samples, point, goal, rows, max_moves):
-    """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
-    X, weights, codes = samples.X, samples.weights, samples.codes
-    movable = X if len(rows) == len(weights) else X[rows]
-    distances = squared_distances(movable, point.clustering.centers)
-    clustering = copy_clustering(point.clustering)
-    limits = samples.limits._replace(level=float(goal))
-    return raise_balance(
-        kernel_rows(X),
-        samples.masses,
-        weights,
-        codes,
-        clustering,
-        rows,
-        distances,
-        limits,
-        max_moves,
-    )
-
-
-def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
-    """Lower the cost by single moves and exchanges that keep the balance.
-
-    Returns the point and a status. "optimal": no single move and no exchange of two samples that
-    keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
-    for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
-    of ``tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
-    """
-    if not len(samples.weights):
-        return point, "feasible"
-    limits = limits_at_point(samples, point, ratio)
-    # With equal weights and unit costs, exchanging two samples of an intersection changes nothing
-    # but the cost.
-    exchange = exchange and samples.has_equal_weights and samples.unit_costs is None
-    is_certified = exchange and samples.background is None
-    status = "max_iter"
-    # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
-    # candidates gain nothing relative to the cost of all: they are searched to the end.
-    min_gain = tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
-    if samples.background is not None:
-        min_gain = 0.0
-    for _ in range(max_iter):
-        clustering = copy_clustering(point.clustering)
-        cost = point.cost
-        if improve_clustering(samples, clustering, limits, exchange) == 0:
-            status = "optimal" if is_certified else "feasible"
-            break
-        # Recompute what kernels have updated move by move: rounding would add up.
-        point = recompute_point(samples, clustering.labels, len(clustering.sizes), point.dual)
-        if cost - point.cost <= min_gain * cost:
-            status = "feasible"
-            break
-    return point, status
-
-
-def improve_clustering(samples, clustering, limits, exchange):
-    """Lower the cost by a pass of Hartigan's moves, in place; by exchanges if none is left.
-
-    Returns the number of changes, 0 where no allowed move, nor exchange, lowers the cost.
-    """
-    # Kernels read blocks of rows with their distances to all centres.
-    partitions = samples.partitions
-    labels = split_by_block(clustering.labels, samples.n_jobs)
-    distances = partitions.map(_squared_distances, clustering.centers)
-    # Samples that a move may help, from all blocks in parallel; then moves, one by one.
-    movers = partitions.gather(_find_improvable_samples, distances, labels, clustering, limits)
-    rows = _global_indices(movers)
-    n_changes = 0
-    if len(rows):
-        moving = samples.take(rows)
-        moved = clustering._replace(labels=clustering.labels[rows])
-        X, weights, codes = moving.X, moving.weights, moving.codes
-        distances_now = squared_distances(X, moved.centers)
-        passed = kernel_rows(X), distances_now, moving.masses, weights, codes
-        n_changes = hartigan_pass(*passed, moved, limits)
-        clustering.labels[rows] = moved.labels
-    if n_changes == 0 and exchange:
-        n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
-    return n_changes
-
-
-def _exchange_samples(samples, clustering, limits, distances, labels):
-    """Exchange pairs of samples where that lowers the cost; the number of exchanges."""
-    partitions = samples.partitions
-    weight = samples.weights[0]
-    # Lower bounds on what each sample gains by going, from all blocks in parallel.
-    lowest = np.minimum.reduce(
-        partitions.gather(_min_exchange_bounds, distances, labels, clustering)
-    )
-    partners = partner_bounds(clustering, lowest, weight, limits)
-    # Candidates that may gain by their bound and that of a partner, the best first.
-    candidates = partitions.gather(
-        _find_exchange_candidates, distances, labels, clustering, partners
-    )
-    rows, bounds, cells = zip(*candidates, strict=True)
-    candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
-    order = argsort_candidates(*candidates[1:], lowest.size)
-    candidates = (column[order] for column in candidates)
-    X, weights, codes = samples.X, samples.weights, samples.codes
-    return exchange_pass(kernel_rows(X), weights, codes, clustering, *candidates, lowest, limits)
-
-
-def _global_indices(rows):
-    """Positions within blocks as positions among all samples."""
-    return np.concatenate([block + BLOCK_ROWS * number for number, block in enumerate(rows)])
-
-
-def _squared_distances(samples, centers):
-    return squared_distances(samples.X, centers)
-
-
-def _find_improvable_samples(samples, distances, labels, clustering, limits):
-    # To see what a move would do the kernel makes it, and takes it back: threads must not share.
-    clustering = copy_clustering(clustering._replace(labels=labels))
-    weights, codes = samples.weights, samples.codes
-    return find_improvable_samples(distances, samples.masses, weights, codes, clustering, limits)
-
-
-def _min_exchange_bounds(samples, distances, labels, clustering):
-    clustering = clustering._replace(labels=labels)
-    n_codes = len(samples.limits.intersections)
-    return min_exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
-
-
-def _find_exchange_candidates(samples, distances, labels, clustering, partners):
-    clustering = clustering._replace(labels=labels)
-    return find_exchange_candidates(
-        distances, samples.codes, samples.weights[0], clustering, partners
-    )
-
-
-def copy_clustering(clustering):
-    """A clustering of its own for kernels that work in place: points are never changed."""
-    return Clustering(*map(np.copy, clustering))
-
 
 # The homotopy: follow the cheapest clustering while the required balance rises.
 
@@ -417,6 +84,8 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
+FAR_FROM_BOUND = 0.02  # share of the bound by which a cost is above it, from which more is tried
+MAX_CHECKED_DISTANCES = 200_000_000  # samples times clusters, up to which the bound is looked at
 
 
 @make_constructor
@@ -426,8 +95,11 @@ class Homotopy(BaseEstimator):
     Plain k-means comes first. Then the required balance rises level by level: at the centres of
     the last level the cheapest fair assignment is found through its dual (one unknown per cluster
     and group), the centres move to the new means, and so on. Single moves repair what rounding
-    left, and moves and exchanges that keep the balance lower the cost until none is left. Up to 100
-    samples leave a local optimum by random moves, as long as these lead to something cheaper.
+    left, and moves and exchanges that keep the balance lower the cost until none is left. Where a
+    group is small, or weights are unequal, a program chooses the counts or moves first. Where the
+    cost is then more than 2 % above the bound at its centres, the other repair and one more start
+    are tried, but not where samples times clusters are more than 200 million. Up to 100 samples
+    leave a local optimum by random moves instead, as long as these lead to something cheaper.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
@@ -475,26 +147,43 @@ class Homotopy(BaseEstimator):
         status is that of `search_locally`, and "max_iter" also if `watch` ended the rounds.
         """
         validate_params(self)
-        level = problem.limits.level
         # Samples in memory; where these are all, so is the whole fit.
         samples = problem.warm_start_samples
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         if bounds_many_sizes(problem, runs.n_clusters, problem.limits):
-            solve = solve_sizes if samples is problem else solve_partitioned_sizes
-            point, n_iter, status = solve(problem, runs, N_RELOCATIONS, random_state, watch)
-            is_searched = samples is problem and runs.n_clusters < MANY_CLUSTERS
-            is_searched &= status == "feasible"
-            if is_searched or not problem.has_equal_weights:
-                point, search_status = repair_and_search(problem, point, level, runs)
-                status = search_status if status == "feasible" else status
-            return point, n_iter, status
+            return solve_many_sizes(problem, samples, runs, random_state, watch)
+        return self._solve_from_starts(problem, samples, runs, random_state, watch)
+
+    def _solve_from_starts(self, problem, samples, runs, random_state, watch):
+        """The result of `_solve` where starts of k-means are led to the level on a subsample."""
         subsample, starts = self._lead_starts(samples, runs, random_state)
+        # The start that is added where an end is far from its bound has a seed of its own.
+        seed = deepcopy(random_state).randint(np.iinfo(np.int32).max)
         end, n_iter = self._follow_starts(problem, samples, subsample, starts, runs, watch)
+        if samples is problem and is_far_from_bound(problem, end):
+            generator = np.random.RandomState([seed, 1])
+            end, n_more = self._try_more(problem, subsample, end, runs, generator, watch)
+            n_iter += n_more
         # Near given labels or centres: rounds may have led to a worse end.
         if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
-            end = min(end, search_nearby(problem, level, runs), key=partial(sort_key, problem))
+            nearby = search_nearby(problem, problem.limits.level, runs)
+            end = min(end, nearby, key=partial(sort_key, problem))
         return end.point, n_iter, end.status
+
+    def _try_more(self, problem, subsample, end, runs, random_state, watch):
+        """The best of an end, the end of the other repair, and that of one more start."""
+        level = problem.limits.level
+        ends = [end]
+        point, status = repair_and_search(problem, end.assigned, level, runs, is_other=True)
+        ends.append(end._replace(point=point, status=status))
+        n_iter = 0
+        if isinstance(runs.init, str):
+            start = RunStart(runs.start(subsample, random_state), random_state)
+            start = start._replace(point=self._converge(subsample, runs, start))
+            more, n_iter = self._follow_starts(problem, problem, subsample, [start], runs, watch)
+            ends.append(more)
+        return min(ends, key=partial(sort_key, problem)), n_iter
 
     def _lead_starts(self, samples, runs, random_state):
         """A subsample, and the followed starts with the points of plain k-means that they lead to.
@@ -555,6 +244,7 @@ class Homotopy(BaseEstimator):
         point, n_iter, converged = iterate_at_level(
             problem, point, level, runs.max_iter, tol, watch
         )
+        assigned = point
         # Integer repair and local search, of more candidates where the first ones do not suffice.
         for candidates, movable in problem.candidates(point):
             end, status = repair_and_search(candidates, movable, level, runs)
@@ -562,7 +252,8 @@ class Homotopy(BaseEstimator):
                 break
         point = problem.merge(candidates, movable.dual, end)
         is_stopped = not converged and n_iter < runs.max_iter
-        return RunResult(point, n_iter, status if converged else "max_iter", is_stopped)
+        status = status if converged else "max_iter"
+        return RunResult(point, n_iter, status, is_stopped, assigned)
 
     def _solve_in_memory(self, problem, samples, runs, random_state, watch):
         """The result of `solve` for partitioned data, all of which are in memory as well."""
@@ -709,6 +400,21 @@ class Homotopy(BaseEstimator):
         return draw_stratified(samples, size, random_state)
 
 
+def solve_many_sizes(problem, samples, runs, random_state, watch):
+    """The result of `Homotopy._solve` where sizes of many clusters are bounded, and nothing else.
+
+    ``samples`` are those in memory: the problem, or a subsample of partitioned data.
+    """
+    solve = solve_sizes if samples is problem else solve_partitioned_sizes
+    point, n_iter, status = solve(problem, runs, N_RELOCATIONS, random_state, watch)
+    is_searched = samples is problem and runs.n_clusters < MANY_CLUSTERS
+    is_searched &= status == "feasible"
+    if is_searched or not problem.has_equal_weights:
+        point, search_status = repair_and_search(problem, point, problem.limits.level, runs)
+        status = search_status if status == "feasible" else status
+    return point, n_iter, status
+
+
 class RunStart(NamedTuple):
     """A start of k-means that is followed, its random numbers, and the point it has led to."""
 
@@ -724,6 +430,24 @@ class RunResult(NamedTuple):
     n_iter: int
     status: str
     is_stopped: bool  # by a callback
+    assigned: ClusteringPoint | None = None  # the fair assignment, before its integer repair
+
+
+def is_far_from_bound(problem, end):
+    """Whether the cost of an end is so far above the bound at its centres that more is tried.
+
+    Few samples have been searched after random moves, and a pass over very many takes too long.
+    """
+    point = end.point
+    n_samples = problem.n_samples
+    is_checked = n_samples * len(point.clustering.sizes) <= MAX_CHECKED_DISTANCES
+    if n_samples <= MAX_ITERATED_SAMPLES or not is_checked or end.is_stopped:
+        return False
+    limits = limits_at_counts(point.clustering.counts, problem.limits)
+    if limits.level == 0 and not has_rows(limits):
+        return False
+    bound = problem.solve_assignment(point.clustering.centers, limits, point.dual).value
+    return bool(point.cost > (1 + FAR_FROM_BOUND) * bound)
 
 
 def search_nearby(problem, level, runs):
@@ -745,17 +469,18 @@ def search_nearby(problem, level, runs):
 
 
 def sort_key(problem, end):
-    """Sort key of ends: those that keep the limits by cost, then the others by balance.
+    """Sort key of ends: those that keep the limits by cost, then the others by shares and balance.
 
     Of the others those come first that miss sizes alone, by less than a sample: of unequal weights
     the last one may not fit into a cluster.
     """
     point, level = end.point, problem.limits.level
     if problem.keeps_limits(point.clustering.counts, level):
-        return 0, 0, 0.0, point.cost
+        return 0, False, 0.0, 0.0, point.cost
     is_sized = satisfies_rows(point.clustering.counts, problem.limits_with_size_slack)
     misses = not (is_sized and problem.keeps_level(point.clustering.counts, level))
-    return 1, misses, -min(point.balance, level), point.cost
+    exceeded = measure_share_excess(point.clustering.counts, problem.limits)
+    return 1, misses, exceeded, -min(point.balance, level), point.cost
 
 
 def choose_followed_starts(costs, n_followed, tol):

@@ -61,9 +61,7 @@ def make_partitioned_problem(
     order, intersections, places = order_groups(summary.first_rows, intersections, columns)
     summary = summary.reorder_cells(order)
     by_group = sum_by_group(codes, summary.weights, intersections)
-    requirements = requirements.bind_to_groups(
-        groups, columns, places, by_group, summary.weight_range
-    )
+    requirements = requirements.bind_to_groups(groups, columns, places, by_group)
     limits = requirements.limits(by_group, intersections)
     problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
     return problem, groups, requirements

@@ -284,8 +284,14 @@ class BaseClusteringProblem:
         return max(0.0, min(self.balance, attainable.min()))
 
     def slack_to_weight(self, n_samples, share):
-        """The larger weight: that of so many of the heaviest samples, or of a share of all."""
-        return max(n_samples * self.largest_weight, share * self.total_weight)
+        """The larger weight: that of so many samples of mean weight, or of a share of all.
+
+        The heaviest of unequal weights may outweigh all that a cluster misses: the ascent would
+        not start.
+        """
+        mean_weight = self.total_weight / self.n_samples
+        weight = self.largest_weight if self.has_equal_weights else mean_weight
+        return max(n_samples * weight, share * self.total_weight)
 
     def keeps_limits(self, counts, level):
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""

@@ -23,9 +23,9 @@ from skfair.cluster.kmeans._transport import solve_transport
 
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
-_MAX_NODES = 5  # of branch and bound for the cheapest table
+_MAX_NODES = 1  # of branch and bound for the cheapest table
 _TABLE_GAP = 5e-4  # of the cost of all samples, up to which it is searched for
-_FEW_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
+_MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
 _MAX_INTEGER = 20  # ... and up to which they are integers of the programme, but for shares
 _MAX_INTEGERS = 40  # of a programme
 MIN_NEAR_TIES = 2000  # of an intersection
@@ -44,10 +44,10 @@ def repair_to_limits(problem, point, level):
     labels = point.clustering.labels.copy()
     n_clusters = len(point.clustering.sizes)
     counts = problem.count_intersections(labels, n_clusters)
-    whole = np.round(counts / problem.largest_weight).astype(np.int64)
+    integer_counts = np.round(counts / problem.largest_weight).astype(np.int64)
     near = near_ties(point, problem.codes)
-    moves = price_moves(problem, point, near)
-    surplus = whole - find_feasible_counts(problem, counts, level, moves)
+    moves = estimate_move_costs(problem, point, near)
+    surplus = integer_counts - find_feasible_counts(problem, counts, level, moves)
     short = _move_surplus(problem, point, labels, near, surplus)
     # All samples only where these do not suffice.
     if len(short):
@@ -55,12 +55,12 @@ def repair_to_limits(problem, point, level):
     return labels
 
 
-def has_few_members(problem, n_clusters):
+def has_small_group(problem, n_clusters):
     """Whether an intersection has so few members in a cluster that each of them counts."""
     sizes = np.bincount(problem.codes, minlength=len(problem.limits.intersections))
     if problem.background is not None:
         sizes = sizes + problem.background.counts.sum(axis=0) / problem.largest_weight
-    return problem.has_equal_weights and sizes.min() <= _FEW_MEMBERS * n_clusters
+    return problem.has_equal_weights and sizes.min() <= _MAX_TABLE_MEMBERS * n_clusters
 
 
 def near_ties(point, codes):
@@ -92,10 +92,10 @@ class Moves(NamedTuple):
     costs: np.ndarray  # (n_steps,) of each member, in units of the mean cost of a sample
     numbers: np.ndarray  # (n_steps,) of members
     movable: np.ndarray  # (n_cells,) number of members that may leave
-    prices: np.ndarray  # (n_cells,) of a member of a cell, on top
+    cell_costs: np.ndarray  # (n_cells,) of a member of a cell, on top
 
 
-def price_moves(problem, point, rows):
+def estimate_move_costs(problem, point, rows):
     """The costs of moves of some rows between clusters, whose centres stay."""
     n_codes = len(problem.limits.intersections)
     centers = point.clustering.centers
@@ -192,19 +192,19 @@ def find_feasible_counts(samples, counts, level, moves=None):
     is_small = counts.size <= _MAX_SEARCHED_COUNTS
     has_shares = find_share_rows(limits).any()
     every = np.ones(counts.shape[1], bool)
-    is_few_samples = samples.n_samples <= MAX_ITERATED_SAMPLES
+    is_small_sample = samples.n_samples <= MAX_ITERATED_SAMPLES
 
     def search(ratio, excess=0.0):
-        relaxed = _relax_shares(allow_slack(limits, weight, ratio), excess)
+        relaxed = relax_shares(allow_slack(limits, weight, ratio), excess)
         return _nearest_table(samples, counts, relaxed, every, moves)
 
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
     sizes = counts.sum(axis=0)
-    is_few = every & (is_few_samples or samples.n_attributes > 1)
+    is_exact = every & (is_small_sample or samples.n_attributes > 1)
     smallest = np.argsort(sizes, kind="stable")[: _MAX_INTEGERS // len(counts)]
-    most = _FEW_MEMBERS if has_shares else _MAX_INTEGER
-    is_few[smallest] |= sizes[smallest] <= most * len(counts)
-    for is_integer in (every,) if is_few.all() else (is_few, every):
+    most = _MAX_TABLE_MEMBERS if has_shares else _MAX_INTEGER
+    is_exact[smallest] |= sizes[smallest] <= most * len(counts)
+    for is_integer in (every,) if is_exact.all() else (is_exact, every):
         best = _nearest_table(samples, counts, limits, is_integer, moves)
         if best is not None:
             return np.round(best).astype(np.int64)
@@ -219,7 +219,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
         best = best if table is None else table
     # Few samples: bisection for the best ratio, which is 0 where a group cannot be everywhere.
     low, high, ratio = 0.0, level, level
-    if best is None or not (is_small and is_few_samples) or not limits.required.all():
+    if best is None or not (is_small and is_small_sample) or not limits.required.all():
         high = low
     while high - low > BALANCE_TOLERANCE * level:
         table = search(ratio)
@@ -229,7 +229,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
     return np.round(counts if best is None else best).astype(np.int64)
 
 
-def _relax_shares(limits, excess):
+def relax_shares(limits, excess):
     """The limits whose bounds on shares are wider by an excess."""
     wider = excess / limits.intersections.shape[1]
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
@@ -240,7 +240,7 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
 
     Counts of some intersections have to be integers. Those of others are rounded: shares have a
     margin for that, and ratios may miss the level by less than a sample. The unknowns of the
-    programme are the table, members that come to a cell or leave it at a high price, members that
+    programme are the table, members that come to a cell or leave it at a high cost, members that
     go along the steps of the moves, and for every cluster and scale the weight of the largest
     group.
     """
@@ -295,11 +295,11 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
         [None, by_code, -by_code, None, no_largest],
     ]
     # All members together have the cost of all samples: gaps are relative to it.
-    mean = 1.0 - moves.prices @ counts.ravel() / counts.sum()
+    mean = 1.0 - moves.cell_costs @ counts.ravel() / counts.sum()
     costs = np.full(3 * counts.size + n_steps + n_largest, moves.costs.max(initial=1.0))
     most = np.full(len(costs), np.inf)
     integrality = np.zeros(len(costs))
-    costs[: counts.size] = moves.prices + mean
+    costs[: counts.size] = moves.cell_costs + mean
     integrality[: counts.size] = np.tile(is_integer, n_clusters)
     of_steps = slice(3 * counts.size, 3 * counts.size + n_steps)
     costs[of_steps], most[of_steps], costs[of_steps.stop :] = moves.costs, moves.numbers, 0.0

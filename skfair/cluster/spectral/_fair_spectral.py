@@ -134,8 +134,9 @@ class FairSpectralClustering(FairClusterer):
         Members of each group in each cluster; all have the weight 1.
     constraint_violation_ : float
         Shortfall of ``relative_balance_`` below ``min_balance``, or of ``share_ratio_`` below
-        ``min_share_ratio``; 0 if the guarantee holds, nan if balance was required, but there are
-        no two groups.
+        ``min_share_ratio``, or the share of the pairs of ``cannot_link`` that are broken: the
+        maximum of these. 0 if all is kept, nan if balance was required, but there are no two
+        groups.
     status_ : {"feasible", "infeasible", "max_iter", "unconstrained"}
         "unconstrained": balance was required, but there are no two groups. "feasible": the
         required balance is reached; the cut is that of a local search, so no fit is "optimal".
@@ -280,9 +281,11 @@ default=None
         cut_short = problem.explain_early_stop(self)
         pairs = getattr(problem, "pairs", None)
         if pairs is not None and (broken := pairs.find_broken(fitted["labels_"])):
+            share = len(broken) / len(pairs.cannot_link)
+            fitted["constraint_violation_"] = max(fitted["constraint_violation_"], share)
             warn(
-                f"The pairs {broken} of cannot_link are in one cluster: other pairs leave no other "
-                "one. Use more clusters or fewer pairs.",
+                f"The pairs {broken} of cannot_link are in one cluster: no clusters were found "
+                "that keep all pairs. Use more clusters or fewer pairs.",
                 InfeasibleConstraintWarning,
             )
         return store_clusters(self, X, problem, fitted, rounds, advice, cut_short)

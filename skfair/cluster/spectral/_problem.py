@@ -20,6 +20,7 @@ from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import RunSettings, lloyd
+from skfair.cluster.spectral._coloring import color_units
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity, orthonormalize
 from skfair.cluster.spectral._fair_embedding import (
     NO_AFFINITY,
@@ -448,27 +449,16 @@ class Pairs(NamedTuple):
     def assign(self, clustering):
         """Labels that keep the pairs: each unit joins a cluster of strong links to it.
 
-        Units of many pairs of ``cannot_link`` come first, then those whose cluster is the clearest.
-        One whose pairs leave it no cluster breaks some of them.
+        See `color_units`. Where no labels are found that keep all pairs, some are broken.
         """
         strengths = clustering.links / np.maximum(clustering.volumes, np.finfo(float).tiny)
         scores = np.zeros((self.units.max() + 1, strengths.shape[1]))
         np.add.at(scores, self.units, strengths)
-        rivals = {unit: [] for unit in np.unique(self.units[self.nodes]).tolist()}
-        for u, v in self.units[self.cannot_link].tolist():
-            rivals[u].append(v)
-            rivals[v].append(u)
-        clusters = {}
-        n_clusters = scores.shape[1]
-        ranked = np.sort(scores, axis=1)
-        clear = ranked[:, -1] - ranked[:, -min(2, n_clusters)]
-        for unit in sorted(rivals, key=lambda u: (len(rivals[u]) < n_clusters, -clear[u])):
-            taken = {clusters[other] for other in rivals[unit] if other in clusters}
-            if len(taken) < n_clusters:
-                scores[unit, [*taken]] = -1.0
-            clusters[unit] = int(scores[unit].argmax())
+        # Units that are in a pair.
+        paired, positions = np.unique(self.units[self.nodes], return_inverse=True)
+        pairs = np.searchsorted(paired, self.units[self.cannot_link])
         labels = clustering.labels.copy()
-        labels[self.nodes] = [clusters[unit] for unit in self.units[self.nodes].tolist()]
+        labels[self.nodes] = color_units(scores[paired], pairs)[positions]
         return labels
 
     def find_broken(self, labels):
@@ -664,28 +654,44 @@ def make_spectral_problem(estimator, X, sensitive_features):
     Raises a ValueError for what scikit-learn refuses in X, for other than one group per row, for
     fewer rows than clusters and for an invalid affinity. See `Affinity.compute` for MemoryError.
     """
-    on_partitions = is_partitioned(X, sensitive_features)
-    has_landmarks = on_partitions or estimator.n_landmarks is not None
-    if has_landmarks:
+    if is_partitioned(X, sensitive_features):
         check_landmark_parameters(estimator)
-    requirements = ClusterRequirements(
-        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
-    )
-    if on_partitions:
+        requirements = read_requirements(estimator)
         return LandmarkProblem.from_partitions(estimator, X, sensitive_features, requirements)
-    # Rows and groups in memory.
-    accepted = {"accept_sparse": False if has_landmarks else "csr", "dtype": np.float64}
-    X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
-    _warn_of_graph(estimator, X)
-    groups = samples.groups
-    requirements = requirements._replace(members=groups.counts)
-    is_single = sensitive_features is not None and warn_if_one_group(estimator, groups)
-    lacks_groups = is_single or missing is not None
-    if has_landmarks:
-        return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
+    if estimator.n_landmarks is not None:
+        return make_landmark_problem(estimator, X, sensitive_features)
+    return make_affinity_problem(estimator, X, sensitive_features)
+
+
+def read_requirements(estimator):
+    """The bounds that an estimator's parameters set."""
+    return ClusterRequirements(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
+
+
+def make_landmark_problem(estimator, X, sensitive_features):
+    """The problem of landmarks of rows in memory."""
+    check_landmark_parameters(estimator)
+    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, False)
+    requirements = read_requirements(estimator)._replace(members=groups.counts)
+    return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
+
+
+def make_affinity_problem(estimator, X, sensitive_features):
+    """The problem of the affinities of all rows, of features or of a graph."""
+    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, "csr")
+    requirements = read_requirements(estimator)._replace(members=groups.counts)
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
     places = np.argsort(order)
     groups = groups.reorder(order)
     return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)
+
+
+def _check_rows_and_groups(estimator, X, sensitive_features, accept_sparse):
+    """Checked rows and groups, and whether balance is required without two groups."""
+    accepted = {"accept_sparse": accept_sparse, "dtype": np.float64}
+    X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
+    _warn_of_graph(estimator, X)
+    is_single = sensitive_features is not None and warn_if_one_group(estimator, samples.groups)
+    return X, samples.groups, is_single or missing is not None

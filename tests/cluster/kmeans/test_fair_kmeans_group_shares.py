@@ -256,9 +256,41 @@ def test_weights_count(recwarn):
     model = FairKMeans(
         4, min_balance=None, min_group_share=low, max_group_share=high, random_state=0
     ).fit(X, sensitive_features=groups, sample_weight=weights)
-    assert excess(model, low, high) <= weights.min() * (1 + 1e-9)
+    assert excess(model, low, high) <= 1e-9 * weights.sum()
     assert model.constraint_violation_ == 0
     assert not recwarn
+
+
+def list_weighted_shares(n_clusters, groups, weights):
+    """Shares of groups, (n_clusterings, n_clusters, n_groups), of all with no empty cluster."""
+    labelled = np.array(list(product(range(n_clusters), repeat=len(groups) - 1)))
+    labelled = np.column_stack([np.zeros(len(labelled), int), labelled])
+    members = labelled[:, np.newaxis] == np.arange(n_clusters)[:, np.newaxis]
+    sums = (members * weights) @ np.eye(groups.max() + 1)[groups]
+    sums = sums[members.any(axis=2).all(axis=1)]
+    return sums / sums.sum(axis=2, keepdims=True)
+
+
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.parametrize("spread", [0.05, 0.2])
+def test_weighted_shares_are_exceeded_only_where_all_clusterings_do(spread):
+    n_exact = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        n_samples = int(rng.integers(6, 9))
+        groups = rng.permutation(np.arange(n_samples) % 2)
+        weights = rng.integers(1, 4, n_samples).astype(float)
+        bound = min(float(shares_of(groups, weights).max()) + spread, 1.0)
+        model = FairKMeans(2, min_balance=None, max_group_share=bound, random_state=0)
+        model.fit(rng.normal(size=(n_samples, 2)), sensitive_features=groups, sample_weight=weights)
+        least = list_weighted_shares(2, groups, weights).max(axis=(1, 2)).min() - bound
+        exceeded = (model.group_weights_ / model.cluster_sizes_[:, np.newaxis]).max() - bound
+        # The excess itself is the violation, and nearly the least that is possible.
+        assert model.constraint_violation_ == pytest.approx(max(exceeded, 0.0), abs=1e-9)
+        assert exceeded <= max(least + 0.011, 1e-9)
+        assert (model.status_ == "infeasible") == (least > 1e-9)
+        n_exact += least <= 1e-9
+    assert 0 < n_exact
 
 
 @pytest.mark.slow

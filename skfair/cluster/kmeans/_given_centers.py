@@ -1,0 +1,116 @@
+"""The cheapest assignment to centres that stay where they are."""
+
+import numpy as np
+
+from skfair._kernels.kmeans import nearest_centers, squared_distances
+from skfair._kernels.limits import Limits, find_share_rows, has_rows, intersection_coefficients
+from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
+from skfair.cluster.kmeans._moves import repair_by_moves
+from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._repair import repair
+from skfair.cluster.kmeans._tables import repair_to_limits
+from skfair.cluster.kmeans._transport import solve_transport
+
+MIN_GAIN = 1e-12  # of a move, relative to the cost of all samples
+MAX_MOVES = 1000
+
+
+def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> ClusteringPoint:
+    """The point of the cheapest assignment that keeps the limits, with these centres.
+
+    Bounds on sizes alone, of equal weights, have an exact solution. Else the dual is rounded, and
+    moves of single samples follow.
+    """
+    limits = problem.limits
+    labels, _ = nearest_centers(problem.X, centers)
+    counts = problem.count_intersections(labels, len(centers)) @ find_memberships(limits)
+    if problem.keeps_limits(counts, limits.level):
+        return make_point(problem, labels, centers)
+    is_plain = limits.level == 0 and not find_share_rows(limits).any()
+    if is_plain and problem.has_equal_weights:
+        sizes = list_size_bounds(problem, len(centers))
+        labels = solve_transport(problem.X, centers, sizes, np.zeros(len(centers))).labels
+        return make_point(problem, labels, centers)
+    # The dual of the fair assignment, whose labels may miss limits by a few samples.
+    clustering = problem.clustering_from_labels(labels, len(centers))
+    start = ClusteringPoint(clustering._replace(centers=centers))
+    point = problem.assign(start, limits.level, COUNT_TOLERANCE)
+    point = make_point(problem, point.clustering.labels, centers)._replace(dual=point.dual)
+    # Integer repair: by a table of counts, or by moves of unequal weights.
+    if not problem.keeps_limits(point.clustering.counts, limits.level):
+        repair_labels = repair_to_limits if problem.has_equal_weights else repair_by_moves
+        labels = repair_labels(problem, point, limits.level)
+        point = make_point(problem, labels, centers)._replace(dual=point.dual)
+    if not problem.keeps_limits(point.clustering.counts, limits.level):
+        moved = recompute_point(problem, labels, len(centers), point.dual)
+        point = make_point(problem, repair(problem, moved, limits.level).clustering.labels, centers)
+    labels = move_to_cheaper(problem, point.clustering.labels, centers)
+    return make_point(problem, labels, centers)
+
+
+def make_point(
+    problem: ClusteringProblem, labels: np.ndarray, centers: np.ndarray
+) -> ClusteringPoint:
+    """The point of labels, whose centres are given and not the means of the clusters."""
+    clustering = problem.clustering_from_labels(labels, len(centers))._replace(centers=centers)
+    balance = problem.balance_of(clustering.counts)
+    return ClusteringPoint(clustering, problem.cost_of(clustering), None, balance)
+
+
+def find_memberships(limits: Limits) -> np.ndarray:
+    """Whether samples of an intersection are in a group, (n_intersections, n_groups)."""
+    n_groups = limits.scales.shape[1]
+    return (limits.intersections[:, :, np.newaxis] == np.arange(n_groups)).any(axis=1)
+
+
+def list_size_bounds(problem: ClusteringProblem, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Minimum and maximum number of members of each cluster, for equal weights."""
+    smallest = np.zeros(n_clusters)
+    largest = np.full(n_clusters, float(problem.n_samples))
+    if not has_rows(problem.limits):
+        return smallest, largest
+    coefficients = intersection_coefficients(problem.limits)[0]
+    bounds = problem.limits.bounds / (coefficients * problem.largest_weight)
+    for bound, coefficient in zip(bounds.T, coefficients, strict=True):
+        if coefficient > 0:
+            largest = np.minimum(largest, np.floor(bound))
+        else:
+            smallest = np.maximum(smallest, np.ceil(bound))
+    return smallest, largest
+
+
+def move_to_cheaper(
+    problem: ClusteringProblem, labels: np.ndarray, centers: np.ndarray
+) -> np.ndarray:
+    """Labels after the moves of single samples that lower the cost and keep the limits."""
+    labels = labels.copy()
+    n_clusters = len(centers)
+    level = problem.limits.level
+    memberships = find_memberships(problem.limits)
+    costs = problem.masses[:, np.newaxis] * squared_distances(problem.X, centers)
+    everyone = np.arange(len(labels))
+    counts = problem.count_intersections(labels, n_clusters) @ memberships
+    if not problem.keeps_limits(counts, level):
+        return labels
+    total = costs[everyone, labels].sum()
+    for _ in range(MAX_MOVES):
+        gains = costs[everyone, labels][:, np.newaxis] - costs
+        # The best sample of each intersection, cluster and goal.
+        samples, goals = np.nonzero(gains > MIN_GAIN * total)
+        order = np.argsort(-gains[samples, goals], kind="stable")
+        samples = samples[order]
+        goals = goals[order]
+        cells = (labels[samples] * n_clusters + goals) * len(memberships) + problem.codes[samples]
+        _, first = np.unique(cells, return_index=True)
+        for i in np.sort(first):
+            after = counts.copy()
+            change = problem.weights[samples[i]] * memberships[problem.codes[samples[i]]]
+            after[labels[samples[i]]] -= change
+            after[goals[i]] += change
+            if problem.keeps_limits(after, level):
+                labels[samples[i]] = goals[i]
+                counts = after
+                break
+        else:
+            break
+    return labels

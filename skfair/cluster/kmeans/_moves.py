@@ -1,0 +1,250 @@
+"""Integer repair of unequal weights: moves of single samples, chosen by linear programs.
+
+The dual of the fair assignment leaves clusters that miss their limits by a few samples. Its
+multipliers give the reduced cost of every move of a sample to another cluster. A program over the
+cheapest moves brings all clusters within their limits at once, where moves one by one would repair
+a cluster at the expense of the next.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, sparse
+
+from skfair._kernels.kmeans import squared_distances
+from skfair._kernels.limits import pair_rows
+from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
+from skfair.cluster.kmeans._tables import intersection_offsets
+
+N_MOVES = 10  # to, and from, each cluster and intersection
+MIN_MOVES = 3  # the same where there are many clusters
+MAX_LISTED_MOVES = 4000  # about, of all clusters and intersections
+MAX_ROWS = 2000  # limits of all clusters, up to which there is a program
+MARGIN = 1e-10  # of a mean weight, by which limits are kept: more than the rounding of sums
+RESIDUAL_COST = 10.0  # of a weight that a cluster misses, times the largest multiplier
+N_NEAR = 120  # moves that cost least to change: a search may change them
+N_CHANGED = 11  # moves of which all patterns are compared at once ...
+MAX_COMPARED = 200_000  # ... or fewer, with more patterns times limits than that
+PATIENCE = 30  # failures in a row after which a search ends ...
+RESIDUAL_PATIENCE = 60  # ... and one that has not found moves that keep all limits
+CLUSTER_KEY = 1.0  # by which the moves of one cluster come before others, which are drawn in [0, 1)
+MIN_GAIN = 1e-6  # of the mean cost of a sample
+
+
+class MoveProgram(NamedTuple):
+    """Moves, what they cost, and what they change in the limits of all clusters.
+
+    Weights are in units of the mean weight, and costs in units of the mean cost of a sample.
+    """
+
+    samples: np.ndarray  # (n_moves,)
+    goals: np.ndarray  # (n_moves,) the clusters that they join
+    costs: np.ndarray  # (n_moves,)
+    changes: sparse.csr_array  # (n_moves, n_clusters * n_rows)
+    excess: np.ndarray  # (n_clusters, n_rows) of the rows of each cluster before the moves
+    residual_cost: float  # of a unit of weight that a cluster still misses
+
+
+def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: float) -> np.ndarray:
+    """Labels near those of a point that keep the limits at little cost, for unequal weights.
+
+    Limits that no choice of the listed moves keeps may still be missed.
+    """
+    labels = point.clustering.labels.copy()
+    excess = measure_row_excess(problem, point.clustering.counts, level)
+    if point.dual is None or excess.size > MAX_ROWS or not (excess > 0).any():
+        return labels
+    largest_multiplier = max(array.max(initial=0.0) for array in point.dual.multipliers)
+    program = make_move_program(problem, point, level, excess, largest_multiplier)
+    is_made = choose_moves(program)
+    labels[program.samples[is_made]] = program.goals[is_made]
+    members = np.bincount(labels, minlength=len(excess))
+    if problem.background is not None:
+        members = members + problem.background.sums[1]
+    # Nothing in the program keeps the last member of a cluster.
+    return labels if members.all() else point.clustering.labels.copy()
+
+
+def measure_row_excess(problem: ClusteringProblem, counts: np.ndarray, level: float) -> np.ndarray:
+    """Weight by which each cluster exceeds each of its limits, (n_clusters, n_rows)."""
+    rows, bounds = list_rows(problem, level)
+    return counts @ rows.T - bounds
+
+
+def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows over the counts of a cluster, those of the level too, and their bounds by cluster."""
+    limits = problem.limits._replace(level=float(level))
+    bounds = limits.bounds + limits.rounding
+    if level == 0:
+        return limits.rows, bounds
+    rows, level_bounds = pair_rows(limits)
+    level_bounds = np.broadcast_to(level_bounds, (len(bounds), len(level_bounds)))
+    return np.vstack([rows, limits.rows]), np.hstack([level_bounds, bounds])
+
+
+def make_move_program(
+    problem: ClusteringProblem,
+    point: ClusteringPoint,
+    level: float,
+    excess: np.ndarray,
+    largest_multiplier: float,
+) -> MoveProgram:
+    """The program of the cheapest moves from a point."""
+    labels = point.clustering.labels
+    everyone = np.arange(len(labels))
+    distances = squared_distances(problem.X, point.clustering.centers)
+    if problem.unit_costs is not None:
+        distances *= problem.unit_costs[:, np.newaxis]
+    distances -= distances[everyone, labels][:, np.newaxis].copy()
+    # The reduced cost of a move: its change of squared distance, and of the dual's offset.
+    offsets = intersection_offsets(problem, point, len(problem.limits.intersections))
+    offsets = offsets[:, problem.codes].T
+    reduced_costs = distances + offsets - offsets[everyone, labels][:, np.newaxis]
+    samples, goals = list_cheapest_moves(reduced_costs, labels, problem.codes)
+    # Units: the mean weight, and the mean cost of a sample.
+    unit = point.clustering.sizes.sum() / problem.n_samples
+    if problem.unit_costs is not None:
+        unit = point.clustering.counts.sum() / (problem.n_attributes * problem.n_samples)
+    mean_cost = point.cost / problem.n_samples or 1.0
+    rows, _ = list_rows(problem, level)
+    weights = problem.weights[samples] / unit
+    changes = (
+        weights[:, np.newaxis]
+        * rows.T[problem.limits.intersections].sum(axis=1)[problem.codes[samples]]
+    )
+    return MoveProgram(
+        samples=samples,
+        goals=goals,
+        costs=problem.weights[samples] * distances[samples, goals] / mean_cost,
+        changes=spread_changes(changes, labels[samples], goals, len(excess)),
+        excess=excess / unit,
+        residual_cost=RESIDUAL_COST * max(largest_multiplier * unit / mean_cost, 1.0),
+    )
+
+
+def spread_changes(
+    changes: np.ndarray, starts: np.ndarray, goals: np.ndarray, n_clusters: int
+) -> sparse.csr_array:
+    """Changes of the rows by moves: added where a sample joins, subtracted where it leaves."""
+    n_moves, n_rows = changes.shape
+    rows = np.arange(n_rows)
+    joined = (goals[:, np.newaxis] * n_rows + rows).ravel()
+    left = (starts[:, np.newaxis] * n_rows + rows).ravel()
+    moves = np.repeat(np.arange(n_moves), n_rows)
+    values = np.append(changes.ravel(), -changes.ravel())
+    places = np.append(moves, moves), np.append(joined, left)
+    return sparse.csr_array((values, places), (n_moves, n_clusters * n_rows))
+
+
+def list_cheapest_moves(
+    reduced_costs: np.ndarray, labels: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Samples and goals of the cheapest moves to, and from, each cluster and intersection."""
+    n_clusters = reduced_costs.shape[1]
+    reduced_costs = reduced_costs.copy()
+    reduced_costs[np.arange(len(labels)), labels] = np.inf
+    cheapest = reduced_costs.argmin(axis=1)
+    present = np.unique(codes)
+    n_listed = MAX_LISTED_MOVES // (2 * n_clusters * len(present))
+    n_listed = int(np.clip(n_listed, MIN_MOVES, N_MOVES))
+    moves = []
+    for code in present:
+        members = np.flatnonzero(codes == code)
+        for cluster in range(n_clusters):
+            is_here = labels[members] == cluster
+            joining = take_least(
+                members[~is_here], reduced_costs[members[~is_here], cluster], n_listed
+            )
+            leaving = members[is_here]
+            leaving = take_least(leaving, reduced_costs[leaving, cheapest[leaving]], n_listed)
+            moves.append(joining * n_clusters + cluster)
+            moves.append(leaving * n_clusters + cheapest[leaving])
+    return np.divmod(np.unique(np.concatenate(moves)), n_clusters)
+
+
+def take_least(samples: np.ndarray, reduced_costs: np.ndarray, n_taken: int) -> np.ndarray:
+    """So many samples of least reduced cost, or all there are."""
+    if len(samples) <= n_taken:
+        return samples
+    return samples[np.argpartition(reduced_costs, n_taken)[:n_taken]]
+
+
+def choose_moves(program: MoveProgram) -> np.ndarray:
+    """Which moves are made, (n_moves,) bool: the linear program, then searches near it.
+
+    Branch and bound would take several times as long.
+    """
+    solved = solve_relaxation(program)
+    if solved.x is None:
+        return np.zeros(len(program.samples), dtype=bool)
+    n_moves = len(program.samples)
+    # Fractions have no reduced cost. The other moves that cost little to change come next.
+    reduced = np.abs(solved.lower.marginals + solved.upper.marginals)[:n_moves]
+    near = take_least(np.arange(n_moves), reduced, N_NEAR)
+    return search_patterns(program, solved.x[:n_moves] > 0.5, near)
+
+
+def solve_relaxation(program: MoveProgram) -> optimize.OptimizeResult:
+    """The linear program, of moves that may be made in part."""
+    n_moves = len(program.samples)
+    n_clusters, n_rows = program.excess.shape
+    # Further unknowns: the weight that each cluster still misses, at a high cost.
+    residual = sparse.kron(sparse.eye_array(n_clusters), np.full((n_rows, 1), -1.0))
+    rows = sparse.hstack([program.changes.T, residual], format="csr")
+    # Each sample moves once.
+    moved, number = np.unique(program.samples, return_inverse=True)
+    once = (np.ones(n_moves), (number, np.arange(n_moves)))
+    once = sparse.csr_array(once, (len(moved), n_moves + n_clusters))
+    ranges = np.zeros((n_moves + n_clusters, 2))
+    ranges[:n_moves, 1] = 1.0
+    ranges[n_moves:, 1] = np.inf
+    return optimize.linprog(
+        np.append(program.costs, np.full(n_clusters, program.residual_cost)),
+        A_ub=sparse.vstack([rows, once], format="csr"),
+        b_ub=np.append(-program.excess.ravel() - MARGIN, np.ones(len(moved))),
+        bounds=ranges,
+        method="highs-ds",
+    )
+
+
+def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """The moves made after a search: all changes of a few moves at a time are compared."""
+    is_made = is_made.copy()
+    shape = program.excess.shape
+    excess = program.excess + (program.changes.T @ is_made).reshape(shape)
+    n_patterns = max(MAX_COMPARED // excess.size, 2)
+    n_changed = min(N_CHANGED, int(np.log2(n_patterns)), len(near))
+    patterns = (np.arange(2**n_changed)[:, np.newaxis] >> np.arange(n_changed)) & 1
+    patterns = patterns.astype(np.float64)
+    is_of_cluster = abs(program.changes[near]).toarray().reshape(-1, *shape).any(axis=2).T
+    random_state = np.random.RandomState(0)
+    n_failures = 0
+    has_residual = True
+    while n_failures < (RESIDUAL_PATIENCE if has_residual else PATIENCE):
+        # Some moves that cost little to change, mostly of one cluster, and all patterns of them.
+        cluster = random_state.randint(shape[0])
+        keys = random_state.uniform(size=len(near)) + CLUSTER_KEY * ~is_of_cluster[cluster]
+        changed = near[np.argsort(keys)[:n_changed]]
+        signs = np.where(is_made[changed], -1.0, 1.0)
+        changes = program.changes[changed].toarray() * signs[:, np.newaxis]
+        is_touched = changes.any(axis=0).reshape(shape).any(axis=1)
+        changes = changes.reshape(-1, *shape)[:, is_touched].reshape(n_changed, -1)
+        after = (patterns @ changes).reshape(len(patterns), -1, shape[1]) + excess[is_touched]
+        # What the worst row of each cluster still exceeds has a cost, and a fixed one in addition:
+        # it takes a sample to repair it later.
+        residual = np.maximum(after.max(axis=2) + MARGIN, 0.0)
+        residual = (residual + (residual > 0.0)).sum(axis=1)
+        costs = patterns @ (signs * program.costs[changed]) + program.residual_cost * residual
+        # No sample moves twice.
+        samples = program.samples[changed]
+        n_moves = np.bincount(program.samples, is_made, minlength=samples.max() + 1)[samples]
+        n_moves = n_moves + patterns @ (signs[:, np.newaxis] * (samples[:, np.newaxis] == samples))
+        costs[(n_moves > 1).any(axis=1)] = np.inf
+        best = int(costs.argmin())
+        n_failures += 1
+        if costs[best] < costs[0] - MIN_GAIN:
+            n_failures = 0
+            is_made[changed[patterns[best] > 0]] ^= True
+            excess[is_touched] = after[best]
+        has_residual = excess.max() + MARGIN > 0
+    return is_made

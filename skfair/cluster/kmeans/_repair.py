@@ -1,0 +1,407 @@
+"""Integer repair of a fair assignment, and a local search that keeps the limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from skfair._kernels import NO_INDEX
+from skfair._kernels.fair_assignment import raise_balance
+from skfair._kernels.iterated_search import (
+    MAX_ITERATED_SAMPLES,
+    iterate_search,
+    pair_samples,
+    search_from_kicks,
+)
+from skfair._kernels.kmeans import (
+    Clustering,
+    argsort_candidates,
+    exchange_pass,
+    find_exchange_candidates,
+    find_improvable_samples,
+    hartigan_pass,
+    min_exchange_bounds,
+    partner_bounds,
+    squared_distances,
+)
+from skfair._kernels.limits import (
+    allow_slack,
+    find_share_rows,
+    intersection_coefficients,
+    row_excess,
+    satisfies_rows,
+)
+from skfair._kernels.sparse_samples import dense_rows, kernel_rows
+from skfair.cluster.kmeans._moves import repair_by_moves
+from skfair.cluster.kmeans._problem import BLOCK_ROWS, recompute_point, split_by_block
+from skfair.cluster.kmeans._tables import (
+    BALANCE_TOLERANCE,
+    has_small_group,
+    near_ties,
+    relax_shares,
+    repair_to_limits,
+)
+
+MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
+MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
+MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
+SHARE_EXCESS_TOLERANCE = 0.01  # up to which the least excess of shares is found
+GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
+MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
+
+
+def repair_and_search(problem, point, level, runs, is_other=False):
+    """Integer repair, then a local search; the limits are kept wherever they can be.
+
+    With ``is_other`` single moves come first where a program would, and a program where they would.
+    Returns the point and a status as `search_locally`.
+    """
+    # Of few samples one is a large step of the balance: they have to come near to what is possible.
+    is_small = problem.n_samples <= MAX_ITERATED_SAMPLES
+    n_clusters = len(point.clustering.sizes)
+    # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
+    # integers the balance of the data is mostly out of reach: single moves lead near it.
+    is_below = level < problem.balance * (1 - GAP_MARGIN)
+    has_table = is_below and not is_small and has_small_group(problem, n_clusters)
+    if problem.has_equal_weights and has_table != is_other:
+        point = repair_by_table(problem, point, level)
+    if not (problem.has_equal_weights or is_small or is_other):
+        labels = repair_by_moves(problem, point, level)
+        point = recompute_point(problem, labels, n_clusters, point.dual)
+    point = repair(problem, point, level)
+    is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
+    if not (is_near and problem.keeps_limits(point.clustering.counts, level)):
+        point = repair_by_table(problem, point, level)
+    is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
+    if is_paired and not problem.has_equal_weights:
+        point = search_pairs(problem, point, level)
+        if is_small:
+            point = reduce_share_excess(problem, point, level)
+    problem = relax_to_reached_shares(problem, point)
+    return search_locally(problem, point, level, runs.max_iter, runs.tol)
+
+
+def reduce_share_excess(problem, point, level):
+    """The point that exceeds bounds on shares by least, as far as bisection and searches find."""
+    low = 0.0
+    high = measure_share_excess(point.clustering.counts, problem.limits)
+    while high - low > SHARE_EXCESS_TOLERANCE:
+        excess = (low + high) / 2
+        relaxed = replace(problem, limits=relax_shares(problem.limits, excess))
+        trial = search_pairs(relaxed, point, level)
+        if satisfies_rows(trial.clustering.counts, relaxed.limits):
+            point = trial
+            high = measure_share_excess(point.clustering.counts, problem.limits)
+        else:
+            low = excess
+    return point
+
+
+def relax_to_reached_shares(problem, point):
+    """The problem whose bounds on shares are those that a point of unequal weights reaches.
+
+    In rows of weights a small cluster may exceed a share more than a large one.
+    """
+    excess = measure_share_excess(point.clustering.counts, problem.limits)
+    if excess == 0 or problem.has_equal_weights:
+        return problem
+    return replace(problem, limits=relax_shares(problem.limits, excess))
+
+
+def search_pairs(samples, point, level):
+    """The point after moves and exchanges of samples of unequal weights.
+
+    They make the limits hold first, where that is within their reach, and lower the cost then.
+    """
+    n_clusters = len(point.clustering.sizes)
+    labels = point.clustering.labels.copy()
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    weighted = distances, samples.masses, samples.weights, samples.codes
+    no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
+    # Where no clustering in reach keeps the sizes, they give way before the composition does.
+    for problem in (samples, replace(samples, limits=samples.limits_with_size_slack)):
+        if problem.keeps_limits(point.clustering.counts, level):
+            break
+        limits = problem.limits._replace(level=float(level))
+        limits = allow_slack(limits, samples.largest_weight, 0.0)
+        paired = pair_samples(*weighted, point.clustering.counts, limits, is_repair=True)
+        search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
+        point = recompute_point(samples, labels, n_clusters, point.dual)
+        # Of few samples the limits may be kept two or three moves away.
+        is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
+        if is_iterated and not problem.keeps_limits(point.clustering.counts, level):
+            labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
+            point = recompute_point(samples, labels, n_clusters, point.dual)
+    limits = limits_at_point(samples, point, level)
+    paired = pair_samples(*weighted, point.clustering.counts, limits)
+    search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
+    return recompute_point(samples, labels, n_clusters, point.dual)
+
+
+def iterate_local_search(samples, point, status, ratio, runs, random_state):
+    """The cheapest clustering found from a local optimum by random moves and searches after them.
+
+    One of few samples is a large step of the balance, so that often no single move and no exchange
+    is allowed: better clusterings lie two or three moves away (iterated local search; Lourenço,
+    Martin and Stützle 2003). Of many samples there is nearly always an allowed move.
+    """
+    n_samples = samples.n_samples
+    n_clusters = len(point.clustering.sizes)
+    if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
+        return point, status
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    samples = relax_to_reached_shares(samples, point)
+    clustering = point.clustering
+    limits = limits_at_point(samples, point, ratio)
+    weighted = samples.masses, samples.weights, samples.codes
+    paired = pair_samples(distances, *weighted, clustering.counts, limits)
+    labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
+    if (labels == clustering.labels).all():
+        return point, status
+    point = recompute_point(samples, labels, n_clusters, point.dual)
+    return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
+
+
+def limits_at_point(samples, point, ratio):
+    """The limits with a level that a local search keeps: the ratio, or what a point reaches of it.
+
+    A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
+    to one sample, so do all clusterings that the search finds.
+    """
+    limits = samples.limits
+    reached = float(min(ratio, point.balance))
+    if reached == ratio or not samples.keeps_level(point.clustering.counts, ratio):
+        return limits._replace(level=reached)
+    return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
+
+
+def repair_by_table(samples, point, ratio, only_rows=False):
+    """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
+    is_satisfied = satisfies_rows(point.clustering.counts, samples.limits)
+    is_satisfied &= only_rows or point.balance >= ratio
+    if is_satisfied or not samples.has_equal_weights:
+        return point
+    labels = repair_to_limits(samples, point, ratio)
+    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+
+
+def repair(samples, point, ratio):
+    """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
+    if not satisfies_rows(point.clustering.counts, samples.limits):
+        # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
+        if not samples.has_equal_weights or samples.n_samples <= MAX_ITERATED_SAMPLES:
+            labels = move_into_bounds(samples, point)
+            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+        point = repair_by_table(samples, point, ratio, only_rows=True)
+    # The balance: cheap moves first; all samples only where these do not suffice.
+    for rows in (near_ties(point, samples.codes), np.arange(len(samples.weights))):
+        # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
+        # itself.
+        cut_short = True
+        while point.balance < ratio and cut_short:
+            path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
+            labels = labels_after_path(point, path)
+            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+            cut_short = len(path.samples) == MAX_MOVES
+    return point
+
+
+def move_into_bounds(samples, point):
+    """Labels after the cheapest single moves that bring the rows within their bounds.
+
+    Samples may be too heavy: a size then misses its limit by less than the sample that would come
+    or go.
+    """
+    labels = point.clustering.labels.copy()
+    limits = samples.limits
+    weights = samples.weights
+    counts = point.clustering.counts.copy()
+    distances = squared_distances(samples.X, point.clustering.centers)
+    changes = weights[:, np.newaxis] * intersection_coefficients(limits)[samples.codes]
+    for _ in range(len(labels)):
+        # The row that a cluster misses most.
+        excesses = row_excess(counts, limits)
+        k, row = np.unravel_index(np.argmax(excesses), excesses.shape)
+        if excesses[k, row] <= 0:
+            break
+        # Samples that join the cluster, or that leave it, bring it nearer and do not overshoot. The
+        # cluster that a sample leaves stays within its bounds, or gets no worse.
+        here = labels == k
+        helps = np.where(here, changes[:, row], -changes[:, row])
+        stays = (excesses[labels] <= changes) | (changes >= 0)
+        most = 2 * (excesses[k, row] + limits.rounding[row])
+        stays = stays.all(axis=1) & (np.bincount(labels)[labels] > 1)
+        able = np.flatnonzero((helps > 0) & (helps <= most) & stays)
+        # So do the clusters that it may join.
+        fits = (excesses + changes[able, np.newaxis] <= 0) | (changes[able, np.newaxis] <= 0)
+        is_goal = (np.arange(len(counts)) == k) != here[able, np.newaxis]
+        ways = np.where(fits.all(axis=2) & is_goal, distances[able], np.inf)
+        if not np.isfinite(ways).any():
+            break
+        costs = weights[able] * (ways.min(axis=1) - distances[able, labels[able]])
+        # The cheapest of these moves.
+        best = np.argmin(costs)
+        p = able[best]
+        goal = np.argmin(ways[best])
+        groups = limits.intersections[samples.codes[p]]
+        counts[labels[p], groups] -= weights[p]
+        counts[goal, groups] += weights[p]
+        labels[p] = goal
+    return labels
+
+
+def labels_after_path(point, path):
+    """Labels that a path of single moves, one for a sample, leads to."""
+    labels = point.clustering.labels.copy()
+    labels[path.samples] = path.clusters
+    return labels
+
+
+def follow_path(samples, point, path):
+    """The point that a path of single moves leads to."""
+    labels = labels_after_path(point, path)
+    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+
+
+def path_to_balance(samples, point, goal, rows, max_moves):
+    """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
+    X, weights, codes = samples.X, samples.weights, samples.codes
+    movable = X if len(rows) == len(weights) else X[rows]
+    distances = squared_distances(movable, point.clustering.centers)
+    clustering = copy_clustering(point.clustering)
+    limits = samples.limits._replace(level=float(goal))
+    return raise_balance(
+        kernel_rows(X),
+        samples.masses,
+        weights,
+        codes,
+        clustering,
+        rows,
+        distances,
+        limits,
+        max_moves,
+    )
+
+
+def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
+    """Lower the cost by single moves and exchanges that keep the balance.
+
+    Returns the point and a status. "optimal": no single move and no exchange of two samples that
+    keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
+    for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
+    of ``tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
+    """
+    if not len(samples.weights):
+        return point, "feasible"
+    limits = limits_at_point(samples, point, ratio)
+    # With equal weights and unit costs, exchanging two samples of an intersection changes nothing
+    # but the cost.
+    exchange = exchange and samples.has_equal_weights and samples.unit_costs is None
+    is_certified = exchange and samples.background is None
+    status = "max_iter"
+    # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
+    # candidates gain nothing relative to the cost of all: they are searched to the end.
+    min_gain = tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
+    if samples.background is not None:
+        min_gain = 0.0
+    for _ in range(max_iter):
+        clustering = copy_clustering(point.clustering)
+        cost = point.cost
+        if improve_clustering(samples, clustering, limits, exchange) == 0:
+            status = "optimal" if is_certified else "feasible"
+            break
+        # Recompute what kernels have updated move by move: rounding would add up.
+        point = recompute_point(samples, clustering.labels, len(clustering.sizes), point.dual)
+        if cost - point.cost <= min_gain * cost:
+            status = "feasible"
+            break
+    return point, status
+
+
+def improve_clustering(samples, clustering, limits, exchange):
+    """Lower the cost by a pass of Hartigan's moves, in place; by exchanges if none is left.
+
+    Returns the number of changes, 0 where no allowed move, nor exchange, lowers the cost.
+    """
+    # Kernels read blocks of rows with their distances to all centres.
+    partitions = samples.partitions
+    labels = split_by_block(clustering.labels, samples.n_jobs)
+    distances = partitions.map(_squared_distances, clustering.centers)
+    # Samples that a move may help, from all blocks in parallel; then moves, one by one.
+    movers = partitions.gather(_find_improvable_samples, distances, labels, clustering, limits)
+    rows = _global_indices(movers)
+    n_changes = 0
+    if len(rows):
+        moving = samples.take(rows)
+        moved = clustering._replace(labels=clustering.labels[rows])
+        X, weights, codes = moving.X, moving.weights, moving.codes
+        distances_now = squared_distances(X, moved.centers)
+        passed = kernel_rows(X), distances_now, moving.masses, weights, codes
+        n_changes = hartigan_pass(*passed, moved, limits)
+        clustering.labels[rows] = moved.labels
+    if n_changes == 0 and exchange:
+        n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
+    return n_changes
+
+
+def _exchange_samples(samples, clustering, limits, distances, labels):
+    """Exchange pairs of samples where that lowers the cost; the number of exchanges."""
+    partitions = samples.partitions
+    weight = samples.weights[0]
+    # Lower bounds on what each sample gains by going, from all blocks in parallel.
+    lowest = np.minimum.reduce(
+        partitions.gather(_min_exchange_bounds, distances, labels, clustering)
+    )
+    partners = partner_bounds(clustering, lowest, weight, limits)
+    # Candidates that may gain by their bound and that of a partner, the best first.
+    candidates = partitions.gather(
+        _find_exchange_candidates, distances, labels, clustering, partners
+    )
+    rows, bounds, cells = zip(*candidates, strict=True)
+    candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
+    order = argsort_candidates(*candidates[1:], lowest.size)
+    candidates = (column[order] for column in candidates)
+    X, weights, codes = samples.X, samples.weights, samples.codes
+    return exchange_pass(kernel_rows(X), weights, codes, clustering, *candidates, lowest, limits)
+
+
+def _global_indices(rows):
+    """Positions within blocks as positions among all samples."""
+    return np.concatenate([block + BLOCK_ROWS * number for number, block in enumerate(rows)])
+
+
+def _squared_distances(samples, centers):
+    return squared_distances(samples.X, centers)
+
+
+def _find_improvable_samples(samples, distances, labels, clustering, limits):
+    # To see what a move would do the kernel makes it, and takes it back: threads must not share.
+    clustering = copy_clustering(clustering._replace(labels=labels))
+    weights, codes = samples.weights, samples.codes
+    return find_improvable_samples(distances, samples.masses, weights, codes, clustering, limits)
+
+
+def _min_exchange_bounds(samples, distances, labels, clustering):
+    clustering = clustering._replace(labels=labels)
+    n_codes = len(samples.limits.intersections)
+    return min_exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
+
+
+def _find_exchange_candidates(samples, distances, labels, clustering, partners):
+    clustering = clustering._replace(labels=labels)
+    return find_exchange_candidates(
+        distances, samples.codes, samples.weights[0], clustering, partners
+    )
+
+
+def copy_clustering(clustering):
+    """A clustering of its own for kernels that work in place: points are never changed."""
+    return Clustering(*map(np.copy, clustering))
+
+
+def measure_share_excess(counts, limits):
+    """Maximum share by which a cluster exceeds its bounds on shares, at least 0."""
+    sizes = counts.sum(axis=1, keepdims=True) / limits.intersections.shape[1]
+    excess = row_excess(counts, limits)[:, find_share_rows(limits)]
+    return max(0.0, (excess / np.where(sizes > 0, sizes, 1.0)).max(initial=0.0))

@@ -1,0 +1,64 @@
+"""A fit looks at its own bound: it tries more where it is far above, and says so."""
+
+import numpy as np
+import pytest
+
+from skfair.cluster import FairKMeans
+from skfair.cluster.kmeans import _homotopy
+
+
+def draw(n_small=24, n_large=1200, seed=0):
+    """A small group whose members lie apart from most of the others."""
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(size=(6, 4)) * 3
+    X = centers[rng.integers(6, size=n_large)] + rng.normal(size=(n_large, 4))
+    small = centers[rng.integers(2, size=n_small)] + rng.normal(size=(n_small, 4))
+    return np.vstack([X, small]), np.repeat(["large", "small"], [n_large, n_small])
+
+
+def fit(X, groups, **parameters):
+    model = FairKMeans(6, random_state=0, n_init=1, **parameters)
+    return model.fit(X, sensitive_features=groups)
+
+
+@pytest.mark.filterwarnings("ignore:inertia_ is")
+def test_another_repair_follows_only_far_above_the_bound(monkeypatch):
+    X, groups = draw()
+    attempts = []
+    repair_and_search = _homotopy.repair_and_search
+
+    def count_other_repairs(*args, is_other=False):
+        attempts.append(is_other)
+        return repair_and_search(*args, is_other=is_other)
+
+    monkeypatch.setattr(_homotopy, "repair_and_search", count_other_repairs)
+    costs = {}
+    for share in (0.0, 100.0):
+        monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", share)
+        attempts.clear()
+        costs[share] = fit(X, groups, min_balance=0.95).inertia_
+        assert attempts.count(True) == (share == 0.0)
+    assert costs[0.0] <= costs[100.0]
+    # Not of very many distances.
+    monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", 0.0)
+    monkeypatch.setattr(_homotopy, "MAX_CHECKED_DISTANCES", len(X) * 6 - 1)
+    attempts.clear()
+    assert fit(X, groups, min_balance=0.95).inertia_ == costs[100.0]
+    assert attempts.count(True) == 0
+
+
+def test_a_small_group_far_above_the_bound_is_named():
+    X, groups = draw(9)
+    with pytest.warns(UserWarning, match=r"above assignment_lower_bound_") as caught:
+        model = fit(X, groups, min_balance=0.95)
+    gap = model.inertia_ / model.assignment_lower_bound_ - 1
+    assert f"is {gap:.0%} above" in str(caught[0].message)
+    assert "group 'small' has 1.5 members per cluster" in str(caught[0].message)
+    assert model.constraint_violation_ == 0 and gap > 0.1
+
+
+def test_other_fits_do_not_warn(recwarn):
+    X, groups = draw(400)
+    fit(X, groups, min_balance=0.9)
+    fit(X, groups, min_balance=None, max_cluster_size=300)
+    assert not recwarn
