@@ -311,19 +311,18 @@ def _fit_all(estimator, base, training, fit_params, context):
 
 
 def fit_rule(estimator, cross, loss):
-    """The final linear model, whose out-of-fold predictions keep the constraints."""
+    """The final linear model by a `RuleLoss`, whose predictions keep the constraints out of fold."""
     per_class, confidence = cross.per_class, estimator.confidence_level
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, events = begin_rule(cross)
         features = fitted["_event_features"]
         describe = partial(_describe_iterate, fitted)
-        loss_unit = per_class[0].loss_unit(loss)
+        loss_unit = per_class[0].loss_unit(loss.loss)
         progress = FitProgressCallback(
             estimator, step.context, describe, loss_unit, f"{step.name}, "
         )
-        objective = (loss, cross.loss_weights)
         bounds = (cross.constraints, estimator.tolerance)
-        request = RuleRequest(per_class, objective, *bounds, progress)
+        request = RuleRequest(per_class, loss, cross.loss_weights, *bounds, progress)
         # Where decisions by the scores alone keep the bounds, no event is needed.
         of_scores = request.replace_features(features.features(columns, None))
         solution = fit_plain_model(of_scores, confidence)
