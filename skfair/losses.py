@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, xlogy
+from scipy.special import boxcox, expit
 from sklearn.base import BaseEstimator, clone
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
@@ -408,15 +408,11 @@ class TweedieLoss(ScoreFunction):
         residual = scores - target
         factor = 2.0 * scores**-p
         curvature = factor * (1.0 - p * residual / scores)
-        if p == 1.0:
-            value = 2.0 * (xlogy(target, target / scores) + residual)
-        elif p == 2.0:
-            value = 2.0 * (np.log(scores / target) - residual / scores)
-        else:
-            of_target = target ** (2.0 - p) / ((1.0 - p) * (2.0 - p))
-            of_scores = scores ** (1.0 - p) * (scores / (2.0 - p) - target / (1.0 - p))
-            value = 2.0 * (of_target + of_scores)
-        return Pointwise(value, factor * residual, curvature)
+        # The integral of the slope from the target on; a target of 0 needs no logarithm.
+        positive = np.maximum(target, np.finfo(float).tiny)
+        value = boxcox(scores, 2.0 - p) - boxcox(target, 2.0 - p)
+        value -= target * (boxcox(scores, 1.0 - p) - boxcox(positive, 1.0 - p))
+        return Pointwise(2.0 * value, factor * residual, curvature)
 
 
 def rescale_loss(loss, spread=1.0):

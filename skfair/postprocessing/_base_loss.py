@@ -60,99 +60,71 @@ def find_rule_loss(passed, estimators, predictions):
     return RuleLoss(losses[0] if is_known else SquaredLoss(), True, is_known)
 
 
-# Readers of parameters, by package.
+# Names of losses among the parameters of regressors.
 
 
 def read_loss(estimator):
     """The loss that a regressor, pipeline or fitted search minimises; None if it is not known."""
     estimator = final_step(estimator)
-    bases = type(estimator).__mro__
-    packages = [base.__module__.partition(".")[0] for base in bases]
-    read = next((_READERS[one] for one in _READERS if one in packages), None)
-    if read is None:
+    bases = [(one.__module__.partition(".")[0], one.__name__) for one in type(estimator).__mro__]
+    sources = [_PACKAGES.get(package) or _CLASSES.get((package, name)) for package, name in bases]
+    source = next(filter(None, sources), None)
+    if source is None:
         return None
-    pairs = zip(bases, packages, strict=True)
-    names = [base.__name__ for base, package in pairs if package in _READERS]
-    return read(estimator.get_params(deep=False), names)
-
-
-def _read_lightgbm(params, names):
-    if params.get("reg_sqrt"):  # the target is transformed
+    params = estimator.get_params()
+    if params.get("reg_sqrt"):  # of LightGBM, which then transforms the target
         return None
-    name = params.get("objective") or "regression"
-    return _make_loss(name, params.get("alpha", 0.9), params.get("tweedie_variance_power", 1.5))
+    # The source is a parameter, or the name itself; boosting without a name is of squares.
+    name = params.get(source, source) or "squared_error"
+    if name in _KINDS:
+        return _make_loss(name, params)
+    # CatBoost writes options after the name, as in "Quantile:alpha=0.9".
+    name, _, options = str(name).partition(":")
+    return _make_loss(name, dict(one.partition("=")[::2] for one in options.split(";")))
 
 
-def _read_xgboost(params, names):
-    name = params.get("objective") or "reg:squarederror"
-    power = params.get("tweedie_variance_power") or 1.5
-    return _make_loss(name, params.get("quantile_alpha"), power)
-
-
-def _read_catboost(params, names):
-    text = params.get("loss_function") or params.get("objective") or "RMSE"
-    # Options follow the name, as in "Quantile:alpha=0.9".
-    name, _, rest = str(text).partition(":")
-    options = dict(one.partition("=")[::2] for one in rest.split(";"))
-    return _make_loss(name, options.get("alpha", 0.5), options.get("variance_power", 1.5))
-
-
-def _read_scikit_learn(params, names):
-    name = next((_SCIKIT_LEARN[one] for one in names if one in _SCIKIT_LEARN), None)
-    power = params.get("power")
-    if name == "tweedie":
-        is_squared = power == 0 and params["link"] in ("auto", "identity")
-        is_log = 1 <= power <= 2 and params["link"] in ("auto", "log")
-        name = "squared_error" if is_squared else "tweedie" if is_log else None
-    return _make_loss(params.get(name, name), params.get("quantile", params.get("alpha")), power)
-
-
-_READERS = {
-    "lightgbm": _read_lightgbm,
-    "xgboost": _read_xgboost,
-    "catboost": _read_catboost,
-    "sklearn": _read_scikit_learn,
-}
-"""Functions of the parameters of a regressor and the names of its classes, by package; first those
-of packages whose classes derive from others."""
-
-_SQUARED = (
-    "ARDRegression BayesianRidge ElasticNet ElasticNetCV KernelRidge Lars Lasso LassoCV LassoLars "
-    "LinearRegression OrthogonalMatchingPursuit Ridge RidgeCV"
-)
-_SCIKIT_LEARN = {
-    "DecisionTreeRegressor": "criterion",
-    "ExtraTreesRegressor": "criterion",
-    "RandomForestRegressor": "criterion",
-    "GradientBoostingRegressor": "loss",
-    "HistGradientBoostingRegressor": "loss",
-    "MLPRegressor": "loss",
-    "SGDRegressor": "loss",
-    "GammaRegressor": "gamma",
-    "PoissonRegressor": "poisson",
-    "QuantileRegressor": "pinball",
-    "TweedieRegressor": "tweedie",
-    **dict.fromkeys(_SQUARED.split(), "squared_error"),
-}
-"""Name of the loss, or of the parameter that has it, of scikit-learn's regressors."""
-
-
-def _make_loss(name, quantile, power):
+def _make_loss(name, params):
     """The loss of a name in one of the packages; None for others, such as Huber's."""
-    kind = _KINDS.get(name) if isinstance(name, str) else None
+    kind = _KINDS.get(name)
     if kind == "quantile":
-        levels = np.ravel(quantile)
-        return QuantileLoss(float(levels[0])) if len(levels) == 1 else None
+        default = 0.5 if name == "Quantile" else 0.9
+        quantile = np.ravel(_first(params, ("quantile", "quantile_alpha", "alpha"), default))
+        return QuantileLoss(float(quantile[0])) if len(quantile) == 1 else None
     if kind == "tweedie":
-        return TweedieLoss(float(power))
-    makers = {
-        "squared": SquaredLoss,
-        "absolute": AbsoluteLoss,
-        "poisson": TweedieLoss,
-        "gamma": lambda: TweedieLoss(2.0),
+        names = ("power", "variance_power", "tweedie_variance_power")
+        power = float(_first(params, names, 1.5))
+        is_log = 1.0 <= power <= 2.0 and params.get("link") != "identity"
+        return TweedieLoss(power) if is_log else None
+    losses = {
+        "squared": SquaredLoss(),
+        "absolute": AbsoluteLoss(),
+        "poisson": TweedieLoss(),
+        "gamma": TweedieLoss(2.0),
     }
-    return None if kind is None else makers[kind]()
+    return losses.get(kind)
 
+
+def _first(params, names, default):
+    """The first parameter that is not None."""
+    return next((params[name] for name in names if params.get(name) is not None), default)
+
+
+_PACKAGES = {"lightgbm": "objective", "xgboost": "objective", "catboost": "loss_function"}
+"""Parameter that names the loss of all regressors of a package."""
+
+_SOURCES = {
+    "criterion": "DecisionTreeRegressor ExtraTreesRegressor RandomForestRegressor",
+    "loss": "GradientBoostingRegressor HistGradientBoostingRegressor MLPRegressor SGDRegressor",
+    "gamma": "GammaRegressor",
+    "poisson": "PoissonRegressor",
+    "pinball": "QuantileRegressor",
+    "tweedie": "TweedieRegressor",
+    "squared_error": "ARDRegression BayesianRidge ElasticNet ElasticNetCV KernelRidge Lars Lasso "
+    "LassoCV LassoLars LinearRegression OrthogonalMatchingPursuit Ridge RidgeCV",
+}
+"""Regressors of scikit-learn by the parameter that names their loss, or by that name."""
+
+_CLASSES = {("sklearn", one): name for name, text in _SOURCES.items() for one in text.split()}
 
 _NAMES = {
     "squared": "squared_error friedman_mse regression regression_l2 l2 mean_squared_error mse "

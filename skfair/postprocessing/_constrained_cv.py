@@ -311,7 +311,7 @@ def _fit_all(estimator, base, training, fit_params, context):
 
 
 def fit_rule(estimator, cross, loss):
-    """The final linear model by a `RuleLoss`, whose predictions keep the constraints out of fold."""
+    """The final linear model by a `RuleLoss`, whose out-of-fold predictions keep constraints."""
     per_class, confidence = cross.per_class, estimator.confidence_level
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, events = begin_rule(cross)

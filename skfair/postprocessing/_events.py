@@ -624,15 +624,16 @@ def fit_plain_model(request, confidence=None):
     """
     fitter = _make_fitter(request)
     clusters = request.per_class[0].samples.clusters
-    kept = _keep_scores(fitter) if request.loss.keeps_scores else None
-    if kept is not None and kept.keeps_bound:
-        guarantee = _guarantee_of_scores(fitter, kept, confidence, clusters)
-        if confidence is None or guarantee.probability >= confidence:
-            return linearize_solution(fitter, guarantee)
-    plain = fitter.fit_unconstrained()
+    keeps_scores = request.loss.keeps_scores
+    plain = _keep_scores(fitter) if keeps_scores else fitter.fit_unconstrained()
     if not plain.keeps_bound:
         return None
-    guarantee = _guarantee(fitter, plain, confidence, clusters)
+    if keeps_scores and confidence is not None:  # without any fit sampling noise alone counts
+        guarantee = fit_with_guarantee(
+            fitter.constraint, confidence, lambda rows: lambda *tolerances: plain, clusters
+        )
+    else:
+        guarantee = _guarantee(fitter, plain, confidence, clusters)
     is_certain = confidence is None or guarantee.probability >= confidence
     is_plain = is_certain and guarantee.candidate.is_unconstrained
     return linearize_solution(fitter, guarantee) if is_plain else None
@@ -644,15 +645,6 @@ def _keep_scores(fitter):
     free = fitter.problem_with_constraint(ConstraintSystem(()))
     candidate = fitter.fit(free, parameters, is_finished=lambda progress: True)
     return candidate._replace(result=replace(candidate.result, status="optimal"))
-
-
-def _guarantee_of_scores(fitter, candidate, confidence, clusters):
-    """The guarantee of a candidate that nothing was fitted for: sampling noise alone counts."""
-    if confidence is None:
-        return Guarantee(candidate, fitter.constraint.tolerances)
-    return fit_with_guarantee(
-        fitter.constraint, confidence, lambda rows: lambda *tolerances: candidate, clusters
-    )
 
 
 def fit_final_model(fitter, request, confidence=None, codes=None):
