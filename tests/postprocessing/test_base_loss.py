@@ -139,9 +139,7 @@ def test_losses_of_boosting_packages(package, params, expected):
 
 
 def test_losses_of_boosting_packages_that_are_installed():
-    lightgbm = pytest.importorskip("lightgbm")
-    xgboost = pytest.importorskip("xgboost")
-    catboost = pytest.importorskip("catboost")
+    lightgbm, xgboost, catboost = map(pytest.importorskip, ["lightgbm", "xgboost", "catboost"])
     found = [
         read_loss(lightgbm.LGBMRegressor()),
         read_loss(lightgbm.LGBMRegressor(objective="quantile", alpha=0.3)),

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -69,6 +68,8 @@ def boosting(**params):
 class Constant(RegressorMixin, BaseEstimator):
     """A regressor of which nothing is known, as one of another package."""
 
+    classes_ = ()  # as CatBoost's
+
     def fit(self, X, y):
         self.mean_ = np.mean(y)
         return self
@@ -81,6 +82,7 @@ class Constant(RegressorMixin, BaseEstimator):
 
 BASES = [
     LinearRegression(),
+    FrozenEstimator(GradientBoostingRegressor(random_state=0).fit(*draw(200, 1)[:2])),
     boosting(),
     boosting(loss="quantile", quantile=0.9),
     boosting(loss="absolute_error"),
@@ -104,39 +106,49 @@ BASES = [
 ]
 
 
-def boosted_elsewhere():
-    """Regressors of the boosting packages that are installed."""
-    if find_spec("lightgbm"):
-        from lightgbm import LGBMRegressor
-
-        for objective in ("regression", "quantile", "poisson", "tweedie", "huber"):
-            yield LGBMRegressor(objective=objective, n_estimators=5, n_jobs=1, verbose=-1)
-    if find_spec("xgboost"):
-        from xgboost import XGBRegressor
-
-        yield XGBRegressor(objective="reg:quantileerror", quantile_alpha=0.9, n_estimators=5)
-        yield XGBRegressor(objective="reg:gamma", n_estimators=5)
-    if find_spec("catboost"):
-        from catboost import CatBoostRegressor
-
-        for loss in ("RMSE", "Quantile:alpha=0.9", "Poisson", "Tweedie:variance_power=1.5"):
-            yield CatBoostRegressor(
-                loss_function=loss, iterations=5, verbose=0, allow_writing_files=False
-            )
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "estimator", [*BASES, *boosted_elsewhere()], ids=lambda one: repr(one)[:70]
-)
+@pytest.mark.parametrize("estimator", BASES, ids=lambda one: repr(one)[:70])
 def test_a_bound_that_does_not_bind_changes_nothing(estimator):
+    check_nothing_changes(estimator)
+
+
+BOOSTING = {
+    "lightgbm": (
+        "LGBMRegressor",
+        {"n_estimators": 5, "n_jobs": 1, "verbose": -1},
+        [{"objective": name} for name in ("regression", "quantile", "poisson", "tweedie", "huber")],
+    ),
+    "xgboost": (
+        "XGBRegressor",
+        {"n_estimators": 5, "n_jobs": 1},
+        [{"objective": "reg:quantileerror", "quantile_alpha": 0.9}, {"objective": "reg:gamma"}],
+    ),
+    "catboost": (
+        "CatBoostRegressor",
+        {"iterations": 5, "verbose": 0, "allow_writing_files": False, "thread_count": 1},
+        [{"loss_function": name} for name in ("RMSE", "Quantile:alpha=0.9", "Poisson")],
+    ),
+}
+
+
+@pytest.mark.parametrize("package", BOOSTING)
+def test_a_bound_that_does_not_bind_changes_nothing_around_installed_boosting(package):
+    name, params, losses = BOOSTING[package]
+    make = getattr(pytest.importorskip(package), name)
+    for loss in losses:
+        check_nothing_changes(make(**params, **loss))
+    # A quantile under a bound stays one.
+    data = draw(2000)
+    model = fit(data, make(**params | losses[1 if package != "xgboost" else 0]), tolerance=0.5)
+    assert np.mean(data[1] <= model.oof_prediction_) == pytest.approx(0.9, abs=0.01)
+
+
+def check_nothing_changes(estimator):
     X, y, group = draw(240)
-    frozen = FrozenEstimator(GradientBoostingRegressor().fit(*draw(200, 1)[:2]))
-    for base in (estimator, frozen) if estimator is BASES[0] else (estimator,):
-        model = fit((X, y, group), base, tolerance=WIDE)
-        np.testing.assert_allclose(model.predict(X), model.rule_inputs(X)[0], rtol=1e-12)
-        assert model.status_ == "optimal"
-        assert not model.multipliers_.any()
+    model = fit((X, y, group), estimator, tolerance=WIDE)
+    np.testing.assert_allclose(model.predict(X), model.rule_inputs(X)[0], rtol=1e-12)
+    assert model.status_ == "optimal"
+    assert not model.multipliers_.any()
 
 
 @pytest.mark.parametrize("base", [boosting(loss="quantile", quantile=0.9), PoissonRegressor()])
@@ -207,16 +219,17 @@ def linear_program(columns, y, quantile, difference, tolerance):
 def test_no_other_rule_has_a_smaller_quantile_loss(quantile):
     data = X, y, group = draw(400)
     frozen = FrozenEstimator(boosting(loss="quantile", quantile=quantile).fit(*draw(400, 1)[:2]))
-    model = fit(data, frozen, tolerance=1.0, group_estimator="sensitive_features")
+    model = fit(data, frozen, tolerance=0.1, group_estimator="sensitive_features")
+    assert model.multipliers_.any()
     is_b = group == "b"
     f = frozen.predict(X)
     columns = np.column_stack((np.ones(400), f, is_b, is_b * f))
     difference = is_b / is_b.sum() - ~is_b / (~is_b).sum()
-    expected = linear_program(columns, y, quantile, difference, 1.0)
+    expected = linear_program(columns, y, quantile, difference, 0.1)
     error = y - model.oof_prediction_
     loss = np.maximum(quantile * error, (quantile - 1.0) * error).mean()
     # The smooth loss is rounded within .1 standard deviations of the target.
-    assert expected - 1e-9 <= loss <= expected * 1.005
+    assert expected - 1e-9 <= loss <= expected * 1.001
     assert repr(model.loss_) == f"QuantileLoss(quantile={quantile})"
     rounded = QuantileLoss(quantile, 0.1 * y.std())(model.oof_prediction_, y).value.mean()
     assert model.objective_ == pytest.approx(rounded, rel=1e-3)
@@ -226,7 +239,7 @@ def test_a_linear_quantile_regression_may_be_fitted_by_name():
     X, y, group = draw(600)
     model = ConstrainedERMRegressor(None, loss=QuantileLoss(0.8, width=0.5), alpha=0.0)
     peer = QuantileRegressor(quantile=0.8, alpha=0.0).fit(X, y)
-    np.testing.assert_allclose(model.fit(X, y).predict(X), peer.predict(X), rtol=0.02)
+    np.testing.assert_allclose(model.fit(X, y).predict(X), peer.predict(X), atol=0.02 * y.std())
     median = ConstrainedERMRegressor(None, loss="quantile").fit(X, y)
     absolute = ConstrainedERMRegressor(None, loss="absolute").fit(X, y)
     np.testing.assert_allclose(median.predict(X), absolute.predict(X), rtol=1e-3)
