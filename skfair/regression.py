@@ -117,10 +117,11 @@ class ConstrainedERMRegressor(LinearRegressor):
         of ranks a share. None is .05 of a standard deviation of the training target, of its
         variance, or of the samples; ``constraint_report_`` has the number.
     {missing}
-    loss : {"squared", "absolute"} or callable, default="squared"
-        Loss of a prediction, half the square or the absolute value of its error; the absolute loss
-        is smoothed as by Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets
-        both in units of the target.
+    loss : {"squared", "absolute", "quantile"} or callable, default="squared"
+        Loss of a prediction: half the square or the absolute value of its error, or the
+        `~skfair.losses.QuantileLoss` of the median; absolute losses are smoothed as by Huber. A
+        callable (predictions, target) -> `skfair.losses.Pointwise`, such as ``QuantileLoss(0.9)``,
+        gets both in units of the target.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
     {fit_intercept, group_interactions, handle_unknown}
@@ -279,10 +280,11 @@ class PartialParityRegressor(LinearRegressor):
     enforcement : {"auto"} or None, default="auto"
         "auto": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
-    loss : {"squared", "absolute"} or callable, default="squared"
-        Loss of a prediction, half the square or the absolute value of its error; the absolute loss
-        is smoothed as by Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets
-        both in units of the target.
+    loss : {"squared", "absolute", "quantile"} or callable, default="squared"
+        Loss of a prediction: half the square or the absolute value of its error, or the
+        `~skfair.losses.QuantileLoss` of the median; absolute losses are smoothed as by Huber. A
+        callable (predictions, target) -> `skfair.losses.Pointwise`, such as ``QuantileLoss(0.9)``,
+        gets both in units of the target.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
     {fit_intercept}
