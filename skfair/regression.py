@@ -680,7 +680,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         -------
         rule : dict or str
             Numbers and lists, which can be stored as JSON. ``prediction`` is a, ``intercept`` is b,
-            ``weights`` is v of shape (2, n_events, n_groups), and ``link`` is "identity" or "log".
+            ``weights`` is v of shape (2, n_events, n_groups), and ``link`` is identity or log.
             Or the expression, in which LN is the natural logarithm.
 
         Raises
@@ -731,7 +731,7 @@ def _describe_regressor(training, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
     unit, problem, candidate = training.unit, rule.problem, rule.guarantee.candidate
     coefficients = problem.model.coefficients(candidate.parameters)
-    coef, intercept = rule.features.convert_coefficients(*coefficients, unit.of_rule)
+    coef, intercept = rule.features.convert_coefficients(*coefficients, unit.rule_unit)
     report = problem.constraint.report_columns(candidate.scores)
     report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     objective = problem.evaluate(problem.initial_point(candidate.parameters)).fun

@@ -35,12 +35,12 @@ class Unit(NamedTuple):
         return self.center + self.spread * values
 
     @property
-    def of_target(self):
+    def target_unit(self):
         """Units of the target, where those of scores are others."""
         return self
 
     @property
-    def of_rule(self):
+    def rule_unit(self):
         """Units in which a rule is linear."""
         return self
 
@@ -69,12 +69,12 @@ class LogScale(Unit):
         return self.spread * _bounded_exponential(values)
 
     @property
-    def of_target(self):
+    def target_unit(self):
         """Units of the target, which has no logarithm at 0."""
         return Unit(0.0, self.spread)
 
     @property
-    def of_rule(self):
+    def rule_unit(self):
         """Units in which a rule is linear: those of logarithms of predictions as they are."""
         return Unit(float(np.log(self.spread)), 1.0)
 
@@ -147,7 +147,7 @@ def make_terms(constraint, surrogate, loss, samples, unit):
     """
     if isinstance(unit, LogScale):
         # Of logarithms everything is as of predictions.
-        smooth, exact, of_rates = make_terms(constraint, surrogate, loss, samples, unit.of_target)
+        smooth, exact, of_rates = make_terms(constraint, surrogate, loss, samples, unit.target_unit)
         return tuple(map(OfExponential, smooth)), tuple(map(OfExponential, exact)), of_rates
     if isinstance(unit, LogOdds | DecisionFunction) and compares_predictions(constraint):
         terms = (PROBABILITY if isinstance(unit, LogOdds) else pointwise_score,)
@@ -187,7 +187,7 @@ def loss_in_unit(loss, unit):
         # Its size is that of half of a target.
         prediction = np.full(1, unit.spread)
         size = float(loss(prediction, 2.0 * prediction).value[0])
-        return OfExponential(ConvertedTerm(loss, unit.of_target, size)), size
+        return OfExponential(ConvertedTerm(loss, unit.target_unit, size)), size
     if is_converted or unit == USER_UNIT or degree:
         return loss, getattr(loss, "size", unit.spread ** (degree or 0))
     # Its size is that at the mean of the target, of targets one spread away.

@@ -88,7 +88,7 @@ class TrainingData(NamedTuple):
     def labels(self):
         """Class of each sample, or its real target, (n_samples,)."""
         if self.classes is None:
-            return self.unit.of_target.from_unit(self.samples.target)
+            return self.unit.target_unit.from_unit(self.samples.target)
         if len(self.classes) > 2:
             return self.classes[self.samples.target.astype(np.intp)]
         return to_class_labels(self.samples.target > 0, self.classes, self.pos_label)
@@ -334,7 +334,7 @@ def standardize_target(training, is_centered, is_log=False):
     spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
     spread = float(spread) or 1.0
     unit = LogScale(0.0, spread) if is_log else Unit(float(center), spread)
-    samples = training.samples._replace(target=unit.of_target.to_unit(target))
+    samples = training.samples._replace(target=unit.target_unit.to_unit(target))
     return training._replace(samples=samples, unit=unit)
 
 

@@ -66,8 +66,10 @@ def find_rule_loss(passed, estimators, predictions):
 def read_loss(estimator):
     """The loss that a regressor, pipeline or fitted search minimises; None if it is not known."""
     estimator = final_step(estimator)
-    bases = [(one.__module__.partition(".")[0], one.__name__) for one in type(estimator).__mro__]
-    sources = [_PACKAGES.get(package) or _CLASSES.get((package, name)) for package, name in bases]
+    sources = [
+        _PACKAGES.get(one.__module__.partition(".")[0]) or _CLASSES.get(one.__name__)
+        for one in type(estimator).__mro__
+    ]
     source = next(filter(None, sources), None)
     if source is None:
         return None
@@ -77,13 +79,13 @@ def read_loss(estimator):
     # The source is a parameter, or the name itself; boosting without a name is of squares.
     name = params.get(source, source) or "squared_error"
     if name in _KINDS:
-        return _make_loss(name, params)
+        return _build_loss(name, params)
     # CatBoost writes options after the name, as in "Quantile:alpha=0.9".
     name, _, options = str(name).partition(":")
-    return _make_loss(name, dict(one.partition("=")[::2] for one in options.split(";")))
+    return _build_loss(name, dict(one.partition("=")[::2] for one in options.split(";")))
 
 
-def _make_loss(name, params):
+def _build_loss(name, params):
     """The loss of a name in one of the packages; None for others, such as Huber's."""
     kind = _KINDS.get(name)
     if kind == "quantile":
@@ -124,7 +126,7 @@ _SOURCES = {
 }
 """Regressors of scikit-learn by the parameter that names their loss, or by that name."""
 
-_CLASSES = {("sklearn", one): name for name, text in _SOURCES.items() for one in text.split()}
+_CLASSES = {one: name for name, text in _SOURCES.items() for one in text.split()}
 
 _NAMES = {
     "squared": "squared_error friedman_mse regression regression_l2 l2 mean_squared_error mse "

@@ -130,17 +130,17 @@ def stand_in(module, name, **params):
     ],
 )
 def test_losses_of_boosting_packages(package, params, expected):
-    found = describe(read_loss(stand_in(f"{package}.core", "Regressor", **params)))
+    described = describe(read_loss(stand_in(f"{package}.core", "Regressor", **params)))
     if expected is None or ".*" not in expected:
-        assert found == expected
+        assert described == expected
     else:
         name, number = expected.split(".*")
-        assert found.startswith(f"{name}Loss(") and found.endswith(f"={number})")
+        assert described.startswith(f"{name}Loss(") and described.endswith(f"={number})")
 
 
 def test_losses_of_boosting_packages_that_are_installed():
     lightgbm, xgboost, catboost = map(pytest.importorskip, ["lightgbm", "xgboost", "catboost"])
-    found = [
+    described = [
         read_loss(lightgbm.LGBMRegressor()),
         read_loss(lightgbm.LGBMRegressor(objective="quantile", alpha=0.3)),
         read_loss(xgboost.XGBRegressor()),
@@ -149,7 +149,7 @@ def test_losses_of_boosting_packages_that_are_installed():
         read_loss(catboost.CatBoostRegressor()),
         read_loss(catboost.CatBoostRegressor(loss_function="Quantile:alpha=0.3")),
     ]
-    assert [repr(one) for one in found] == [
+    assert [repr(one) for one in described] == [
         "SquaredLoss()",
         "QuantileLoss(quantile=0.3)",
         "SquaredLoss()",

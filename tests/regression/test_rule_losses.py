@@ -61,7 +61,7 @@ def gap_of(predictions, group):
     return abs(predictions[group == "a"].mean() - predictions[group == "b"].mean())
 
 
-def boosting(**params):
+def make_boosting(**params):
     return HistGradientBoostingRegressor(max_iter=5, max_leaf_nodes=4, random_state=0, **params)
 
 
@@ -83,15 +83,15 @@ class Constant(RegressorMixin, BaseEstimator):
 BASES = [
     LinearRegression(),
     FrozenEstimator(GradientBoostingRegressor(random_state=0).fit(*draw(200, 1)[:2])),
-    boosting(),
-    boosting(loss="quantile", quantile=0.9),
-    boosting(loss="absolute_error"),
-    boosting(loss="poisson"),
-    boosting(loss="gamma"),
+    make_boosting(),
+    make_boosting(loss="quantile", quantile=0.9),
+    make_boosting(loss="absolute_error"),
+    make_boosting(loss="poisson"),
+    make_boosting(loss="gamma"),
     GradientBoostingRegressor(loss="quantile", n_estimators=5, random_state=0),
     GradientBoostingRegressor(loss="huber", n_estimators=5, random_state=0),
     RandomForestRegressor(5, criterion="poisson", max_depth=3, random_state=0),
-    BaggingRegressor(boosting(loss="quantile", quantile=0.1), 3, random_state=0),
+    BaggingRegressor(make_boosting(loss="quantile", quantile=0.1), 3, random_state=0),
     QuantileRegressor(quantile=0.8),
     PoissonRegressor(),
     GammaRegressor(),
@@ -151,7 +151,7 @@ def check_nothing_changes(estimator):
     assert not model.multipliers_.any()
 
 
-@pytest.mark.parametrize("base", [boosting(loss="quantile", quantile=0.9), PoissonRegressor()])
+@pytest.mark.parametrize("base", [make_boosting(loss="quantile", quantile=0.9), PoissonRegressor()])
 @pytest.mark.parametrize(
     ("constraint", "params"),
     [
@@ -176,7 +176,7 @@ def test_no_constraint_that_is_kept_changes_anything(base, constraint, params):
 
 
 def test_a_frozen_quantile_is_left_as_it_is():
-    fitted = boosting(loss="quantile", quantile=0.9).fit(*draw(500, 1)[:2])
+    fitted = make_boosting(loss="quantile", quantile=0.9).fit(*draw(500, 1)[:2])
     data = draw(500)
     model = fit(data, FrozenEstimator(fitted), tolerance=WIDE)
     np.testing.assert_allclose(model.predict(data[0]), fitted.predict(data[0]), rtol=1e-12)
@@ -218,7 +218,9 @@ def linear_program(columns, y, quantile, difference, tolerance):
 @pytest.mark.parametrize("quantile", [0.2, 0.9])
 def test_no_other_rule_has_a_smaller_quantile_loss(quantile):
     data = X, y, group = draw(400)
-    frozen = FrozenEstimator(boosting(loss="quantile", quantile=quantile).fit(*draw(400, 1)[:2]))
+    frozen = FrozenEstimator(
+        make_boosting(loss="quantile", quantile=quantile).fit(*draw(400, 1)[:2])
+    )
     model = fit(data, frozen, tolerance=0.1, group_estimator="sensitive_features")
     assert model.multipliers_.any()
     is_b = group == "b"
