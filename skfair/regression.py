@@ -31,7 +31,7 @@ from skfair.fitting._linear import (
 )
 from skfair.fitting._model import GroupAwareScoreMixin, check_loss, estimator_docs
 from skfair.fitting._outcome import status_of, warn_of_cost, warn_of_outcome
-from skfair.losses import LossName
+from skfair.losses import AbsoluteLoss, LossName, QuantileLoss, SquaredLoss, TweedieLoss
 from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._base_loss import find_rule_loss
 from skfair.postprocessing._constrained_cv import (
@@ -553,6 +553,14 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     >>> model.predict(X[:2]).shape
     (2,)
     """
+
+    _record_types = (
+        *ConstrainedCV._record_types,
+        AbsoluteLoss,
+        QuantileLoss,
+        SquaredLoss,
+        TweedieLoss,
+    )
 
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"

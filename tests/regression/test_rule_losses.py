@@ -282,6 +282,7 @@ def test_predictions_of_counts_are_positive_and_bounds_are_in_units_of_the_targe
     )
     assert model.objective_ == pytest.approx(mean_poisson_deviance(y, predictions), rel=1e-3)
     again = pickle.loads(pickle.dumps(model))
+    assert repr(again.loss_) == repr(model.loss_) == "TweedieLoss()"
     np.testing.assert_array_equal(
         again.predict(X, sensitive_features=group), model.predict(X, sensitive_features=group)
     )
