@@ -10,20 +10,35 @@ from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
-from sklearn.base import BaseEstimator
+from scipy.special import boxcox, expit
+from sklearn.base import BaseEstimator, clone
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
 from skfair._names import refuse_unknown_names
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
-from skfair.utils._parameters import Array, Share, make_constructor, validate_params
-from skfair.utils._sklearn import StrOptions
+from skfair.utils._parameters import (
+    Array,
+    OpenShare,
+    Share,
+    make_constructor,
+    validate_params,
+)
+from skfair.utils._sklearn import Interval, StrOptions
 
-__all__ = ["LOSSES", "AUCLoss", "AbsoluteLoss", "HingeLoss", "Pointwise"]
+__all__ = [
+    "LOSSES",
+    "AUCLoss",
+    "AbsoluteLoss",
+    "HingeLoss",
+    "Pointwise",
+    "QuantileLoss",
+    "TweedieLoss",
+]
 
 __getattr__ = refuse_unknown_names(__name__)
 
@@ -90,7 +105,8 @@ class ScoreFunction(BaseEstimator):
     otherwise."""
 
     targets: tuple[str, ...] = ("classes", "numbers")
-    """Targets for which a loss is: "classes", which are -1 and +1, real "numbers", or both."""
+    """Targets for which a loss is: "classes", which are -1 and +1, real "numbers", or both; or
+    "positive numbers", of which predictions are positive, too."""
 
     def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
@@ -309,11 +325,102 @@ class AbsoluteLoss(ScoreFunction):
         )
 
 
+@make_constructor
+class QuantileLoss(ScoreFunction):
+    r"""Quantile loss of regression, also called pinball loss, rounded near 0.
+
+    With the residual :math:`r = y - s` it is :math:`\max(q \, r, (q - 1) \, r)`, except near 0.
+    The constant with the least mean loss is the quantile q of the target.
+
+    Parameters
+    ----------
+    quantile : float between 0 and 1, default=0.5
+        The quantile q that predictions estimate. With .5 it is half the absolute loss.
+    width : float or None, default=None
+        Positive; residuals below it in absolute value are rounded as by `AbsoluteLoss`. It is in
+        units of the target. None is .1 standard deviations of a regressor's target, else .1.
+
+    Examples
+    --------
+    >>> from skfair.losses import QuantileLoss
+    >>> QuantileLoss(0.9)([1.0, 3.0], [2.0, 2.0]).value
+    array([0.9, 0.1])
+    """
+
+    degree = 1
+    targets = ("numbers",)
+
+    quantile: OpenShare = 0.5
+    width: float | None = None
+
+    def _evaluate(self, scores, target):
+        validate_params(self)
+        # Half the absolute loss, and a line.
+        value, slope, curvature = AbsoluteLoss(self.width)(scores, target)
+        tilt = 0.5 - self.quantile
+        value = value / 2.0 + tilt * (scores - target)
+        return Pointwise(value, slope / 2.0 + tilt, curvature / 2.0)
+
+
+@make_constructor
+class TweedieLoss(ScoreFunction):
+    r"""Deviance of a Tweedie distribution: of Poisson, gamma, or between these.
+
+    For a positive prediction s and the power p it is
+
+    .. math::
+
+        2 \left( \frac{y^{2 - p}}{(1 - p) (2 - p)} - \frac{y \, s^{1 - p}}{1 - p}
+        + \frac{s^{2 - p}}{2 - p} \right),
+
+    or the limit of that: :math:`2 (y \log (y / s) - y + s)` for p = 1 (Poisson), and
+    :math:`2 (\log (s / y) + y / s - 1)` for p = 2 (gamma). Its mean is
+    :func:`sklearn.metrics.mean_tweedie_deviance`. It is convex in the logarithm of s, so that a
+    rule is linear on that scale.
+
+    Parameters
+    ----------
+    power : float between 1 and 2, default=1.0
+        Power p of the mean that the variance is proportional to.
+
+    Examples
+    --------
+    >>> from skfair.losses import TweedieLoss
+    >>> TweedieLoss()([1.0, 3.0], [0.0, 3.0]).value
+    array([2., 0.])
+    """
+
+    targets = ("positive numbers",)
+
+    power: Annotated[float, Interval(Real, 1, 2, closed="both")] = 1.0
+
+    def _evaluate(self, scores, target):
+        validate_params(self)
+        p = self.power
+        is_possible = (target > 0.0) if p == 2.0 else (target >= 0.0)
+        if not ((scores > 0.0).all() and is_possible.all()):
+            raise ValueError(
+                f"{self} needs positive predictions, and targets that are positive"
+                f"{'' if p == 2.0 else ' or 0'}, but the smallest ones are {np.min(scores):g} and "
+                f"{np.min(target):g}. Pass a regressor whose predictions are positive, such as "
+                "PoissonRegressor, or another loss."
+            )
+        residual = scores - target
+        factor = 2.0 * scores**-p
+        curvature = factor * (1.0 - p * residual / scores)
+        # The integral of the slope from the target on; a target of 0 needs no logarithm.
+        positive = np.maximum(target, np.finfo(float).tiny)
+        value = boxcox(scores, 2.0 - p) - boxcox(target, 2.0 - p)
+        value -= target * (boxcox(scores, 1.0 - p) - boxcox(positive, 1.0 - p))
+        return Pointwise(2.0 * value, factor * residual, curvature)
+
+
 def rescale_loss(loss, spread=1.0):
-    """The same loss of scores and targets over a spread, which the absolute loss is rounded by."""
-    if type(loss) is not AbsoluteLoss:
+    """The same loss of scores and targets over a spread, which absolute losses are rounded by."""
+    if type(loss) not in (AbsoluteLoss, QuantileLoss):
         return loss
-    return AbsoluteLoss(_ABSOLUTE_WIDTH if loss.width is None else loss.width / spread)
+    width = _ABSOLUTE_WIDTH if loss.width is None else loss.width / spread
+    return clone(loss).set_params(width=width)
 
 
 LOSSES = {
@@ -322,6 +429,8 @@ LOSSES = {
     "squared_hinge": SquaredHingeLoss,
     "squared": SquaredLoss,
     "absolute": AbsoluteLoss,
+    "quantile": QuantileLoss,
+    "tweedie": TweedieLoss,
 }
 """Classes of losses by name."""
 
@@ -337,6 +446,16 @@ def loss_targets(loss):
     return getattr(loss, "targets", ScoreFunction.targets)
 
 
+def is_of_numbers(loss):
+    """Whether a loss, passed by name or itself, is for real targets, or for positive ones alone."""
+    return not {"numbers", "positive numbers"}.isdisjoint(loss_targets(loss))
+
+
+def is_of_positive_numbers(loss):
+    """Whether a loss, passed by name or itself, is for positive predictions alone."""
+    return loss_targets(loss) == ("positive numbers",)
+
+
 def gives_log_odds(loss):
     """Whether scores of the least loss, passed by name or itself, are log-odds."""
     return loss == "logistic" or type(loss) is LogisticLoss
@@ -345,14 +464,14 @@ def gives_log_odds(loss):
 def averaged_loss(loss, is_smooth=False):
     """The loss that constraints and metrics average, from one that fits minimise.
 
-    Squares are in full, of which fits minimise halves, and absolute errors are rounded for solvers
+    Squares are in full, of which fits minimise halves, and absolute losses are rounded for solvers
     alone, which need smooth losses.
     """
     if type(loss) in (SquaredLoss, SquaredHingeLoss):
         loss = type(loss)()
         loss.width = _FULL_SQUARE
-    elif type(loss) is AbsoluteLoss and not is_smooth:
-        loss = AbsoluteLoss(_NO_WIDTH)
+    elif type(loss) in (AbsoluteLoss, QuantileLoss) and not is_smooth:
+        loss = clone(loss).set_params(width=_NO_WIDTH)
     return loss
 
 

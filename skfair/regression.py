@@ -21,8 +21,8 @@ from skfair.constraints import (
     check_applies_to_numbers,
     resolve_constraints,
 )
-from skfair.constraints._units import Unit
-from skfair.fitting._input import check_regression_data
+from skfair.constraints._units import LogScale
+from skfair.fitting._input import check_regression_data, standardize_target
 from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
@@ -31,8 +31,9 @@ from skfair.fitting._linear import (
 )
 from skfair.fitting._model import GroupAwareScoreMixin, check_loss, estimator_docs
 from skfair.fitting._outcome import status_of, warn_of_cost, warn_of_outcome
-from skfair.losses import LossName
+from skfair.losses import AbsoluteLoss, LossName, QuantileLoss, SquaredLoss, TweedieLoss
 from skfair.partitions._collections import row_by_row
+from skfair.postprocessing._base_loss import find_rule_loss
 from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
     check_exportable,
@@ -116,10 +117,11 @@ class ConstrainedERMRegressor(LinearRegressor):
         of ranks a share. None is .05 of a standard deviation of the training target, of its
         variance, or of the samples; ``constraint_report_`` has the number.
     {missing}
-    loss : {"squared", "absolute"} or callable, default="squared"
-        Loss of a prediction, half the square or the absolute value of its error; the absolute loss
-        is smoothed as by Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets
-        both in units of the target.
+    loss : {"squared", "absolute", "quantile"} or callable, default="squared"
+        Loss of a prediction: half the square or the absolute value of its error, or the
+        `~skfair.losses.QuantileLoss` of the median; absolute losses are smoothed as by Huber. A
+        callable (predictions, target) -> `skfair.losses.Pointwise`, such as ``QuantileLoss(0.9)``,
+        gets both in units of the target.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
     {fit_intercept, group_interactions, handle_unknown}
@@ -278,10 +280,11 @@ class PartialParityRegressor(LinearRegressor):
     enforcement : {"auto"} or None, default="auto"
         "auto": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
-    loss : {"squared", "absolute"} or callable, default="squared"
-        Loss of a prediction, half the square or the absolute value of its error; the absolute loss
-        is smoothed as by Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets
-        both in units of the target.
+    loss : {"squared", "absolute", "quantile"} or callable, default="squared"
+        Loss of a prediction: half the square or the absolute value of its error, or the
+        `~skfair.losses.QuantileLoss` of the median; absolute losses are smoothed as by Huber. A
+        callable (predictions, target) -> `skfair.losses.Pointwise`, such as ``QuantileLoss(0.9)``,
+        gets both in units of the target.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
     {fit_intercept}
@@ -422,6 +425,11 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     out-of-fold predictions and probabilities, so that what holds for the training data holds for
     new data too, up to sampling noise.
 
+    By default it minimises the loss of the regressor, so that quantiles stay quantiles. For
+    deviances of positive targets, such as that of counts, f and the prediction of the linear model
+    are replaced by their logarithms, so that predictions are positive. Bounds are on predictions as
+    they are. Predictions that keep the bound already are not changed.
+
     Parameters
     ----------
     estimator : estimator, default=None
@@ -431,8 +439,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     constraint : str, Constraint, list of these, or None, default="mean_parity"
         What must be fair, as in `ConstrainedERMRegressor`: "mean_parity", "loss_parity",
         "partial_statistical_parity" or "partial_group_auc", an object, such as
-        `skfair.constraints.BoundedGroupLoss`, or several, each held to its own tolerance. None only
-        fits the linear model.
+        `skfair.constraints.BoundedGroupLoss`, or several, each held to its own tolerance. None
+        leaves predictions as they are, unless a `loss` is passed, which is then minimised.
     tolerance : float or None, default=None
         Largest gap allowed, for constraints that have no tolerance of their own, as in
         `ConstrainedERMRegressor`: in units of the target, of ranks a share.
@@ -445,11 +453,17 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         predictions need the group of every sample.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``.
-    loss : {"squared", "absolute"} or callable, default="squared"
-        Loss of a prediction that the linear model minimises, and that constraints on losses bound:
-        half the square or the absolute value of its error; the absolute loss is smoothed as by
-        Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets both in units of
-        the target. The estimator has a loss of its own.
+    loss : {"squared", "absolute", "quantile", "tweedie"}, callable or None, default=None
+        Loss of a prediction that the linear model minimises, and that constraints on losses bound.
+        None is that of the fitted estimator, which ``loss_`` shows: the squared, absolute and
+        quantile loss, and deviances of Poisson, gamma and Tweedie, of regressors of scikit-learn,
+        LightGBM, XGBoost and CatBoost, also in a pipeline, a search or a
+        `~sklearn.frozen.FrozenEstimator`. Around any other estimator the model minimises the
+        squared distance to the estimator's own predictions, and constraints bound squared errors.
+        Names are those of `skfair.losses.LOSSES`: "squared" is half the square of the error;
+        `~skfair.losses.QuantileLoss` and `~skfair.losses.TweedieLoss` have parameters. A callable
+        (predictions, target) -> `skfair.losses.Pointwise` gets both in units of the target. A loss
+        that is passed is minimised even where predictions keep the bound already.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is predicted by models that were not fitted to it: an
         int or None (5 folds) stratifies by group; any splitter whose test folds are a partition,
@@ -477,8 +491,14 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         Intercept.
     oof_prediction_ : ndarray of shape (n_samples,)
         Out-of-fold ``predict`` of the training samples; nan for those without weight.
+    loss_ : callable
+        Loss (predictions, target) -> `skfair.losses.Pointwise` that constraints with ``loss=None``
+        take: the one that was passed, or that of the estimator; the squared loss if that is not
+        known.
     objective_ : float
-        Mean loss of ``oof_prediction_``, and the small penalty of the linear model.
+        Mean loss of ``oof_prediction_``, and the small penalty of the linear model. With
+        ``loss=None`` around an estimator whose loss is not known, half the mean squared distance to
+        the estimator's out-of-fold predictions takes the place of the loss.
     constraint_report_ : DataFrame
         One row per mean that is compared, of ``oof_prediction_``, an estimate of the means on new
         data; as in `ConstrainedERMRegressor`.
@@ -534,6 +554,14 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     (2,)
     """
 
+    _record_types = (
+        *ConstrainedCV._record_types,
+        AbsoluteLoss,
+        QuantileLoss,
+        SquaredLoss,
+        TweedieLoss,
+    )
+
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"
     _: KW_ONLY
@@ -541,7 +569,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     confidence_level: OpenShare | None = None
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
     handle_unknown: Literal["error", "overall"] = "error"
-    loss: LossName | Callable = "squared"
+    loss: LossName | Callable | None = None
     cv: Folds | None = None
     ensemble: bool = True
     n_jobs: int | None = None
@@ -589,8 +617,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         ------
         ValueError
             If a parameter or the data is invalid, `estimator` is no regressor, a constraint is one
-            on classes, a fold leaves no sample of a group to learn from, or most rows of X are in
-            `X_fit`; the message says what must hold.
+            on classes, a fold leaves no sample of a group to learn from, most rows of X are in
+            `X_fit`, or a loss of positive predictions is passed with an estimator whose predictions
+            are not; the message says what must hold.
         """
         validate_params(self)
         if not is_regressor(self._base):
@@ -600,10 +629,18 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
                 "regressor of your own from sklearn.base.RegressorMixin."
             )
         constraints = _resolve_constraints(self)
+        passed = None if self.loss is None else check_loss(self, "numbers", is_positive=True)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
-        rule = fit_rule(self, cross, check_loss(self, "numbers"))
-        store_rule(self, y, cross, rule, *_describe_regressor(cross.per_class[0], rule))
+        # The loss of the rule, and the scale on which it is linear.
+        loss = find_rule_loss(passed, cross.scoring, cross.scores)
+        if loss.is_log:
+            cross = cross._replace(
+                per_class=[standardize_target(cross.training, True, is_log=True)]
+            )
+        rule = fit_rule(self, cross, loss)
+        outcome, report, status = _describe_regressor(cross.per_class[0], rule)
+        store_rule(self, y, cross, rule, outcome | {"loss_": loss.loss}, report, status)
         warn_of_outcome(self, rule.problem, rule.guarantee, is_real=True)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
@@ -638,6 +675,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
         .. math:: a f + b + \sum_{e, g} (v_{0eg} + v_{1eg} f) P_{eg}.
 
+        Where the ``link`` is "log", f is replaced by its logarithm, and the prediction is the
+        exponential of this sum.
+
         Parameters
         ----------
         format : {"dict", "sql"}, default="dict"
@@ -648,7 +688,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         -------
         rule : dict or str
             Numbers and lists, which can be stored as JSON. ``prediction`` is a, ``intercept`` is b,
-            ``weights`` is v of shape (2, n_events, n_groups). Or the expression.
+            ``weights`` is v of shape (2, n_events, n_groups), and ``link`` is identity or log.
+            Or the expression, in which LN is the natural logarithm.
 
         Raises
         ------
@@ -667,20 +708,23 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         >>> model = ConstrainedRegressorCV(LinearRegression(), tolerance=0.1)
         >>> rule = model.fit(X, y, sensitive_features=sex).export_rule()
         >>> sorted(rule)
-        ['intercept', 'prediction', 'weights']
+        ['intercept', 'link', 'prediction', 'weights']
         """
         check_exportable(self)
+        is_log = isinstance(self._unit, LogScale)
         slope_of_prediction, (constant, _, slope, _) = self._event_features.weights(self.rule_coef_)
         rule = {
             "prediction": slope_of_prediction,
             "intercept": self.rule_intercept_,
             "weights": [constant.tolist(), slope.tolist()],
+            "link": "log" if is_log else "identity",
         }
         if not check_rule_format(format):
             return rule
-        score = (rule["prediction"], "score")
-        intercept = rule["intercept"]
-        return write_rule(score, intercept, ("1.0e0", "score"), rule["weights"])
+        column = "LN(score)" if is_log else "score"
+        score = (rule["prediction"], column)
+        text = write_rule(score, rule["intercept"], ("1.0e0", column), rule["weights"])
+        return f"EXP({text})" if is_log else text
 
     @property
     def _base(self):
@@ -695,7 +739,7 @@ def _describe_regressor(training, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
     unit, problem, candidate = training.unit, rule.problem, rule.guarantee.candidate
     coefficients = problem.model.coefficients(candidate.parameters)
-    coef, intercept = rule.features.convert_coefficients(*coefficients, unit)
+    coef, intercept = rule.features.convert_coefficients(*coefficients, unit.rule_unit)
     report = problem.constraint.report_columns(candidate.scores)
     report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     objective = problem.evaluate(problem.initial_point(candidate.parameters)).fun
@@ -704,7 +748,7 @@ def _describe_regressor(training, rule):
         "rule_intercept_": intercept,
         "objective_": training.loss_unit(problem.loss) * objective,
         "oof_prediction_": unit.from_unit(candidate.scores),
-        "_unit": Unit(),
+        "_unit": type(unit)(),
     }
     return fitted, report, status_of(candidate, "auto")
 

@@ -55,7 +55,9 @@ OPTIONAL_MODEL_MEMBERS = {
     *("reference_gram", "rough_gram"),
 }
 OPTIONAL_LINEAR_MEMBERS = OPTIONAL_MODEL_MEMBERS | {"class_scores", "lines", "orient_flips"}
-OPTIONAL_PROBLEM_MEMBERS = {"batches", "loss", "mean_weights", "single", "target"}
+OPTIONAL_PROBLEM_MEMBERS = {
+    *("batches", "loss", "mean_weights", "separate_pairs", "single", "target"),
+}
 
 ROWS = members(SmoothConstraint) | OPTIONAL_ROWS_MEMBERS
 LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR_MEMBERS

@@ -20,8 +20,8 @@ from skfair.losses import (
     LOSSES,
     OBJECTIVES,
     LogisticLoss,
+    is_of_numbers,
     is_pairwise,
-    loss_targets,
     pointwise_score,
     step_function,
 )
@@ -114,7 +114,7 @@ def _decision_function_loss(model, loss):
 def _prediction_loss(model, loss):
     """Loss of predicted numbers: the one passed, else that of a fit of this package; its unit."""
     if loss is None and hasattr(model, "constraint_report_"):
-        loss = model.loss
+        loss = getattr(model, "loss_", model.loss)
     if loss is None:
         of_model = "these predictions" if model is None else type(model).__name__
         raise ValueError(
@@ -122,8 +122,8 @@ def _prediction_loss(model, loss):
             "constraint that has one, as LossParity(loss='squared') (the squared error), "
             "'absolute', or a callable (predictions, target) -> skfair.losses.Pointwise."
         )
-    names = [name for name in LOSSES if "numbers" in loss_targets(name)]
-    if (isinstance(loss, str) and loss not in names) or "numbers" not in loss_targets(loss):
+    names = [name for name in LOSSES if is_of_numbers(name)]
+    if (isinstance(loss, str) and loss not in names) or not is_of_numbers(loss):
         raise ValueError(
             f"For predicted numbers loss must be one of {names} or a callable; "
             f"got {loss!r}, which is a loss of classes or no loss at all."

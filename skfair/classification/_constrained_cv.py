@@ -28,6 +28,7 @@ from skfair.fitting._outcome import (
 )
 from skfair.losses import LogisticLoss
 from skfair.partitions._collections import row_by_row
+from skfair.postprocessing._base_loss import RuleLoss
 from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
     check_exportable,
@@ -341,7 +342,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"group_probabilities": group_probabilities}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
-        rule = fit_rule(self, cross, LogisticLoss())
+        rule = fit_rule(self, cross, RuleLoss(LogisticLoss()))
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
         _warn(self, cross.training, rule)
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)

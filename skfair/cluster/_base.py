@@ -179,15 +179,20 @@ def check_requirements(estimator, total, is_count):
             "minimum bound with which all fit. Raise it, or use more clusters."
         )
     least, most = estimator.min_group_share, estimator.max_group_share
-    shares = (0.0 if least is None else least, 1.0 if most is None else most)
-    ratios = estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
-    return ClusterRequirements(*ratios, smallest, largest, shares, n_clusters=n_clusters)
+    return ClusterRequirements(
+        balance=estimator.min_balance or 0.0,
+        share_ratio=estimator.min_share_ratio or 0.0,
+        smallest=smallest,
+        largest=largest,
+        group_share_bounds=(0.0 if least is None else least, 1.0 if most is None else most),
+        n_clusters=n_clusters,
+    )
 
 
 def resolve_sizes(estimator, name, total, absent):
     """A bound on sizes as a weight, or an array of one for each cluster."""
     sizes = getattr(estimator, name)
-    if sizes is None or np.ndim(sizes) == 0:
+    if sizes is None or isinstance(sizes, Real):
         return resolve_size(sizes, total, absent)
     init = getattr(estimator, "init", None)
     has_centers = init is not None and not callable(init) and np.ndim(init) == 2

@@ -321,7 +321,7 @@ class Constraint(BaseEstimator):
         large, small = groups
         terms = make_terms(self, surrogate, loss, samples, unit)
         tolerance = resolve_tolerance(self, tolerance, terms[-1])
-        of_user = samples._replace(target=unit.from_unit(samples.target))
+        of_user = samples._replace(target=unit.target_unit.from_unit(samples.target))
         cells = check_cells(self.cells(of_user), samples, self)
         events = cell_events(cells, samples, large, self.gap.compares == "overall")
         others = None if small is None else cell_events(cells, samples, small)

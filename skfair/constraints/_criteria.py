@@ -31,7 +31,7 @@ from skfair.losses import (
     LossName,
     Pointwise,
     averaged_loss,
-    loss_targets,
+    is_of_numbers,
     pointwise_score,
     step_function,
 )
@@ -331,7 +331,7 @@ class ConstraintOnLoss(Constraint):
     def applies_to(self) -> tuple[str, ...]:
         """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
         # None may be any loss, so it is not refused here.
-        has_numbers = self.loss is None or "numbers" in loss_targets(self.loss)
+        has_numbers = self.loss is None or is_of_numbers(self.loss)
         return ("scores", "numbers") if has_numbers else ("scores",)
 
     _: KW_ONLY

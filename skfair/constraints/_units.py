@@ -11,6 +11,7 @@ from skfair.losses import (
     LogisticLoss,
     Pointwise,
     as_pointwise,
+    is_of_positive_numbers,
     pointwise_score,
     rescale_loss,
     step_function,
@@ -33,6 +34,16 @@ class Unit(NamedTuple):
         """Values in these units in the user's ones."""
         return self.center + self.spread * values
 
+    @property
+    def target_unit(self):
+        """Units of the target, where those of scores are others."""
+        return self
+
+    @property
+    def rule_unit(self):
+        """Units in which a rule is linear."""
+        return self
+
 
 USER_UNIT = Unit()
 """Units of classes, and of real targets as they are."""
@@ -46,8 +57,62 @@ class DecisionFunction(Unit):
     """Units of a classifier's scores of which no probabilities follow."""
 
 
+class LogScale(Unit):
+    """Units of scores that are logarithms of predictions over the spread of the target."""
+
+    def to_unit(self, values):
+        """Logarithms of predictions."""
+        return np.log(np.maximum(values, np.finfo(float).tiny) / self.spread)
+
+    def from_unit(self, values):
+        """Predictions of which values are logarithms."""
+        return self.spread * _bounded_exponential(values)
+
+    @property
+    def target_unit(self):
+        """Units of the target, which has no logarithm at 0."""
+        return Unit(0.0, self.spread)
+
+    @property
+    def rule_unit(self):
+        """Units in which a rule is linear: those of logarithms of predictions as they are."""
+        return Unit(float(np.log(self.spread)), 1.0)
+
+
+_MAX_EXPONENT = 300.0
+"""Largest size of a logarithm: squares of its exponential are finite."""
+
+
+def _bounded_exponential(values):
+    """Exponential that is positive and finite."""
+    return np.exp(np.clip(values, -_MAX_EXPONENT, _MAX_EXPONENT))
+
+
 PROBABILITY = Sigmoid()
 """The probability of the positive class, of log-odds."""
+
+
+class OfExponential(NamedTuple):
+    """A function of predictions and targets, of the logarithms of predictions."""
+
+    function: Any
+
+    @property
+    def size(self):
+        """Size that values are divided by."""
+        return getattr(self.function, "size", 1.0)
+
+    def __call__(self, scores, *target):
+        """Value, slope and curvature, as `Pointwise`."""
+        predictions = _bounded_exponential(np.asarray(scores))
+        value, slope, curvature = self.function(predictions, *target)
+        # The chain rule: the exponential is its own derivative.
+        slope = slope * predictions
+        return Pointwise(value, slope, curvature * predictions**2 + slope)
+
+
+MEANS_OF_PREDICTIONS = (pointwise_score, PROBABILITY, OfExponential(pointwise_score))
+"""Terms whose means are those of predictions, and not of losses."""
 
 
 class ConvertedTerm(NamedTuple):
@@ -80,6 +145,10 @@ def make_terms(constraint, surrogate, loss, samples, unit):
 
     Terms of one's own are functions of scores and targets in the user's units.
     """
+    if isinstance(unit, LogScale):
+        # Of logarithms everything is as of predictions.
+        smooth, exact, of_rates = make_terms(constraint, surrogate, loss, samples, unit.target_unit)
+        return tuple(map(OfExponential, smooth)), tuple(map(OfExponential, exact)), of_rates
     if isinstance(unit, LogOdds | DecisionFunction) and compares_predictions(constraint):
         terms = (PROBABILITY if isinstance(unit, LogOdds) else pointwise_score,)
         return terms, terms, unit
@@ -113,7 +182,13 @@ def loss_in_unit(loss, unit):
     """
     degree = getattr(loss, "degree", None)
     loss = rescale_loss(loss, unit.spread)
-    if isinstance(loss, ConvertedTerm) or unit == USER_UNIT or degree:
+    is_converted = isinstance(loss, ConvertedTerm | OfExponential)
+    if isinstance(unit, LogScale) and not is_converted:
+        # Its size is that of half of a target.
+        prediction = np.full(1, unit.spread)
+        size = float(loss(prediction, 2.0 * prediction).value[0])
+        return OfExponential(ConvertedTerm(loss, unit.target_unit, size)), size
+    if is_converted or unit == USER_UNIT or degree:
         return loss, getattr(loss, "size", unit.spread ** (degree or 0))
     # Its size is that at the mean of the target, of targets one spread away.
     center = np.full(2, unit.center)
@@ -125,8 +200,11 @@ def loss_in_unit(loss, unit):
 def _find_size(term, samples, unit):
     """The larger mean size of a term at the mean of the target and at the target itself; or 1."""
     target = unit.from_unit(samples.target)
+    predictions = [np.full_like(target, unit.center), target]
+    if is_of_positive_numbers(term):  # targets may be 0
+        predictions = [np.full_like(target, np.average(target, weights=samples.weights))]
     sizes = [
         np.average(np.abs(term(scores, target).value), weights=samples.weights)
-        for scores in (np.full_like(target, unit.center), target)
+        for scores in predictions
     ]
     return float(max(sizes)) or 1.0

@@ -44,9 +44,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from skfair.constraints._bound import make_posterior
-from skfair.constraints._units import PROBABILITY
+from skfair.constraints._units import MEANS_OF_PREDICTIONS
 from skfair.fitting._planes import PlainFit, find_planes
-from skfair.losses import pointwise_score
 
 N_FOLDS = 5
 """Folds without which models of a guarantee are fitted."""
@@ -228,7 +227,7 @@ def _slopes(rounds):
 def _first_slope(sums):
     """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
     # Means of predictions fall by as much as those in training.
-    is_loss = sums.metric_input == "values" and sums.exact[0] not in (pointwise_score, PROBABILITY)
+    is_loss = sums.metric_input == "values" and sums.exact[0] not in MEANS_OF_PREDICTIONS
     return _FIRST_SLOPE_OF_LOSSES if is_loss else 1.0
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.constraints._units import DecisionFunction, LogOdds, Unit, loss_in_unit
+from skfair.constraints._units import DecisionFunction, LogOdds, LogScale, Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
 from skfair.groups._known import warn_of_missing_marks
@@ -88,7 +88,7 @@ class TrainingData(NamedTuple):
     def labels(self):
         """Class of each sample, or its real target, (n_samples,)."""
         if self.classes is None:
-            return self.unit.from_unit(self.samples.target)
+            return self.unit.target_unit.from_unit(self.samples.target)
         if len(self.classes) > 2:
             return self.classes[self.samples.target.astype(np.intp)]
         return to_class_labels(self.samples.target > 0, self.classes, self.pos_label)
@@ -331,16 +331,17 @@ def check_regression_data(estimator, X, y, columns, compares_groups):
     return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
 
 
-def standardize_target(training, is_centered):
+def standardize_target(training, is_centered, is_log=False):
     """The same data with real targets in units of their spread, so that a penalty fits any scale.
 
-    They are centered if there is an intercept.
+    They are centered if there is an intercept, unless scores are logarithms of predictions.
     """
     target, weights = training.samples.target, training.samples.weights
     center = np.average(target, weights=weights) * is_centered
     spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
-    unit = Unit(float(center), float(spread) or 1.0)
-    samples = training.samples._replace(target=unit.to_unit(target))
+    spread = float(spread) or 1.0
+    unit = LogScale(0.0, spread) if is_log else Unit(float(center), spread)
+    samples = training.samples._replace(target=unit.target_unit.to_unit(target))
     return training._replace(samples=samples, unit=unit)
 
 

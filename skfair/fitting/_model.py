@@ -10,12 +10,18 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
-from skfair.constraints._units import Unit, loss_in_unit
+from skfair.constraints._units import LogScale, Unit, loss_in_unit
 from skfair.fitting._input import loss_weights
 from skfair.fitting._outcome import REPORT_ATTRIBUTE
 from skfair.groups._samples import check_metric_input
 from skfair.groups._state import PlainStateMixin
-from skfair.losses import LOSSES, OBJECTIVES, is_pairwise, loss_targets
+from skfair.losses import (
+    LOSSES,
+    OBJECTIVES,
+    is_of_positive_numbers,
+    is_pairwise,
+    loss_targets,
+)
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SOLVERS
 from skfair.surrogates import Sigmoid
@@ -29,7 +35,7 @@ from skfair.utils._sklearn import CallbackSupportMixin
 class ConstraintReportMixin(PlainStateMixin):
     """Mixin of estimators that store the columns of a constraint report, and no table."""
 
-    _record_types = (*PlainStateMixin._record_types, Unit)
+    _record_types = (*PlainStateMixin._record_types, LogScale, Unit)
 
     @property
     def constraint_report_(self) -> pd.DataFrame:
@@ -97,10 +103,13 @@ def make_problem(estimator, model, training, constraints, loss=None):
     )
 
 
-def check_loss(estimator, target):
-    """The loss that an estimator's parameter names, or is, if it is for "classes" or "numbers"."""
+def check_loss(estimator, target, is_positive=False):
+    """The loss that an estimator's parameter names, or is, if it is for "classes" or "numbers".
+
+    ``is_positive`` says that predictions may be of "positive numbers", too.
+    """
     loss = resolve_name(OBJECTIVES, estimator.loss, "loss")
-    if target not in loss_targets(loss):
+    if target not in loss_targets(loss) and not (is_positive and is_of_positive_numbers(loss)):
         known = [name for name in LOSSES if target in loss_targets(name)]
         raise ValueError(
             f"{type(estimator).__name__} predicts {target}, but loss={estimator.loss!r} is a loss "

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import DEFAULT_TOLERANCE
+from skfair.constraints._units import OfExponential
 from skfair.exceptions import (
     ConstraintCostWarning,
     InfeasibleConstraintWarning,
@@ -696,11 +697,15 @@ def _constant_scores(problem, is_real):
     n_scores = len(problem.target)
     if problem.model.intercept_direction() is None:
         return [np.zeros(n_scores)]
-    # The best constant is the mean for squared, the median for absolute losses.
+    # The best constant is the mean for squared losses and deviances, the median for absolute
+    # losses, and a quantile for that of it.
+    mean = problem.mean_weights @ problem.target
+    if isinstance(problem.loss, OfExponential):
+        return [np.full(n_scores, np.log(mean))]
     order = np.argsort(problem.target)
-    median = order[np.searchsorted(np.cumsum(problem.mean_weights[order]), 0.5)]
-    levels = problem.mean_weights @ problem.target, problem.target[median]
-    return [np.full(n_scores, level) for level in levels]
+    shares = np.cumsum(problem.mean_weights[order])[:-1]
+    middle = order[np.searchsorted(shares, getattr(problem.loss, "quantile", 0.5))]
+    return [np.full(n_scores, level) for level in (mean, problem.target[middle])]
 
 
 def _describe_largest_violation(constraint, scores):

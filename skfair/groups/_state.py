@@ -16,7 +16,8 @@ class PlainStateMixin:
     """
 
     _record_types: Any = (GroupSummary,)
-    """Types of the named tuples among the fitted attributes, also within others."""
+    """Types of records among the attributes, also within others: of named tuples, or of objects
+    whose attributes are the arguments of their constructor."""
 
     def __getstate__(self):
         """Return the state to store."""
@@ -29,8 +30,9 @@ class PlainStateMixin:
 
     def _to_plain(self, value):
         """The value, with dicts in place of the records that it is or contains."""
-        if isinstance(value, self._record_types):
-            fields = {name: self._to_plain(field) for name, field in value._asdict().items()}
+        if type(value) in self._record_types:
+            fields = value._asdict() if isinstance(value, tuple) else vars(value)
+            fields = {name: self._to_plain(field) for name, field in fields.items()}
             return {_RECORD_TYPE_KEY: type(value).__name__} | fields
         if type(value) is list:
             return [self._to_plain(one) for one in value]

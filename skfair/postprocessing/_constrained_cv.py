@@ -328,19 +328,20 @@ def _fit_all(estimator, base, training, fit_params, context):
 
 
 def fit_rule(estimator, cross, loss):
-    """The final linear model, whose out-of-fold predictions keep the constraints."""
+    """The final linear model by a `RuleLoss`, whose out-of-fold predictions keep constraints."""
     per_class, confidence = cross.per_class, estimator.confidence_level
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, events = begin_rule(cross)
         features = fitted["_event_features"]
         describe = partial(_describe_iterate, fitted)
-        loss_unit = per_class[0].loss_unit(loss)
+        loss_unit = per_class[0].loss_unit(loss.loss)
         progress = FitProgressCallback(
             estimator, step.context, describe, loss_unit, f"{step.name}, "
         )
         request = RuleRequest(
             per_class=per_class,
-            objective=(loss, cross.loss_weights),
+            loss=loss,
+            weights=cross.loss_weights,
             constraints=cross.constraints,
             tolerance=estimator.tolerance,
             callback=progress,

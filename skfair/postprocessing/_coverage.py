@@ -198,36 +198,6 @@ class Calibration:
         places = [np.searchsorted(*one) for one in zip(masses.T, levels, strict=True)]
         return scores[order][np.minimum(places, len(order) - 1)]
 
-    def keeps_level(self):
-        """Whether one threshold covers each group at the level, up to sampling noise."""
-        level = 1.0 - _NOISE_ERROR / (2.0 * (len(self.levels) - 1))
-        rates = self.rates(self.scores <= self.fit_pooled()[0])
-        low, high = rate_limits(rates, self.sizes, level)
-        return bool(((low <= self.coverage) & (self.coverage <= high))[:-1].all())
-
-    def fit_pooled(self, probabilities=None):
-        """Coefficients (b, a) of one threshold for all samples; b is infinite of too few."""
-        coef = np.zeros(len(self.levels))
-        coef[0] = self.quantiles(self.scores)[-1] if self.levels[-1] <= 1.0 else np.inf
-        return coef
-
-    def fit_by_group(self, probabilities=None):
-        """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups.
-
-        A group of too few samples gets its largest score, or b if that is larger.
-        """
-        coef = self.fit_pooled()
-        if np.isfinite(coef[0]):
-            of_groups = self.quantiles(self.scores)[:-1]
-            is_small = self.levels[:-1] > 1.0
-            coef[1:] = np.where(is_small, np.maximum(of_groups, coef[0]), of_groups) - coef[0]
-        return coef
-
-    def fit_blind(self, probabilities):
-        """Coefficients (b, a) of thresholds that do not know the group."""
-        coef = self.fit_pooled()
-        return BlindSearch(self, probabilities).run(coef) if np.isfinite(coef[0]) else coef
-
     def residuals(self, thresholds):
         """How far the coverage of each group is from its level, in standard errors."""
         return self.excess(thresholds) / self.standard_errors
@@ -244,6 +214,42 @@ class Calibration:
     def mean_size(self, thresholds):
         """Weighted mean size of the sets."""
         return self.rates(self.sets.sizes(thresholds[:, np.newaxis]))[-1]
+
+
+def _covers_all_groups(calibration):
+    """Whether one threshold covers each group at the level, up to sampling noise."""
+    level = 1.0 - _NOISE_ERROR / (2.0 * (len(calibration.levels) - 1))
+    rates = calibration.rates(calibration.scores <= pooled_coefficients(calibration)[0])
+    low, high = rate_limits(rates, calibration.sizes, level)
+    return bool(((low <= calibration.coverage) & (calibration.coverage <= high))[:-1].all())
+
+
+def pooled_coefficients(calibration, probabilities=None):
+    """Coefficients (b, a) of one threshold for all samples; b is infinite of too few."""
+    coef = np.zeros(len(calibration.levels))
+    coef[0] = (
+        calibration.quantiles(calibration.scores)[-1] if calibration.levels[-1] <= 1.0 else np.inf
+    )
+    return coef
+
+
+def group_coefficients(calibration, probabilities=None):
+    """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups.
+
+    A group of too few samples gets its largest score, or b if that is larger.
+    """
+    coef = pooled_coefficients(calibration)
+    if np.isfinite(coef[0]):
+        of_groups = calibration.quantiles(calibration.scores)[:-1]
+        is_small = calibration.levels[:-1] > 1.0
+        coef[1:] = np.where(is_small, np.maximum(of_groups, coef[0]), of_groups) - coef[0]
+    return coef
+
+
+def blind_coefficients(calibration, probabilities):
+    """Coefficients (b, a) of thresholds that do not know the group."""
+    coef = pooled_coefficients(calibration)
+    return BlindSearch(calibration, probabilities).run(coef) if np.isfinite(coef[0]) else coef
 
 
 class BlindPoint(NamedTuple):
@@ -449,24 +455,24 @@ def _suits_one_threshold(estimator, calibrations):
         return True
     if knows_groups(estimator) or estimator.confidence_level is not None:
         return False
-    return all(one.keeps_level() for one in calibrations)
+    return all(map(_covers_all_groups, calibrations))
 
 
 def _fit_pooled(cross, calibrations):
     """One threshold for all samples."""
     groups = cross.training.samples.groups
-    _warn_of_small_groups(groups, calibrations, np.empty(0, dtype=np.intp))
+    _warn_of_few_samples(groups, calibrations, np.empty(0, dtype=np.intp))
     probabilities = np.zeros(groups.matrix.shape)
-    return Thresholds.fit(Calibration.fit_pooled, calibrations, cross.folds, probabilities, {})
+    return Thresholds.fit(pooled_coefficients, calibrations, cross.folds, probabilities, {})
 
 
 def _fit_by_group(estimator, cross, column, calibrations):
     """Thresholds of the groups themselves."""
     groups = cross.training.samples.groups
     everyone = np.arange(len(groups.names))
-    _warn_of_small_groups(groups, calibrations, everyone)
+    _warn_of_few_samples(groups, calibrations, everyone)
     probabilities, fitted = _estimate_groups(estimator, cross, column, everyone)
-    fit = Calibration.fit_by_group
+    fit = group_coefficients
     return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
 
 
@@ -478,7 +484,7 @@ def _fit_blind(estimator, cross, column, calibrations):
     large = np.flatnonzero(np.max(on_average, axis=0) <= 1.0)
     if not len(large):
         return _fit_pooled(cross, calibrations)
-    _warn_of_small_groups(groups, calibrations, large)
+    _warn_of_few_samples(groups, calibrations, large)
     probabilities, fitted = _estimate_groups(estimator, cross, column, large)
     fit = partial(_fit_blind_to_groups, large)
     thresholds = Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
@@ -490,7 +496,7 @@ def _fit_blind_to_groups(large, calibration, probabilities):
     """Blind coefficients, which are 0 of all groups but the large ones."""
     coef = np.zeros(len(calibration.levels))
     compared = replace(calibration, members=calibration.members[:, [*large, -1]])
-    coef[[0, *(1 + large)]] = compared.fit_blind(probabilities[:, large])
+    coef[[0, *(1 + large)]] = blind_coefficients(compared, probabilities[:, large])
     return coef
 
 
@@ -548,7 +554,7 @@ def _report_coverage(training, calibrations, thresholds):
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 
 
-def _warn_of_small_groups(groups, calibrations, modelled):
+def _warn_of_few_samples(groups, calibrations, modelled):
     """Warn of samples that are too few for the level, and of what remains of it.
 
     Groups that are modelled have a threshold of their own, or a coefficient.

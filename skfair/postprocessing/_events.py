@@ -21,7 +21,7 @@ from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._units import loss_in_unit
 from skfair.fitting._enforce import choose_loop, enforce_in_population
 from skfair.fitting._fitter import FULL, INTERCEPT, Fitter
-from skfair.fitting._guarantee import Guarantee
+from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.fitting._input import (
     check_classification_data,
     check_regression_data,
@@ -33,6 +33,7 @@ from skfair.groups._samples import check_alignment, check_lengths
 from skfair.losses import LogisticLoss, step_function
 from skfair.models._linear import ArgmaxModel, LinearModel
 from skfair.partitions._collections import is_partitioned
+from skfair.postprocessing._base_loss import RuleLoss
 from skfair.postprocessing._group_models import default_model_names, fit_classifier, pilot_rows
 from skfair.postprocessing._group_thresholds import search_thresholds
 from skfair.postprocessing._out_of_fold_scores import (
@@ -608,7 +609,8 @@ class RuleRequest(NamedTuple):
     """
 
     per_class: list  # training data of each score, whose X are the features
-    objective: tuple  # a loss, and the weight of each sample's
+    loss: RuleLoss
+    weights: np.ndarray  # of each sample's loss
     constraints: list
     tolerance: float | None
     callback: Any  # sees every iteration
@@ -625,13 +627,28 @@ def fit_plain_model(request, confidence=None):
     None if the plain fit does not keep the constraints, or not with the confidence.
     """
     fitter = _make_fitter(request)
-    plain = fitter.fit_unconstrained()
+    clusters = request.per_class[0].samples.clusters
+    keeps_scores = request.loss.keeps_scores
+    plain = _keep_scores(fitter) if keeps_scores else fitter.fit_unconstrained()
     if not plain.keeps_bound:
         return None
-    guarantee = _guarantee(fitter, plain, confidence, request.per_class[0].samples.clusters)
+    if keeps_scores and confidence is not None:  # without any fit sampling noise alone counts
+        guarantee = fit_with_guarantee(
+            fitter.constraint, confidence, lambda rows: lambda *tolerances: plain, clusters
+        )
+    else:
+        guarantee = _guarantee(fitter, plain, confidence, clusters)
     is_certain = confidence is None or guarantee.probability >= confidence
     is_plain = is_certain and guarantee.candidate.is_unconstrained
     return linearize_solution(fitter, guarantee) if is_plain else None
+
+
+def _keep_scores(fitter):
+    """The candidate of the scores as they are."""
+    parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, [0.0])
+    free = fitter.problem_with_constraint(ConstraintSystem(()))
+    candidate = fitter.fit(free, parameters, is_finished=lambda progress: True)
+    return candidate._replace(result=replace(candidate.result, status="optimal"))
 
 
 def fit_final_model(fitter, request, confidence=None, codes=None):
@@ -688,7 +705,8 @@ def make_fitter(*request):
 
 def _make_fitter(request, temperature=_TEMPERATURES[0]):
     """The constrained problem of a request at one temperature of the surrogate."""
-    per_class, (loss, weights) = request.per_class, request.objective
+    per_class = request.per_class
+    loss = request.loss.loss
     features = [one.X for one in per_class]
     of_samples = per_class[0].samples.weights
     if len(per_class) == 1:
@@ -700,7 +718,9 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
     solver = _ARGMAX_SOLVER if len(per_class) > 1 else solver
     target = np.concatenate([one.samples.target for one in per_class])
-    weights = np.tile(weights, len(per_class))
+    if not request.loss.is_known:
+        target = features[0][:, 0]
+    weights = np.tile(request.weights, len(per_class))
     loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
     problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
     return Fitter(problem, model.initial(), solver, {"callback": request.callback})

@@ -455,6 +455,8 @@ def _check_prefit(estimator, cv):
 
 def _check_classes(estimator, classes):
     """Raise for a fitted classifier whose classes are not those of y."""
+    if is_regressor(estimator):  # CatBoost's have classes_, which are none
+        return
     known = getattr(estimator, "classes_", classes)
     if not np.array_equal(known, classes):
         raise ValueError(

@@ -34,8 +34,9 @@ class Problem(ABC):
     """What solvers see of a problem, wherever its samples are.
 
     Some solvers read further members of a problem with samples in memory: ``batches`` of those on
-    mini-batches, ``single`` of those on one row per gap, and ``loss``, ``mean_weights`` and
-    ``target`` of those that majorise rows, estimate step sizes or weigh samples.
+    mini-batches, ``single`` of those on one row per gap, ``separate_pairs`` of those on rows of
+    pairs, and ``loss``, ``mean_weights`` and ``target`` of those that majorise rows, estimate step
+    sizes or weigh samples.
 
     Attributes
     ----------

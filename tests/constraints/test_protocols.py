@@ -61,7 +61,7 @@ def test_enforcement_finds_what_it_needs(bound):
 
 
 def test_a_bound_constraint_is_sums_a_gap_and_a_tolerance():
-    assert len(members(BoundConstraint)) <= 14
+    assert len(members(BoundConstraint)) <= 15
 
 
 def test_a_constraint_can_have_another_tolerance_and_offset(bound):

@@ -7,7 +7,7 @@ import pytest
 from skfair import _kernels
 from skfair._kernels import compile_at_first_call, fair_assignment, interpret_at_first, kmeans
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans import _homotopy
+from skfair.cluster.kmeans import _repair
 
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
@@ -100,7 +100,7 @@ def interpreted_functions():
             "_compute_offsets",
         ],
         kmeans: ["_fill_partner_bounds", "_exchange_pass", "_find_improvable_samples"],
-        _homotopy: ["hartigan_pass"],
+        _repair: ["hartigan_pass"],
     }
     return [
         (module, name, _kernels._interpreted_function(getattr(module, name)))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import mean_pinball_loss, mean_tweedie_deviance
 
 from skfair.losses import (
     LOSSES,
@@ -9,12 +10,18 @@ from skfair.losses import (
     HingeLoss,
     LogisticLoss,
     Pointwise,
+    QuantileLoss,
     SquaredHingeLoss,
     SquaredLoss,
+    TweedieLoss,
     as_pointwise,
+    averaged_loss,
+    is_of_positive_numbers,
+    kernel_kind_and_width,
 )
 
-losses = pytest.mark.parametrize("loss", [make() for make in LOSSES.values()], ids=LOSSES.keys())
+EVERYWHERE = {name: make() for name, make in LOSSES.items() if not is_of_positive_numbers(name)}
+losses = pytest.mark.parametrize("loss", EVERYWHERE.values(), ids=EVERYWHERE.keys())
 
 
 @pytest.mark.parametrize(
@@ -30,6 +37,11 @@ losses = pytest.mark.parametrize("loss", [make() for make in LOSSES.values()], i
         (SquaredLoss(), 3.0, 1, 2.0, 2.0, 1.0),
         (AbsoluteLoss(width=0.5), 3.0, 1, 2.0, 1.0, 0.0),
         (AbsoluteLoss(width=0.5), 0.75, 1, 0.3125, -0.5, 2.0),
+        (QuantileLoss(0.75), 3.0, 1, 0.5, 0.25, 0.0),
+        (QuantileLoss(0.75), -1.0, 1, 1.5, -0.75, 0.0),
+        (QuantileLoss(0.75, width=0.5), 0.75, 1, 0.21875, -0.5, 1.0),
+        (TweedieLoss(), 2.0, 3, 6 * np.log(1.5) - 2, -1.0, 1.5),
+        (TweedieLoss(2.0), 2.0, 4, 2 - 2 * np.log(2), -1.0, 1.5),
     ],
 )
 def test_known_values(loss, scores, target, value, slope, curvature):
@@ -75,6 +87,52 @@ def test_logistic_keeps_its_digits_at_large_margins():
     value, slope, _ = LogisticLoss()([50.0, -50.0], [1.0, 1.0])
     np.testing.assert_allclose(value, [np.exp(-50), 50], rtol=1e-14)
     np.testing.assert_allclose(slope, [-np.exp(-50), -1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.3, 1.5, 1.9, 2.0])
+def test_tweedie_losses_are_deviances_that_are_convex_in_logarithms(power):
+    loss = TweedieLoss(power)
+    rng = np.random.default_rng(0)
+    scores = np.exp(rng.normal(size=50))
+    target = np.exp(rng.normal(size=50))
+    target[0] = 0.0 if power < 2.0 else 1.0
+    value, slope, curvature = loss(scores, target)
+    assert value.mean() == pytest.approx(mean_tweedie_deviance(target, scores, power=power))
+    step = 1e-6 * scores
+    above = loss(scores + step, target)
+    below = loss(scores - step, target)
+    np.testing.assert_allclose(slope, (above.value - below.value) / (2 * step), atol=1e-7)
+    np.testing.assert_allclose(curvature, (above.slope - below.slope) / (2 * step), rtol=1e-6)
+    assert (curvature * scores**2 + slope * scores >= 0.0).all()
+    np.testing.assert_allclose(loss(target[1:], target[1:]).value, 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("power", "score", "target"),
+    [(1.0, 0.0, 1.0), (1.5, 1.0, -1.0), (2.0, 1.0, 0.0), (1.0, np.nan, 1)],
+)
+def test_tweedie_losses_need_positive_numbers(power, score, target):
+    with pytest.raises(ValueError, match="needs positive predictions, and targets that are"):
+        TweedieLoss(power)([1.0, score], [1.0, target])
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [QuantileLoss(0.0), QuantileLoss(1.0), QuantileLoss(np.nan), TweedieLoss(0.5), TweedieLoss(3)],
+)
+def test_parameters_out_of_range(loss):
+    with pytest.raises(ValueError, match=f"of {type(loss).__name__} must be|must be positive"):
+        loss([1.0], [1.0])
+
+
+def test_the_quantile_loss_is_averaged_as_it_is_and_has_no_kernel():
+    residual = np.linspace(-2, 2, 41)
+    exact = averaged_loss(QuantileLoss(0.9, width=0.5))(residual, np.zeros(41)).value
+    expected = [mean_pinball_loss([0.0], [one], alpha=0.9) for one in residual]
+    np.testing.assert_allclose(exact, expected, atol=1e-15)
+    half = AbsoluteLoss(0.5)(residual, np.zeros(41)).value / 2
+    np.testing.assert_allclose(QuantileLoss(0.5, 0.5)(residual, np.zeros(41)).value, half)
+    assert kernel_kind_and_width(QuantileLoss()) is kernel_kind_and_width(TweedieLoss()) is None
 
 
 @pytest.mark.parametrize("loss", [HingeLoss, AbsoluteLoss])

@@ -18,6 +18,7 @@ def query_sqlite(expression, scores, probabilities):
     names, rows = _make_table(scores, probabilities)
     with sqlite3.connect(":memory:") as connection:
         connection.create_function("EXP", 1, lambda x: float(np.exp(x)))
+        connection.create_function("LN", 1, lambda x: float(np.log(x)))
         connection.execute(f"CREATE TABLE inputs ({', '.join(f'{one} REAL' for one in names)})")
         marks = ", ".join("?" * len(names))
         connection.executemany(f"INSERT INTO inputs VALUES ({marks})", rows)

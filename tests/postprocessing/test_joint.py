@@ -20,6 +20,7 @@ from skfair.fitting._input import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
+from skfair.postprocessing._base_loss import RuleLoss
 from skfair.postprocessing._events import RuleRequest, group_codes, make_fitter
 from skfair.postprocessing._joint import JointProbabilities, _ExpectedRateProgram, _fit_stack
 
@@ -102,8 +103,15 @@ def make_program(constraint, seed, tolerance, n_groups, n_samples=300):
         joint[:, 1:], np.array([0, 1]), Samples(target, groups, np.ones(n_samples))
     )
     training = training._replace(X=joint[:, 1:])
-    objective = LogisticLoss(), training.samples.weights
-    fitter = make_fitter(RuleRequest([training], objective, [constraint], tolerance, None))
+    request = RuleRequest(
+        per_class=[training],
+        loss=RuleLoss(LogisticLoss()),
+        weights=training.samples.weights,
+        constraints=[constraint],
+        tolerance=tolerance,
+        callback=None,
+    )
+    fitter = make_fitter(request)
     codes = group_codes(groups)
     sizes = np.array(
         [[np.sum((codes == g) & (target == t)) for g in range(n_groups)] for t in (-1, 1)]

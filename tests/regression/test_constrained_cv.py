@@ -211,7 +211,7 @@ def test_no_other_combination_of_the_columns_errs_less(data, name):
             return [0.05 - a + b for a in means for b in means if a is not b]
 
     else:
-        plain = fit(part, None, frozen, **known).oof_prediction_
+        plain = fit(part, None, frozen, loss="squared", **known).oof_prediction_
         # Half-way between the fit of all samples and that of the worst group alone.
         bound = losses(part, plain).max()
         worst = int(np.argmax(losses(part, plain)))
@@ -237,9 +237,9 @@ def test_the_objective_is_the_mean_loss(data, model_of):
     assert model.objective_ > model_of(None).objective_
 
 
-def test_without_constraint_predictions_are_recalibrated_ones(data):
+def test_a_loss_that_is_passed_is_minimised_without_constraint(data):
     X, y, group = data
-    model = fit(data, None)
+    model = fit(data, None, loss="squared")
     f = model.oof_prediction_
     # A linear model of out-of-fold predictions: its errors are uncorrelated with them.
     assert np.corrcoef(f, y - f)[0, 1] == pytest.approx(0.0, abs=1e-4)
@@ -316,7 +316,7 @@ def test_a_frozen_regressor_is_not_changed(data):
 )
 def test_a_forest_is_fitted_once_and_gives_out_of_bag_predictions(data, forest):
     X, y, _ = data
-    model = fit(data, None, forest, cv="oob")
+    model = fit(data, None, forest, loss="squared", cv="oob")
     (fitted,) = model.estimators_
     expected = np.polynomial.Polynomial.fit(fitted.oob_prediction_, y, 1)(fitted.oob_prediction_)
     np.testing.assert_allclose(model.oof_prediction_, expected, rtol=1e-4)

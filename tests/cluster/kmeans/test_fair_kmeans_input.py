@@ -492,7 +492,7 @@ def test_bad_weights_are_refused(blobs, sample_weight, message):
         {"n_clusters": 0},
         {"n_clusters": 2.5},
         {"n_init": 0},
-        {"max_iter": 0},
+        {"max_iter": -1},
         {"tol": -1},
         {"init": "best"},
         {"algorithm": "lloyd"},

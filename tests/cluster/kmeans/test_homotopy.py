@@ -9,7 +9,7 @@ from sklearn.base import clone
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.limits import add_rows, balance_limits, satisfies_rows, size_rows
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
-from skfair.cluster.kmeans import _homotopy
+from skfair.cluster.kmeans import _homotopy, _repair
 from skfair.cluster.kmeans._dual import (
     _MAX_DUAL_ITER,
     _MIN_DUAL_ITER,
@@ -347,7 +347,7 @@ def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
     searched, _ = search_locally(samples, point, 0.8, 1, 0.0)
     tol = 2 * (point.cost - searched.cost) / point.cost  # 0.01 of a small problem
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "max_iter"
-    monkeypatch.setattr(_homotopy, "MANY_SAMPLES", len(samples.weights))
+    monkeypatch.setattr(_repair, "MANY_SAMPLES", len(samples.weights))
     assert search_locally(samples, point, 0.8, 1, tol)[1] == "feasible"
 
 
