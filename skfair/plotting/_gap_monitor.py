@@ -53,10 +53,15 @@ class GapMonitorDisplay(Display):
                 _find_true_intervals(summary["verdict"] == verdict)
             ):
                 steps = slice(2 * start, 2 * stop)
-                band = low.repeat(2)[steps], high.repeat(2)[steps]
                 label = f"interval: {verdict}" if number == 0 else None
                 ax.fill_between(
-                    edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
+                    edges[steps],
+                    low.repeat(2)[steps],
+                    high.repeat(2)[steps],
+                    color=color,
+                    alpha=0.25,
+                    linewidth=0,
+                    label=label,
                 )
         ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=f"{noun} so far")
         # The markers are the batches alone, whatever the statement is.

@@ -374,8 +374,13 @@ def fit_spread(estimator, cross, columns):
         return {"spread_estimators_": []}, np.ones(len(columns))
     training = cross.training
     residuals = np.abs(training.labels - columns.mean(axis=1))
-    data = estimator.spread_estimator, training.samples.X, residuals
-    models, spread = cross_fit(*data, cross.folds, n_jobs=estimator.n_jobs)
+    models, spread = cross_fit(
+        estimator.spread_estimator,
+        training.samples.X,
+        residuals,
+        cross.folds,
+        n_jobs=estimator.n_jobs,
+    )
     mean = np.average(residuals, weights=training.samples.weights)
     least = max(_LEAST_SPREAD * mean, _TINY)
     return {"spread_estimators_": models, "_least_spread_": least}, spread[:, 0].clip(least)
@@ -441,9 +446,16 @@ def _make_calibrations(estimator, cross, scored):
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
     members = np.column_stack((members, samples.weights))
     units = np.arange(len(members)) if samples.clusters is None else samples.clusters
-    settings = units, estimator.coverage, estimator.confidence_level, len(scored)
     return [
-        Calibration(scores, sets, members * is_counted[:, np.newaxis], *settings)
+        Calibration(
+            scores=scores,
+            sets=sets,
+            members=members * is_counted[:, np.newaxis],
+            units=units,
+            coverage=estimator.coverage,
+            confidence=estimator.confidence_level,
+            n_rules=len(scored),
+        )
         for scores, sets, is_counted in scored
     ]
 

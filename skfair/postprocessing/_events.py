@@ -302,8 +302,13 @@ class EventModel(NamedTuple):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
             recorded = np.flatnonzero(inside & (codes >= 0))
-            known = safe_indexing(features, recorded), codes[recorded], weights[recorded]
-            group_models.append(fit_classifier(group_classifier, *known))
+            model = fit_classifier(
+                group_classifier,
+                safe_indexing(features, recorded),
+                codes[recorded],
+                weights[recorded],
+            )
+            group_models.append(model)
             is_learned = source == "learned"
             subset_models.append(
                 fit_classifier(classifier, features, inside, weights) if is_learned else None
@@ -361,8 +366,7 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     table = np.ones((1, len(subsets), len(groups.labels), 1))
     events = ConstraintEvents(subsets, sources, groups.recorded_codes, table, False)
     events.check_folds(folds, groups)
-    settings = group_estimator, training, events, folds, n_jobs
-    _, probabilities = fit_event_features(bases, *settings)
+    _, probabilities = fit_event_features(bases, group_estimator, training, events, folds, n_jobs)
     filled = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
     if is_real or training.samples.group_probabilities is not None:
         # A second model combines the first one with errors, or the probabilities that were passed.
@@ -445,8 +449,9 @@ class EventFeatures(NamedTuple):
             return log_odds
         # P(subset, group | x) = P(group | x, subset) P(subset | x)
         by_subset = _subset_probabilities(self.sources, expit(odds))
-        factors = by_subset, probabilities, self.table
-        features = np.einsum("ip,ipg,cpgr->cir", *factors, optimize=True)
+        features = np.einsum(
+            "ip,ipg,cpgr->cir", by_subset, probabilities, self.table, optimize=True
+        )
         # Ranks and losses depend on the size of scores: the weight of an event varies with the
         # log-odds.
         products = [log_odds * features] if self.compares_scores else []

@@ -137,8 +137,10 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
     start = describe(rounds)
-    limits = (MAX_RELOCATIONS, MAX_RISE)
-    return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
+    relocated = improve_by_swaps(
+        samples, start, n_drawn, generator, lead, MAX_RELOCATIONS, MAX_RISE
+    )
+    return relocated.centers
 
 
 def _scaled_bounds(problem, share, n_clusters):

@@ -228,9 +228,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def _labels_with_moves(self, dual, numbers, labels):
         """Labels of the dual solution, but for samples of some numbers."""
-        dual_solution = dual.centers, dual.intersection_offsets
         return self.partitions.map(
-            _assign_with_moves, self._evaluate, *dual_solution, numbers, labels
+            _assign_with_moves,
+            self._evaluate,
+            dual.centers,
+            dual.intersection_offsets,
+            numbers,
+            labels,
         )
 
     def candidates(self, point):

@@ -103,8 +103,12 @@ class SizeEvaluation(NamedTuple):
 def select_candidates(X, centers, multipliers, n_candidates=N_CANDIDATES, dtype=np.float32):
     """The candidates of all samples at the multipliers."""
     shape = X.shape[0], min(n_candidates, len(centers))
-    arrays = np.empty(shape, np.int32), np.empty(shape, dtype), np.full(shape[0], np.inf)
-    candidates = Candidates(*arrays, multipliers.copy())
+    candidates = Candidates(
+        clusters=np.empty(shape, np.int32),
+        distances=np.empty(shape, dtype),
+        limits=np.full(shape[0], np.inf),
+        multipliers=multipliers.copy(),
+    )
     select_again(X, centers, candidates, np.arange(shape[0]))
     return candidates
 

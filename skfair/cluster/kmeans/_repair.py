@@ -117,7 +117,6 @@ def search_pairs(samples, point, level):
     n_clusters = len(point.clustering.sizes)
     labels = point.clustering.labels.copy()
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
-    weighted = distances, samples.masses, samples.weights, samples.codes
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
     # Where no clustering in reach keeps the sizes, they give way before the composition does.
     for problem in (samples, replace(samples, limits=samples.limits_with_size_slack)):
@@ -125,7 +124,7 @@ def search_pairs(samples, point, level):
             break
         limits = problem.limits._replace(level=float(level))
         limits = allow_slack(limits, samples.largest_weight, 0.0)
-        paired = pair_samples(*weighted, point.clustering.counts, limits, is_repair=True)
+        paired = _pair_members(samples, distances, point.clustering.counts, limits, is_repair=True)
         search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
         point = recompute_point(samples, labels, n_clusters, point.dual)
         # Of few samples the limits may be kept two or three moves away.
@@ -134,9 +133,16 @@ def search_pairs(samples, point, level):
             labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
             point = recompute_point(samples, labels, n_clusters, point.dual)
     limits = limits_at_point(samples, point, level)
-    paired = pair_samples(*weighted, point.clustering.counts, limits)
+    paired = _pair_members(samples, distances, point.clustering.counts, limits)
     search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
     return recompute_point(samples, labels, n_clusters, point.dual)
+
+
+def _pair_members(samples, distances, counts, limits, is_repair=False):
+    """The samples of a problem with all pairwise distances, for clusterings of such counts."""
+    return pair_samples(
+        distances, samples.masses, samples.weights, samples.codes, counts, limits, is_repair
+    )
 
 
 def iterate_local_search(samples, point, status, ratio, runs, random_state):
@@ -154,8 +160,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     samples = relax_to_reached_shares(samples, point)
     clustering = point.clustering
     limits = limits_at_point(samples, point, ratio)
-    weighted = samples.masses, samples.weights, samples.codes
-    paired = pair_samples(distances, *weighted, clustering.counts, limits)
+    paired = _pair_members(samples, distances, clustering.counts, limits)
     labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
     if (labels == clustering.labels).all():
         return point, status

@@ -274,8 +274,14 @@ def make_run_settings(parameters, data, n_auto):
                 RuntimeWarning,
             )
         n_init = 1
-    ends = parameters.max_iter, parameters.tol
-    return RunSettings(parameters.n_clusters, init, n_init, *ends, labels)
+    return RunSettings(
+        n_clusters=parameters.n_clusters,
+        init=init,
+        n_init=n_init,
+        max_iter=parameters.max_iter,
+        tol=parameters.tol,
+        labels=labels,
+    )
 
 
 def check_centers(centers, shape):
