@@ -30,6 +30,9 @@ class MissingSensitiveFeaturesWarning(UserWarning):
 class ConstraintCostWarning(UserWarning):
     """The constraint costs more than half of what the model improves on a constant prediction.
 
+    Also where chance decides what it costs: one sample changes a rate by more than the tolerance,
+    or a precision is bounded where few samples are selected.
+
     Where constraints compare ranks alone, it is what the model improves on random ranks, by the
     area under the ROC curve or, of a real target, by the rank correlation with it.
 

@@ -33,6 +33,7 @@ from skfair.fitting._outcome import (
     warn_of_moved_decisions,
     warn_of_one_group,
 )
+from skfair.fitting._weak_bounds import warn_of_weak_bounds
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment, check_metric_input
 from skfair.metrics import partial_statistical_parity_difference
@@ -589,6 +590,9 @@ def _warn_after_fit(estimator, guarantee, ranked):
             f"Every training sample is given the class {label}: of all rates that keep the "
             "tolerance, these make the fewest errors. Raise the tolerance."
         )
+        return
+    columns = getattr(estimator, REPORT_ATTRIBUTE)
+    warn_of_weak_bounds([bound], columns, guarantee.candidate.scores, is_binding=True)
 
 
 def _compared_samples_and_curves(samples):

@@ -16,6 +16,7 @@ from skfair.exceptions import (
 )
 from skfair.fitting._counting import rank_correlations
 from skfair.fitting._input import to_class_labels, warn_of_dependence
+from skfair.fitting._weak_bounds import warn_of_weak_bounds
 from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
 from skfair.problems._evaluation import evaluate_losses
@@ -152,7 +153,7 @@ def unconstrained_fit_attributes(report):
 
 
 def warn_of_outcome(estimator, problem, guarantee, is_real=False):
-    """Warn of a violated bound or a missing guarantee, an early stop, or constant decisions."""
+    """Warn of a violated bound or a missing guarantee, an early stop, or a bound without effect."""
     candidate, constraint = guarantee.candidate, problem.constraint
     if is_real:
         _warn_of_tiny_tolerances(constraint)
@@ -166,22 +167,34 @@ def warn_of_outcome(estimator, problem, guarantee, is_real=False):
         warn(describe_open_verdict(estimator, guarantee, constraint), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
-    # Constant decisions are worth a warning only if the constraint has caused them.
+    if _warn_of_constant_decisions(estimator, constraint, candidate):
+        return
+    # Of a bound that is missed, or that is not guaranteed, the message above says enough.
+    is_reached = estimator.status_ != "infeasible" and not lacks_guarantee(estimator)
+    is_binding = is_reached and not candidate.is_unconstrained
+    columns = getattr(estimator, REPORT_ATTRIBUTE)
+    warn_of_weak_bounds(constraint, columns, candidate.scores, is_binding)
+
+
+def _warn_of_constant_decisions(estimator, constraint, candidate):
+    """Warn of constant decisions that the constraint has caused; return whether it was done."""
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
     is_counted = "decisions" in constraint.metric_inputs or estimator.confidence_level is not None
     classes = getattr(estimator, "classes_", None)  # losses of pairs have none
     if not is_counted or classes is None or candidate.is_unconstrained:
-        return
+        return False
     if len(classes) > 2:
         labels = classes[candidate.scores.reshape(len(classes), -1).argmax(axis=0)]
     else:
         labels = to_class_labels(candidate.occurring_decisions, classes, estimator.pos_label_)
-    if len(np.unique(labels)) == 1:
-        warn(
-            f"Every training sample is given the class {labels[0]}: "
-            f"no other decisions were found that keep the bound. {advise_relaxation(constraint)}, "
-            "leave small groups out (min_group_size), or pass class_weight='balanced'."
-        )
+    if len(np.unique(labels)) > 1:
+        return False
+    warn(
+        f"Every training sample is given the class {labels[0]}: "
+        f"no other decisions were found that keep the bound. {advise_relaxation(constraint)}, "
+        "leave small groups out (min_group_size), or pass class_weight='balanced'."
+    )
+    return True
 
 
 def _warn_of_tiny_tolerances(constraints):

@@ -1,0 +1,162 @@
+"""Warnings of bounds that a fit keeps without effect, or only by chance.
+
+A fit that keeps its bound need not be fair by it: the bound may hold for any decisions like those
+of the model, or the training data may be too few to tell. Each sentence states the numbers.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair.exceptions import ConstraintCostWarning
+from skfair.utils._checks import bound_text, limit_text, number_text, warn
+
+_RECALL_NAMES = {"EqualOpportunity", "EqualizedOdds", "RateParity('true_positive_rate')"}
+"""Names of constraints on true positive rates."""
+
+_LOW_RECALL = 0.1
+"""True positive rate of all groups up to which hardly any positives are found."""
+
+_MIN_SAMPLE_EFFECT = 1e-3
+"""Change of a rate by one sample from which on a tolerance below it is warned of."""
+
+_LOW_SHARE = 0.1
+"""Share of a group up to which few of its samples count in the denominator of a rate."""
+
+
+class _ComparedRates(NamedTuple):
+    """The lines of a report that a constraint compares: arrays of shape (n_rates,), and labels."""
+
+    events: np.ndarray
+    groups: list
+    estimates: np.ndarray
+    counts: np.ndarray
+
+
+def warn_of_weak_bounds(constraints, columns, scores, is_binding):
+    """Warn of bounds that cannot bind, and of bounds that only chance keeps.
+
+    `columns` are those of the report. `scores` are those of the model; None if they are not in
+    memory. `is_binding` is whether the constraints have changed the model and are kept: else no
+    sentence is about chance.
+    """
+    for one in {bound.name: bound for bound in constraints}.values():
+        rates = _select_compared(columns, one.name)
+        if not len(rates.estimates):
+            continue
+        _warn_if(_describe_empty_interval(one, rates, scores), UserWarning)
+        _warn_if(_describe_low_recall(one, rates), UserWarning)
+        if is_binding and one.sums.metric_input == "decisions" and one.gap.compares != "bound":
+            _warn_if(_describe_sample_effect(one, rates), ConstraintCostWarning)
+            if scores is not None and one.sums.is_quotient:
+                _warn_if(_describe_small_denominator(one, scores), ConstraintCostWarning)
+
+
+def _warn_if(message, category):
+    """Warn, unless the message is empty."""
+    if message:
+        warn(message, category)
+
+
+def _select_compared(columns, name):
+    """The lines of a report that a constraint compares."""
+    is_bound = ~np.isnan(np.asarray(columns["tolerance"], dtype=np.float64))
+    rows = np.flatnonzero(is_bound & (np.asarray(columns["constraint"]) == name))
+    return _ComparedRates(
+        events=np.asarray(columns["event"])[rows],
+        groups=[columns["group"][row] for row in rows],
+        estimates=np.asarray(columns["estimate"])[rows],
+        counts=np.asarray(columns["n"])[rows],
+    )
+
+
+def _describe_empty_interval(one, rates, scores):
+    """The sentence for an interval of percentiles without a decision; empty if there is one."""
+    if one.sums.metric_input != "ranks" or not one.gap.is_correctable:
+        return ""
+    is_same = [np.ptp(rates.estimates[rates.events == event]) == 0 for event in set(rates.events)]
+    if not (all(is_same) and np.isin(rates.estimates, (0.0, 1.0)).all()):
+        return ""
+    share = ""
+    if scores is not None:
+        weights = one.sums.samples.weights
+        accepted = weights @ (scores > one.gap.criterion.threshold) / weights.sum()
+        if accepted in (0.0, 1.0):  # constant decisions have a warning of their own
+            return ""
+        share = f", as the model accepts {accepted:.1%} of the training samples"
+    values = " or ".join(number_text(value) for value in np.unique(rates.estimates))
+    return (
+        f"The {_state_bound(one)} of {one.name} binds nothing: its interval holds no decision, so "
+        f"that every estimate is {values}{share}; pass an interval that contains the share that is "
+        "accepted."
+    )
+
+
+def _describe_low_recall(one, rates):
+    """The sentence for a gap that is small as hardly any positives are found; empty otherwise."""
+    if one.name not in _RECALL_NAMES or one.gap.compares == "bound":
+        return ""
+    estimates = np.where(rates.events == "positives", rates.estimates, -np.inf)
+    highest = int(np.argmax(estimates))
+    limit = 0.0 if one.gap.is_ratio else min(one.tolerance, _LOW_RECALL)
+    if not 0.0 <= estimates[highest] <= limit:
+        return ""
+    return (
+        f"The {_state_bound(one)} of {one.name} is kept as hardly any positives are found: the "
+        f"largest true positive rate of a group is {limit_text(estimates[highest])} (group "
+        f"{rates.groups[highest]!r}, n={rates.counts[highest]}), and "
+        "rates up to the tolerance differ by no more; pass class_weight='balanced', or add a lower "
+        "bound such as MinimumRate('true_positive_rate', 0.5)."
+    )
+
+
+def _describe_sample_effect(one, rates):
+    """The sentence for a tolerance below what one sample changes; empty if it is above."""
+    smallest = int(np.argmin(rates.counts))
+    n = rates.counts[smallest]
+    effect = 1.0 / max(n, 1)
+    if one.gap.is_ratio:  # relative to the largest rate
+        effect /= max(np.nanmax(rates.estimates), 1e-12)
+    if one.sums.is_quotient or effect < _MIN_SAMPLE_EFFECT or one.tolerance >= effect:
+        return ""
+    event = rates.events[smallest]
+    where = "" if event == "all" else f"{event} of "
+    return (
+        f"The {_state_bound(one)} of {one.name} is finer than one sample: in {where}group "
+        f"{rates.groups[smallest]!r} (n={n}) a single sample changes the "
+        f"{'ratio' if one.gap.is_ratio else 'rate'} by {number_text(effect)}, so that chance "
+        "decides which models keep the bound and what it costs; pass a "
+        f"{'lower ratio' if one.gap.is_ratio else 'larger tolerance'}, or leave small groups out "
+        "(min_group_size)."
+    )
+
+
+def _describe_small_denominator(one, scores):
+    """The sentence for a quotient over few samples, such as a precision; empty otherwise."""
+    rates = one.sums.measure(scores)
+    shares = np.split(one.sums.exact_means(scores), 2)[1]
+    labels = one.sums.cells.labels
+    n = np.asarray(one.sums.cells.counts)[: len(labels)]
+    counts = n * shares[: len(labels)]
+    # All groups are taken to have one rate: that of few samples may be 0 or 1 by chance.
+    pooled = np.nansum(counts * rates[: len(labels)]) / max(counts.sum(), 1e-12)
+    pooled = min(max(pooled, 0.0), 1.0)
+    errors = np.sqrt(pooled * (1.0 - pooled) / np.maximum(counts, 1.0))
+    if one.gap.is_ratio:
+        errors /= max(pooled, 1e-12)
+    errors[shares[: len(labels)] > _LOW_SHARE] = 0.0
+    worst = int(np.argmax(errors))
+    if errors[worst] <= one.tolerance:
+        return ""
+    return (
+        f"The {_state_bound(one)} of {one.name} is less than chance: in group "
+        f"{labels[worst][1]!r} the rate is one of {counts[worst]:.0f} samples of {n[worst]}, with "
+        f"a standard error of {number_text(errors[worst])}, so that new data will show larger "
+        "differences; raise the tolerance, or add a lower bound such as "
+        "MinimumRate('selection_rate', 0.2)."
+    )
+
+
+def _state_bound(one):
+    """The bound of a constraint and what it is called."""
+    return f"{one.gap.bounded} of {bound_text(one.gap.state(one.tolerance))}"
