@@ -19,7 +19,6 @@ from sklearn.base import clone
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import TIE_TOLERANCE
 from skfair.fitting._fitter import FULL, limit_iterations, round_to_bits
-from skfair.solvers import SQP
 
 SLACK = 0.01
 """How far below its tolerance a metric may end."""
@@ -36,9 +35,7 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
     that of least violation is taken. At most `max_solves` problems with rows are solved.
     """
     if fitter.earlier_fit is None:
-        rough = fitter.fit_unconstrained_roughly()
-        # Newton's method: problems without constraint are smooth and convex.
-        start = fitter.fit_unconstrained(rough.parameters, SQP(tol=1e-8))
+        start = fitter.converged_plain_fit
         if start.keeps_bound:
             return start
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))

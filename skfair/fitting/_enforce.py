@@ -12,13 +12,15 @@ Solvers bound smooth rates, but the guarantee is about decisions. `choose_loop` 
   minimum, then corrections; if these are not enough, tighter tolerances. Searches count decisions
   alone: they would lead losses away from their bounds;
 - `enforce_ranks`: calibration, where the rows keep the tolerance at which the metric just keeps the
-  requested one; if none of its fits keeps it, random local search lowers the metric itself;
+  requested one; if none of its fits keeps it, random local search lowers the metric itself; if the
+  ranks agree with the target far less than those of the plain fit, an evolution strategy raises
+  their correlation;
 - `enforce_blocks`: partitioned samples, of which a subsample in memory is fitted first; from there
   the full data is corrected and searched.
 
 Of the candidates that keep the bound that with the fewest errors is taken, and where ranks are
-compared that of least objective. Constant decisions, which keep every parity of decisions, are the
-last resort.
+compared that of least objective, or of best ranks where these are searched. Constant decisions,
+which keep every parity of decisions, are the last resort.
 """
 
 from dataclasses import replace
@@ -37,6 +39,7 @@ from skfair.fitting._fitter import (
 )
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.fitting._leave_one_out import LeaveOneOut, can_leave_one_out
+from skfair.fitting._rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
 
 # The loops.
@@ -98,10 +101,13 @@ def enforce_losses(fitter, effort):
 
 
 def enforce_ranks(fitter, effort):
-    """The candidate that keeps constraints on ranks: by calibration, then by random search."""
+    """The candidate that keeps constraints on ranks: by calibration, then by random searches."""
     candidate = calibrate_tolerances(fitter, effort.solves)
-    is_final = candidate.keeps_bound or not effort.starts
-    return candidate if is_final else search_metric(fitter, candidate)
+    if not effort.starts:
+        return candidate
+    if not candidate.keeps_bound:
+        candidate = search_metric(fitter, candidate)
+    return search_ranks(fitter, candidate) if loses_ranks(fitter, candidate) else candidate
 
 
 def enforce_blocks(fitter, effort):

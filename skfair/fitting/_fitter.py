@@ -22,6 +22,9 @@ from skfair.fitting._counting import (
 from skfair.problems._problem import draw_subsample
 from skfair.solvers import SQP
 
+MAX_SEARCHED = 1 << 15
+"""Samples up to which metrics of ranks are searched: they are evaluated hundreds of times."""
+
 # Fits of a constrained problem, and candidates evaluated by the public metrics.
 
 
@@ -172,6 +175,12 @@ class Fitter:
         free = self.problem_with_constraint(ConstraintSystem(()))
         is_newton = isinstance(self.solver, SQP)  # others take many cheap steps
         return self.fit(free, self.start, is_finished=is_finished if is_newton else None)
+
+    @cached_property
+    def converged_plain_fit(self):
+        """The fit without constraint to all digits, by Newton's method: it is smooth and convex."""
+        rough = self.fit_unconstrained_roughly()
+        return self.fit_unconstrained(rough.parameters, SQP(tol=1e-8))
 
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
@@ -557,8 +566,7 @@ def search_metric(fitter, fairest):
     too many.
     """
     problem = fitter.problem
-    # The metric is evaluated hundreds of times.
-    if problem.is_partitioned or len(problem.target) > 1 << 15:
+    if problem.is_partitioned or len(problem.target) > MAX_SEARCHED:
         return fairest
     # by the user's solver, whose limits it reports
     plain = fitter.fit_unconstrained(fairest.parameters)
@@ -589,7 +597,7 @@ def search_metric(fitter, fairest):
     # Ranks depend neither on scale nor on intercept.
     free = fitter.problem_with_constraint(ConstraintSystem(()))
     parameters = best.parameters[len(before) :]
-    rescaled = _optimize_scale_intercept(
+    rescaled = optimize_scale_intercept(
         parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun
     )
     return min(evaluate(rescaled), best, key=_violation)
@@ -614,7 +622,7 @@ def _local_search(evaluate, parameters, rng):
     return best
 
 
-def _optimize_scale_intercept(parameters, layer, objective):
+def optimize_scale_intercept(parameters, layer, objective):
     """Parameters times a factor, plus an intercept, of least objective."""
     intercept = layer.intercept_direction()
     directions = np.zeros((0, len(parameters))) if intercept is None else intercept[np.newaxis]

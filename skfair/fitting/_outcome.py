@@ -171,8 +171,8 @@ def warn_of_outcome(estimator, problem, guarantee, is_real=False):
     if _warn_of_constant_decisions(estimator, constraint, candidate):
         return
     # Of a bound that is missed, or that is not guaranteed, the message above says enough.
-    is_kept = estimator.status_ != "infeasible" and not lacks_guarantee(estimator)
-    is_binding = is_kept and not candidate.is_unconstrained
+    is_reached = estimator.status_ != "infeasible" and not lacks_guarantee(estimator)
+    is_binding = is_reached and not candidate.is_unconstrained
     columns = getattr(estimator, REPORT_ATTRIBUTE)
     warn_of_weak_bounds(constraint, columns, candidate.scores, is_binding)
 
@@ -678,6 +678,7 @@ def _describe_cost_of_ranks(problem, scores, free):
     (taken, unconstrained), noise = rank_correlations(problem, [scores, free])
     if np.ptp(scores) == 0 or not _is_costly(-taken, -unconstrained, 0.0, noise):
         return ""
+    comparison = ", worse than random ranks" if taken < 0.0 else ""
     if len(np.unique(problem.target)) > 2:
         name = "rank correlation with the target"
     else:  # of two classes the correlation is 2 AUC - 1
@@ -685,8 +686,8 @@ def _describe_cost_of_ranks(problem, scores, free):
         taken = (1.0 + taken) / 2.0
         unconstrained = (1.0 + unconstrained) / 2.0
     return (
-        f"random ranks: its {name} is {taken:.3g} on the training data, that without constraint "
-        f"{unconstrained:.3g}"
+        f"random ranks: its {name} is {taken:.3g} on the training data{comparison}, that without "
+        f"constraint {unconstrained:.3g}"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._calibration import _is_final, calibrate_tolerances
 from skfair.fitting._counting import Candidate
-from skfair.fitting._fitter import FULL
+from skfair.fitting._fitter import FULL, Fitter
 from skfair.solvers import SQP
 
 
@@ -81,6 +81,8 @@ class Curve:
 
     def fit_unconstrained(self, parameters, solver):
         return self._candidate(self.plain_gap, 0.0)
+
+    converged_plain_fit = Fitter.converged_plain_fit
 
     def problem_with_constraint(self, constraint):
         return SimpleNamespace(

@@ -183,6 +183,7 @@ def test_random_ranks_are_warned_of(module, model, monkeypatch):
     ) as caught:
         warn_of_cost(problem, -1e-3 * plain, plain, *is_real, **options)
     message = str(caught[0].message)
+    assert "on the training data, worse than random ranks, that without constraint" in message
     if target.dtype == float:
         assert "its rank correlation with the target is -0." in message
     else:

@@ -78,7 +78,7 @@ def test_an_interval_with_decisions_is_not_warned_of():
 
 
 @pytest.mark.parametrize("name", ["equal_opportunity", "equalized_odds"])
-def test_gaps_are_closed_because_nobody_is_found(name):
+def test_gaps_are_closed_by_low_recall(name):
     rng = np.random.default_rng(1)
     groups = rng.integers(2, size=4000)
     X = rng.normal(size=(4000, 3))

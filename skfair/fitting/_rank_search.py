@@ -1,0 +1,205 @@
+"""Search for ranks that agree with the target, of models that keep constraints on ranks.
+
+Many models keep a tolerance that none of the solver's fits keeps, and most of them rank at random.
+Neither the violation nor the objective tells them apart: scores that are nearly equal have the
+objective of a constant, however they rank. So the correlation of their ranks with those of the
+target, less a penalty for the violation, is maximised here by an evolution strategy with covariance
+matrix adaptation (CMA-ES [1]_). It starts at the fit of larger tolerances, which ranks better.
+
+References
+----------
+.. [1] N. Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772, 2016.
+"""
+
+import numpy as np
+
+from skfair.constraints._bound import ConstraintSystem
+from skfair.fitting._calibration import SLACK, calibrate_tolerances
+from skfair.fitting._counting import rank_correlations
+from skfair.fitting._fitter import MAX_SEARCHED, optimize_scale_intercept
+
+_FAR_SHARE = 0.6
+"""Share of the correlation of the plain fit from whose loss on ranks are searched.
+
+Searches use a tolerance to the last sample, so that gaps of held-out data are larger: from a
+smaller share on they would be made where ranks are useful as they are.
+"""
+
+_MAX_PARAMETERS = 256
+"""Parameters of the last layer up to which it is searched: covariances grow with their square."""
+
+_PENALTY = 20.0
+_HIGH_PENALTY = 80.0
+"""Correlation that an excess of 1 over a tolerance costs in searches."""
+
+_EVALUATIONS = 400
+"""Models that a search evaluates."""
+
+_MIN_GAIN = 0.01
+"""Gain of correlation that is worth another model than the solver's."""
+
+_MIN_SIGNAL = 0.1
+"""Correlation up to which ranks are hardly better than random; further searches are made then."""
+
+_STEP = 0.3
+"""First steps of a search, relative to its start."""
+
+
+def loses_ranks(fitter, candidate):
+    """Whether ranks in memory agree with the target far less than those of the plain fit do.
+
+    Only of constraints on ranks alone: else decisions are compared.
+    """
+    problem = fitter.problem
+    is_searched = fitter.constraint.is_on_ranks_alone and not problem.is_partitioned
+    if not is_searched or candidate.is_unconstrained or len(problem.target) > MAX_SEARCHED:
+        return False
+    if problem.model.last_layer(candidate.parameters).n_parameters > _MAX_PARAMETERS:
+        return False
+    scores = [candidate.scores, fitter.converged_plain_fit.scores]
+    (taken, unconstrained), deviation = rank_correlations(problem, scores)
+    # A plain fit that ranks at random has nothing to lose.
+    return unconstrained > 2.0 * deviation and taken < (1.0 - _FAR_SHARE) * unconstrained
+
+
+def search_ranks(fitter, candidate):
+    """The candidate of best ranks that keeps the bound, by searches of the last layer.
+
+    The candidate itself is returned if none that keeps the bound ranks better.
+    """
+    search = _RankSearch(fitter, candidate)
+    plain = fitter.converged_plain_fit
+    looser = _fit_looser(fitter)
+    for start in filter(None, (looser, plain)):
+        search.run(start, _PENALTY)
+    # A high penalty finds models where a low one does not keep the tolerances.
+    if search.highest < _MIN_SIGNAL:
+        for start in (looser or plain, candidate):
+            search.run(start, _HIGH_PENALTY)
+    # Equal scores, which keep most parities of ranks, are better than opposite ranks.
+    if candidate.keeps_bound and search.highest < 0.0:
+        for constant in search.layer.constants():
+            search.measure(constant, 0.0)
+    if search.best is None:
+        return candidate
+    return search.rescale(search.best)
+
+
+def _fit_looser(fitter):
+    """The fit of larger tolerances that keeps them; None without one."""
+    for factor in (2.0, 4.0, 8.0):
+        looser = fitter.replace_tolerances(factor * fitter.constraint.tolerances)
+        candidate = calibrate_tolerances(looser)
+        if candidate.keeps_bound:
+            return candidate
+    return None
+
+
+class _RankSearch:
+    """Searches of the last layer for ranks that agree with the target.
+
+    Of all evaluated models that keep the bound and rank clearly better than the candidate, ``best``
+    has the largest correlation; None without one.
+    """
+
+    def __init__(self, fitter, candidate):
+        self.fitter = fitter
+        self.layer = fitter.problem.model.last_layer(candidate.parameters)
+        self.before = candidate.parameters[: -self.layer.n_parameters]
+        # Gaps are led as near to their tolerances as calibration leads them.
+        tolerances = fitter.constraint.tolerances
+        self.aims = tolerances - np.minimum(SLACK, tolerances) / 2.0
+        self.best = None
+        self.highest = -np.inf
+        if candidate.keeps_bound:
+            self.highest = self.correlate(candidate) + _MIN_GAIN
+
+    def correlate(self, candidate):
+        """Correlation of the ranks of a candidate's scores with those of the target."""
+        return float(rank_correlations(self.fitter.problem, [candidate.scores])[0][0])
+
+    def evaluate(self, parameters):
+        """The candidate with these parameters of the last layer."""
+        result = self.fitter.converged_plain_fit.result
+        return self.fitter.evaluate(np.append(self.before, parameters), result)
+
+    def measure(self, parameters, penalty):
+        """The correlation less a penalty for the largest excess of a gap over its aim."""
+        candidate = self.evaluate(parameters)
+        correlation = self.correlate(candidate)
+        if candidate.keeps_bound and correlation > self.highest:
+            self.best = candidate
+            self.highest = correlation
+        excess = np.max(np.nan_to_num(candidate.gaps - self.aims, nan=1.0), initial=0.0)
+        return correlation - penalty * float(excess)
+
+    def run(self, start, penalty):
+        """Search from a candidate."""
+        parameters = start.parameters[len(self.before) :]
+        intercept = self.layer.intercept_direction()
+        if intercept is not None:  # ranks do not depend on it
+            intercept = intercept / np.linalg.norm(intercept)
+            parameters = parameters - (parameters @ intercept) * intercept
+        norm = np.linalg.norm(parameters)
+        if norm > 0.0:
+            rng = np.random.default_rng(0)  # the same search for the same samples
+            evolve(lambda one: self.measure(one, penalty), parameters / norm, _STEP, rng)
+
+    def rescale(self, candidate):
+        """The candidate with scale and intercept of least objective, on which no rank depends."""
+        if np.ptp(candidate.scores) == 0.0:
+            return candidate
+        free = self.fitter.problem_with_constraint(ConstraintSystem(()))
+        parameters = optimize_scale_intercept(
+            candidate.parameters[len(self.before) :],
+            self.layer,
+            lambda last: free.evaluate(np.append(self.before, last)).fun,
+        )
+        # Scores that are nearly equal lose digits.
+        return min(self.evaluate(parameters), candidate, key=lambda one: one.violation)
+
+
+def evolve(function, start, step, rng, n_evaluations=_EVALUATIONS):
+    """The point of largest value that an evolution strategy (CMA-ES) finds; names are Hansen's."""
+    n = len(start)
+    n_points = max(8, 4 + int(3.0 * np.log(n)))
+    n_parents = n_points // 2
+    weights = np.log(n_parents + 0.5) - np.log(np.arange(1, n_parents + 1))
+    weights = weights / weights.sum()
+    mu = 1.0 / (weights**2).sum()  # effective number of parents
+    # Rates at which paths and the covariance are learned.
+    c_step = (mu + 2.0) / (n + mu + 5.0)
+    damping = 1.0 + c_step + 2.0 * max(0.0, np.sqrt((mu - 1.0) / (n + 1.0)) - 1.0)
+    c_path = (4.0 + mu / n) / (n + 4.0 + 2.0 * mu / n)
+    c_one = 2.0 / ((n + 1.3) ** 2 + mu)
+    c_mu = min(1.0 - c_one, 2.0 * (mu - 2.0 + 1.0 / mu) / ((n + 2.0) ** 2 + mu))
+    expected = np.sqrt(n) * (1.0 - 1.0 / (4.0 * n) + 1.0 / (21.0 * n**2))  # length of a normal
+    mean = start
+    covariance = np.eye(n) / n
+    step_path = np.zeros(n)
+    path = np.zeros(n)
+    best = (function(start), start)
+    for generation in range(1, n_evaluations // n_points + 1):
+        # Draw points, and sort them by value.
+        eigenvalues, axes = np.linalg.eigh(covariance)
+        lengths = np.sqrt(np.maximum(eigenvalues, 1e-20))
+        moves = rng.normal(size=(n_points, n)) * lengths @ axes.T
+        values = np.array([function(mean + step * move) for move in moves])
+        order = np.argsort(-values)
+        if values[order[0]] > best[0]:
+            best = (values[order[0]], mean + step * moves[order[0]])
+        # Move the mean to the best ones, and remember where to.
+        parents = moves[order[:n_parents]]
+        move = weights @ parents
+        mean = mean + step * move
+        white = axes @ (axes.T @ move / lengths)
+        step_path = (1.0 - c_step) * step_path + np.sqrt(c_step * (2.0 - c_step) * mu) * white
+        length = np.linalg.norm(step_path)
+        decay = np.sqrt(1.0 - (1.0 - c_step) ** (2 * generation))
+        is_short = length / decay < (1.4 + 2.0 / (n + 1.0)) * expected
+        path = (1.0 - c_path) * path + is_short * np.sqrt(c_path * (2.0 - c_path) * mu) * move
+        # Learn the covariance and the length of steps.
+        covariance = (1.0 - c_one - c_mu) * covariance + c_one * np.outer(path, path)
+        covariance = covariance + c_mu * (parents.T * weights) @ parents
+        step = step * np.exp(c_step / damping * (length / expected - 1.0))
+    return best[1]
