@@ -340,7 +340,7 @@ def _warm_start_fitter(fitter, start):
     with ever larger penalties. They are stopped once five iterations have not decreased the
     violation.
     """
-    fitter = fitter.warm_start_from(start)
+    fitter = _start_at(fitter, start)
     if "values" not in fitter.constraint.metric_inputs:
         return fitter
     callback = fitter.options.get("callback")
@@ -355,3 +355,22 @@ def _warm_start_fitter(fitter, start):
         return is_stopped or min(violations[-5:]) >= smallest > fitter.solver.tol
 
     return replace(fitter, options=fitter.options | {"callback": stop})
+
+
+def _start_at(fitter, candidate):
+    """The same fitter, started at a candidate of a similar fitter."""
+    constraint = fitter.constraint
+    compares_ranks = "ranks" in fitter.constraint.metric_inputs
+    if not compares_ranks:
+        constraint = constraint.correct(candidate.scores)
+    is_active = candidate.result.multipliers.any()
+    is_active = bool(is_active or (candidate.gaps > constraint.tolerances).any())
+    has_rows = len(candidate.result.evaluation.problem.constraint)
+    is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
+    return replace(
+        fitter,
+        problem=fitter.problem_with_constraint(constraint),
+        start=candidate.parameters,
+        is_constraint_active=is_active,
+        earlier_fit=candidate if is_active and is_like else None,
+    )

@@ -254,24 +254,6 @@ class Fitter:
         tol = max(tol, self.solver.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
 
-    def warm_start_from(self, candidate):
-        """The same fitter, started at a candidate of a similar fitter."""
-        constraint = self.constraint
-        compares_ranks = "ranks" in self.constraint.metric_inputs
-        if not compares_ranks:
-            constraint = constraint.correct(candidate.scores)
-        is_active = candidate.result.multipliers.any()
-        is_active = bool(is_active or (candidate.gaps > constraint.tolerances).any())
-        has_rows = len(candidate.result.evaluation.problem.constraint)
-        is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
-        return replace(
-            self,
-            problem=self.problem_with_constraint(constraint),
-            start=candidate.parameters,
-            is_constraint_active=is_active,
-            earlier_fit=candidate if is_active and is_like else None,
-        )
-
 
 # Searches along lines of models, by counting the decisions that flip on the way.
 #

@@ -473,7 +473,7 @@ def _suits_one_threshold(estimator, calibrations):
 def _fit_pooled(cross, calibrations):
     """One threshold for all samples."""
     groups = cross.training.samples.groups
-    _warn_of_few_samples(groups, calibrations, np.empty(0, dtype=np.intp))
+    _warn_of_group_sizes(groups, calibrations, np.empty(0, dtype=np.intp))
     probabilities = np.zeros(groups.matrix.shape)
     return Thresholds.fit(pooled_coefficients, calibrations, cross.folds, probabilities, {})
 
@@ -482,7 +482,7 @@ def _fit_by_group(estimator, cross, column, calibrations):
     """Thresholds of the groups themselves."""
     groups = cross.training.samples.groups
     everyone = np.arange(len(groups.names))
-    _warn_of_few_samples(groups, calibrations, everyone)
+    _warn_of_group_sizes(groups, calibrations, everyone)
     probabilities, fitted = _estimate_groups(estimator, cross, column, everyone)
     fit = group_coefficients
     return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
@@ -496,7 +496,7 @@ def _fit_blind(estimator, cross, column, calibrations):
     large = np.flatnonzero(np.max(on_average, axis=0) <= 1.0)
     if not len(large):
         return _fit_pooled(cross, calibrations)
-    _warn_of_few_samples(groups, calibrations, large)
+    _warn_of_group_sizes(groups, calibrations, large)
     probabilities, fitted = _estimate_groups(estimator, cross, column, large)
     fit = partial(_fit_blind_to_groups, large)
     thresholds = Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
@@ -566,7 +566,7 @@ def _report_coverage(training, calibrations, thresholds):
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 
 
-def _warn_of_few_samples(groups, calibrations, modelled):
+def _warn_of_group_sizes(groups, calibrations, modelled):
     """Warn of samples that are too few for the level, and of what remains of it.
 
     Groups that are modelled have a threshold of their own, or a coefficient.

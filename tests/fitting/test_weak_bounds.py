@@ -22,7 +22,12 @@ from skfair.constraints import (
     RateParity,
 )
 
-EMPTY, RARE, FINE, FEW = "binds nothing", "positives are found", "one sample", "less than chance"
+EMPTY, RARE, FINE, IMPRECISE = (
+    "binds nothing",
+    "positives are found",
+    "one sample",
+    "less than chance",
+)
 
 
 def weak_bounds(model, X, y, groups, **params):
@@ -31,7 +36,7 @@ def weak_bounds(model, X, y, groups, **params):
         warnings.simplefilter("always")
         model.fit(X, y, sensitive_features=groups, **params)
     messages = [str(one.message) for one in caught]
-    names = (EMPTY, RARE, FINE, FEW)
+    names = (EMPTY, RARE, FINE, IMPRECISE)
     return [one for one in messages if any(name in one for name in names)], model
 
 
@@ -121,9 +126,9 @@ def test_a_precision_of_few_selected_samples_is_warned_of():
     X = rng.normal(size=(3000, 3))
     # Group 1 is positive less often at equal features.
     y = (X[:, 0] + 2.0 * rng.normal(size=3000) > 1.0 + groups).astype(int)
-    few = [RateParity("precision", tolerance=0.02), MaximumRate("selection_rate", 0.04)]
-    (message,), fitted = weak_bounds(ConstrainedERMClassifier(few), X, y, groups)
-    assert FEW in message
+    constraints = [RateParity("precision", tolerance=0.02), MaximumRate("selection_rate", 0.04)]
+    (message,), fitted = weak_bounds(ConstrainedERMClassifier(constraints), X, y, groups)
+    assert IMPRECISE in message
     # The numbers are those of the decisions.
     group, selected, size = re.search(
         r"group (\d) the rate is one of (\d+) samples of (\d+)", message
