@@ -452,9 +452,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
-        the first n of those of n + 1, so that with one seed more starts never give a worse fit.
-        Where the cheapest end of more than 100 samples is more than 2 % above its bound, one more
-        start and another repair of integer counts are tried as well, once.
+        the first n of those of n + 1, so that with one seed more starts never end worse. Where the
+        cheapest end of more than 100 samples is more than 2 % above its bound, one more start and
+        another repair of integer counts are tried as well, once. These may gain more than a further
+        start whose end is within 2 %.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it. 0 needs an
