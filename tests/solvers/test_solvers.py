@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skfair.constraints import DemographicParity, EqualizedOdds, EqualOpportunity
 from skfair.problems._evaluation import Box
+from skfair.problems._problem import evaluate_decisions
 from skfair.solvers import SOLVERS
 from skfair.solvers._solver import Iterate, choose_rows, kkt_residual
 
@@ -92,7 +93,7 @@ LONG_STEPS = {
     "multiplier-model": {"learning_rate": 0.01},
 }
 """What the default steps, meant for networks and many samples, are on these small problems."""
-ACCURATE = {"adam-pd", "stochastic-plada"}
+ACCURATE = {"stochastic-plada"}
 """Those that come near in few epochs; the others are still on their way."""
 
 
@@ -103,7 +104,7 @@ def on_batches(name, **changes):
 @pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("case", SPECS)
-@pytest.mark.parametrize("name", [name for name in BATCHES if name != "sgd"])
+@pytest.mark.parametrize("name", [name for name in BATCHES if name not in ("sgd", "adam-pd")])
 def test_solvers_on_mini_batches_come_near(name, case, problems):
     spec, n_groups = SPECS[case]
     problem = problems.fair(spec, n_groups)
@@ -113,6 +114,19 @@ def test_solvers_on_mini_batches_come_near(name, case, problems):
     worth = 2 * TOL[name] * np.abs(exact.multipliers).sum()
     far = 0.02 if name in ACCURATE else 0.15
     assert exact.fun - worth <= result.fun <= exact.fun + far
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SPECS)
+def test_adam_follows_counted_decisions(case, problems):
+    """Its rows count decisions, which the optimum of the smooth rates leaves far from the bound."""
+    spec, n_groups = SPECS[case]
+    problem = problems.fair(spec, n_groups)
+    exact = SOLVERS["sqp"]().solve(problem)
+    result = on_batches("adam-pd", max_iter=120).solve(problem, random_state=0)
+    decisions = evaluate_decisions(problem, exact.x)
+    assert result.violation < decisions.violation
+    assert result.fun <= exact.fun + 0.15
 
 
 @pytest.mark.slow
