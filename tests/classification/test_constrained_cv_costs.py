@@ -182,8 +182,9 @@ def test_costs_of_three_classes():
     expected = np.array([*weights])[(success * [*weights.values()]).argmax(axis=1)]
     model = fit(data, class_weight=weights, tolerance=0.5)
     assert (expected == "good").mean() > 0.05
-    assert np.mean(model.predict(X) == expected) > 0.95
-    assert np.mean(fit(data, None).predict(X) == expected) < 0.95
+    # Rules of other draws of the folds agree with .936 to .969 of these decisions.
+    assert np.mean(model.predict(X) == expected) > 0.93
+    assert np.mean(fit(data, None).predict(X) == expected) < 0.7
 
 
 @pytest.mark.parametrize(
