@@ -307,7 +307,9 @@ def test_equal_sizes_of_thinned_data():
     )
     model.fit(X, sensitive_features=groups)
     assert model.cluster_sizes_.tolist() == [7500] * 4
-    assert model.share_ratio_ >= 0.8
+    assert model.constraint_violation_ == 0
+    # The ratio is kept up to one sample of a group in a cluster.
+    assert model.share_ratio_ >= 0.8 - 1.0 / model.group_counts_.min()
 
 
 @pytest.mark.slow
