@@ -28,6 +28,8 @@ def fit_all(verbose):
         FairKMeans(60, min_balance=None, max_cluster_size=40, random_state=0).fit(uneven)
         cluster_front(FairKMeans(4, random_state=0), X, **metadata, n_levels=3)
         FairSpectralClustering(4, random_state=0).fit(X, **metadata)
+        # So few nodes that all pairs are compared for an exchange.
+        FairSpectralClustering(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
