@@ -99,6 +99,7 @@ def test_fits_that_rank_well_are_not_searched(model, monkeypatch):
     assert model.constraint_violation_ == 0.0
 
 
+@pytest.mark.filterwarnings("ignore:The search took a model:sklearn.exceptions.ConvergenceWarning")
 def test_a_fit_that_loses_most_of_the_plain_ranks_is_searched(monkeypatch):
     searched = []
 
