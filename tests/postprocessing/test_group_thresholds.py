@@ -102,7 +102,7 @@ def smallest_error(scores, y, groups, weights, gap_of, tolerance):
 
 
 @pytest.mark.covering(0)
-@pytest.mark.filterwarnings("ignore:Every training sample")
+@pytest.mark.filterwarnings("ignore:Every training sample", "ignore:.*hardly any positives")
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("n_groups", [2, 3])
 @pytest.mark.parametrize("constraint", GAPS)

@@ -280,7 +280,7 @@ def test_a_search_bounds_a_fairness_scorer(data, enable_routing):
         make(HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5)),
         {"tolerance": [0.5, 20.0], "estimator__max_leaf_nodes": [3, 15]},
         scoring={"r2": "r2", name: get_scorer(name)},
-        refit=best_subject_to(name, 0.3 * y.std()),
+        refit=best_subject_to(name, 0.2 * y.std()),
         cv=2,
     )
     search.fit(X, y, sensitive_features=sex)
