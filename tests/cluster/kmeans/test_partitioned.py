@@ -350,7 +350,8 @@ def test_many_equal_samples_are_merged(min_balance, weighted):
         model = fit_model(*open_in_memory(*columns), min_balance=min_balance)
     assert model.status_ in {"optimal", "feasible"}
     # Balance of weights may take a sample to the other row.
-    assert np.sum((model.labels_ == model.labels_[0]) != (X[:, 0] == 0)) <= weighted
+    usual = np.bincount(model.labels_).argmax()
+    assert np.sum((model.labels_ == usual) != (X[:, 0] == 0)) <= weighted
     assert model.cluster_sizes_[2:].tolist() == [0, 0]
     assert np.isfinite(model.cluster_centers_).all()
     assert model.constraint_violation_ == 0
