@@ -289,10 +289,7 @@ class EventModel(NamedTuple):
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         codes = events.codes[rows]
-        # Penalties must not depend on the unit of weights: their mean becomes 1.
         weights = training.samples.weights[rows]
-        weights = weights / weights.max()
-        weights = weights / weights.mean()
         # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator

@@ -56,12 +56,15 @@ def pilot_rows(rows, n_columns):
 def fit_classifier(estimator, features, target, weights):
     """A fitted clone; a constant classifier where the target is constant.
 
-    Strings are names of default classifiers.
+    Strings are names of default classifiers. The fit of these does not depend on the unit of the
+    weights; a classifier of the user gets the weights themselves, of which two are two samples.
     """
     if len(np.unique(target)) == 1:
         return DummyClassifier().fit(features, target)
     if isinstance(estimator, str):
-        return _FIT[estimator](features, target, weights)
+        # Penalties are relative to the sum of weights, of which the mean becomes 1.
+        weights = weights / weights.max()
+        return _FIT[estimator](features, target, weights / weights.mean())
     return _fit_weighted(clone(estimator), features, target, weights)
 
 

@@ -438,7 +438,7 @@ def test_samples_that_belong_together_count_as_one():
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
-@pytest.mark.parametrize("group_estimator", ["sensitive_features", LogisticRegression(C=1e-3)])
+@pytest.mark.parametrize("group_estimator", ["sensitive_features", None])
 def test_the_unit_of_weights_does_not_matter(unit, group_estimator):
     X, y, group = draw(300)
     model = ConformalRegressor(freeze_column(X), group_estimator=group_estimator)
