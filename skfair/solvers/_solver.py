@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
@@ -70,7 +70,10 @@ def estimate_multipliers(evaluation, tol):
         jacobian = evaluation.jacobian_of(np.concatenate((above, below)))
         # Duals of upper and lower bounds are non-negative: least squares with signs.
         columns = np.vstack((jacobian[: len(above)], -jacobian[len(above) :])).T
-        duals = nnls(columns, -evaluation.grad)[0]
+        try:
+            duals = nnls(columns, -evaluation.grad)[0]
+        except RuntimeError:  # SciPy before 1.15 may go round in circles
+            duals = lsq_linear(columns, -evaluation.grad, (0.0, np.inf)).x
         np.add.at(multipliers, above, duals[: len(above)])
         np.subtract.at(multipliers, below, duals[len(above) :])
     return multipliers

@@ -48,3 +48,12 @@ def test_an_estimate_of_multipliers_that_would_be_too_large_is_left_out(known_pr
     at = known_problem.problem.evaluate(known_problem.x)
     monkeypatch.setattr("skfair.solvers._solver._MAX_ENTRIES", 2 * len(known_problem.x) - 1)
     np.testing.assert_array_equal(estimate_multipliers(at, 1e-6), np.zeros(3))
+
+
+def test_multipliers_where_least_squares_with_signs_go_round_in_circles(known_problem, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    at = known_problem.problem.evaluate(known_problem.x)
+    monkeypatch.setattr("skfair.solvers._solver.nnls", fail)
+    np.testing.assert_allclose(estimate_multipliers(at, 1e-6), known_problem.multipliers, atol=1e-6)
