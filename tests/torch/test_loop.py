@@ -28,7 +28,6 @@ from skfair.solvers import (
     StochasticGhost,
     StochasticSwitching,
 )
-from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers.literature import SPBM
 from skfair.solvers.literature._stochastic_constrained import _linearize, ghost_direction
 from skfair.surrogates import Sigmoid
@@ -445,7 +444,7 @@ def test_the_direction_of_ghost_has_both_rows(problem):
     start = problem.model.initial()
     parameters, _ = train(problem, module, solver, 1.0, 1, by_pair=True)
     evaluation = problem.evaluate(start)
-    rows = _linearize(evaluation, OneSidedRows(problem.lower, problem.upper))
+    rows = _linearize(evaluation, problem.one_sided)
     assert len(rows[1]) == 2
     np.testing.assert_allclose(parameters - start, ghost_direction(*rows, solver), atol=1e-9)
 

@@ -333,9 +333,9 @@ def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
     evaluation = problem.evaluate(model.initial())
     # Nothing moves but the multipliers, in an epoch as by the counted rows of all samples.
     excess = evaluate_decisions(problem, model.initial()).values - problem.upper
-    trainer.duals[:] = 10.0
+    trainer.duals[0][:] = 10.0
     trainer.run_epoch(np.random.RandomState(0))
-    np.testing.assert_allclose(trainer.duals, 10.0 + excess, atol=1e-12)
+    np.testing.assert_allclose(trainer.duals[0], 10.0 + excess, atol=1e-12)
     # Constant multipliers.
     trainer._dual_step = 0.0
     gradients = []
