@@ -11,7 +11,7 @@ from skfair.constraints import Constraint
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
-from skfair.torch._model import to_float64_array
+from skfair.torch._model import join_entries, to_float64_array
 from skfair.torch._samples import disable_autocast, require_torch
 from skfair.utils._checks import resolve_name
 
@@ -347,10 +347,10 @@ class ConstrainedObjective:
             torch.autograd.grad(one, self.parameters, retain_graph=True, materialize_grads=True)
             for one in (loss, *values)
         ]
-        gradient, *jacobian = [to_float64_array(_join_entries(one)) for one in by_number]
+        gradient, *jacobian = [to_float64_array(join_entries(one)) for one in by_number]
         jacobian = np.reshape(jacobian, (len(values), len(gradient)))
         move = self.solver._find_direction(gradient, to_float64_array(values), jacobian)
-        parameters = _join_entries(self.parameters)
+        parameters = join_entries(self.parameters)
         return -(_as_tensor(move, parameters) @ parameters)
 
     def step(self) -> None:
@@ -438,11 +438,6 @@ def _load_value(value, parameters):
     if isinstance(value, list):
         return [one.to(like, copy=True) for one, like in zip(value, parameters, strict=bool(value))]
     return value.cpu().numpy().copy() if isinstance(value, require_torch().Tensor) else value
-
-
-def _join_entries(tensors):
-    """The entries of several tensors as one, without further axes."""
-    return require_torch().cat([one.reshape(-1) for one in tensors])
 
 
 def _as_tensor(values, like):

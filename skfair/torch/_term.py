@@ -129,7 +129,7 @@ class ConstraintTerm:
         Groups are those of the training samples, or some of them. Where gradients are disabled, as
         in validation, the multipliers stay as they are.
         """
-        evaluate = disable_compilation(_evaluate_term)
+        evaluate = disable_compilation(ConstraintTerm._evaluate)
         return evaluate(self, scores.reshape(-1), target, sensitive_features)
 
     def _evaluate(self, scores, target, sensitive_features):
@@ -190,11 +190,6 @@ class ConstraintTerm:
                 "constraints and groups of the saved one."
             )
         self.multipliers = loaded
-
-
-def _evaluate_term(term, *batch):
-    """The term of a mini-batch, in a function that torch.compile can leave out."""
-    return term._evaluate(*batch)
 
 
 def _check_pairs(cell_constraint):

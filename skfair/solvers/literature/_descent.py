@@ -354,24 +354,6 @@ def benchmark_switching():
     return settings | {"epsilon": GeometricDecay(1e-4, 0.97, hold=500)}
 
 
-class HarmonicDecay(BaseEstimator):
-    r"""The schedule :math:`scale / (k + 1)`.
-
-    Examples
-    --------
-    >>> from skfair.solvers.literature._descent import HarmonicDecay
-    >>> HarmonicDecay(2.0)(3)
-    0.5
-    """
-
-    def __init__(self, scale):
-        self.scale = scale
-
-    def __call__(self, k):
-        """Value at iteration k."""
-        return self.scale / (k + 1)
-
-
 class GeometricDecay(BaseEstimator):
     r"""The schedule :math:`start \cdot factor^{\max(0, k + 1 - hold)}`, constant for `hold` steps.
 
