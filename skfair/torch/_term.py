@@ -117,7 +117,7 @@ class ConstraintTerm:
         self._n_samples = len(cells.codes)
         bound = [settings.bind(one, cells) for one in settings.resolve()]
         for one in bound:
-            _check_pairs(one)
+            _check_compared_means(one)
         tables = [one.members / (cells.counts @ one.members) for one in bound]
         self._rows = FollowedRows(bound, tables)
         self.multipliers = self._rows.start()
@@ -192,7 +192,7 @@ class ConstraintTerm:
         self.multipliers = loaded
 
 
-def _check_pairs(cell_constraint):
+def _check_compared_means(cell_constraint):
     """Raise for a constraint that compares no means, or nothing in the training samples."""
     rows = cell_constraint.rows
     if rows.sums.is_quotient or rows.rates_to_rows is None:
