@@ -67,6 +67,8 @@ def torch_loops(budget):
         import torch
 
         torch.set_num_threads(1)
+    else:
+        budget = budget._replace(recorded_only=True)
     stored = load_or_run("torch-loops", _list_runs(budget), budget, store_of(budget))
     figures: dict = {}
     for (cell, method, _), record in stored.items():
