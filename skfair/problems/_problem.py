@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from skfair._kernels import is_numpy_enough
 from skfair.constraints import DemographicParity
 from skfair.constraints._bound import draw_batch
+from skfair.constraints._rows import OneSidedRows
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, kernel_kind_and_width
 from skfair.models._linear import LinearModel
@@ -91,6 +92,11 @@ class Problem(ABC):
     def upper(self) -> np.ndarray:
         """Upper bounds of the rows, (n_rows,)."""
         return self.rows.upper
+
+    @cached_property
+    def one_sided(self) -> OneSidedRows:
+        """The rows written as G <= 0."""
+        return OneSidedRows(self.lower, self.upper)
 
     @cached_property
     def ridge(self) -> np.ndarray:

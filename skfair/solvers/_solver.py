@@ -61,22 +61,19 @@ def estimate_multipliers(evaluation, tol):
     All are 0 if the Jacobian of the active rows would have more than 2 ** 25 entries, as for many
     groups in a network.
     """
-    problem, values = evaluation.problem, evaluation.values
-    above = np.flatnonzero(values >= problem.upper - tol)
-    below = np.flatnonzero(values <= problem.lower + tol)
-    multipliers = np.zeros(len(values))
-    n_active = len(above) + len(below)
-    if 0 < n_active * problem.n_unknowns <= _MAX_ENTRIES:
-        jacobian = evaluation.jacobian_of(np.concatenate((above, below)))
+    problem = evaluation.problem
+    one_sided = problem.one_sided
+    active = np.flatnonzero(one_sided.values(evaluation.values) >= -tol)
+    duals = np.zeros(len(one_sided.rows))
+    if 0 < len(active) * problem.n_unknowns <= _MAX_ENTRIES:
         # Duals of upper and lower bounds are non-negative: least squares with signs.
-        columns = np.vstack((jacobian[: len(above)], -jacobian[len(above) :])).T
+        jacobian = evaluation.jacobian_of(one_sided.rows[active])
+        columns = (one_sided.signs[active, np.newaxis] * jacobian).T
         try:
-            duals = nnls(columns, -evaluation.grad)[0]
+            duals[active] = nnls(columns, -evaluation.grad)[0]
         except RuntimeError:  # SciPy before 1.15 may go round in circles
-            duals = lsq_linear(columns, -evaluation.grad, (0.0, np.inf)).x
-        np.add.at(multipliers, above, duals[: len(above)])
-        np.subtract.at(multipliers, below, duals[len(above) :])
-    return multipliers
+            duals[active] = lsq_linear(columns, -evaluation.grad, (0.0, np.inf)).x
+    return one_sided.multipliers(duals)
 
 
 # The driver of all solvers: stopping, the best iterate, and the certificate of the answer.

@@ -23,35 +23,6 @@ from skfair.utils._parameters import (
     make_constructor,
 )
 
-# Two-sided rows as one-sided ones, and the map of their multipliers.
-
-
-class OneSidedRows:
-    r"""The rows :math:`lower \le c \le upper` written as :math:`G \le 0`.
-
-    Every finite bound is one component of G, upper ones first: ``c - upper`` or ``lower - c``.
-    """
-
-    def __init__(self, lower, upper):
-        capped, floored = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
-        self.rows = np.concatenate((capped, floored))
-        self.signs = np.repeat([1.0, -1.0], [len(capped), len(floored)])
-        self.bounds = np.concatenate((upper[capped], -lower[floored]))
-        self.n_rows = len(lower)
-
-    def values(self, values):
-        """G from c, (n_rows,) -> (n_bounds,): positive where a bound is violated."""
-        return self.signs * values[self.rows] - self.bounds
-
-    def jacobian(self, jacobian):
-        """Jacobian of G from that of c, (n_rows, n) -> (n_bounds, n)."""
-        return self.signs[:, np.newaxis] * jacobian[self.rows]
-
-    def multipliers(self, duals):
-        """Multipliers of c from those of G, (n_bounds,) -> (n_rows,): the adjoint of `values`."""
-        return np.bincount(self.rows, self.signs * duals, minlength=self.n_rows)
-
-
 # Small convex quadratic programs with penalised violations of their rows.
 
 
@@ -547,8 +518,7 @@ class _QuadraticModel:
         scaled = self.base + self.basis @ z
         direction = self.factor.solve_transposed(scaled)
         values = evaluation.values + evaluation.jacobian @ direction
-        above = np.maximum(0.0, values - problem.upper)
-        violation = float((above + np.maximum(0.0, problem.lower - values)).sum())
+        violation = float(np.maximum(0.0, problem.one_sided.values(values)).sum())
         return _Step(direction, multipliers, scaled @ scaled / 2, violation)
 
     def predicted_reduction(self, penalty, step):
@@ -662,7 +632,7 @@ class AugmentedLagrangian(Solver):
     inner_iter: PositiveInt = 1000
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         duals = np.zeros(len(one_sided.rows))
         rho = self.rho
         evaluation = problem.evaluate(x)

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.problems._problem import evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._sqp import OneSidedRows
 from skfair.utils._checks import warn
 from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
 
@@ -277,7 +276,7 @@ class SGD(LoopSolver):
         return cls(**({"batch_size": 8, "learning_rate": 0.01} | changes))
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         multipliers = np.zeros(len(problem.lower))
         while True:
             slope = self._loss_batch(problem, random_state).evaluate(x).grad
@@ -395,7 +394,7 @@ class AdamPrimalDual(StochasticSolver):
                 f"optimizer and scheduler train modules of PyTorch, but here {self} trains another "
                 "model. Leave them out, or fit a ConstrainedTorchClassifier."
             )
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         n_steps = self._steps_per_epoch(problem)
         n_total = self.max_iter * n_steps
         duals = np.zeros(len(one_sided.rows))
@@ -405,17 +404,15 @@ class AdamPrimalDual(StochasticSolver):
             batch = evaluate_decisions(self._batch(problem, random_state), x)
             multipliers = one_sided.multipliers(duals)
             slope = batch.lagrangian_gradient(multipliers)
-            slope[problem.n_parameters :] = 0.0  # auxiliary unknowns are set exactly
             excess = one_sided.values(batch.values)
             duals = move_multipliers(duals, excess, self.dual_step / n_steps)
             # The step decreases linearly to 0 at the last one.
             eta = self.learning_rate * max(0.0, 1.0 - k / n_total)
             x = problem.project(x - eta * adam(slope))
-            here = yield x, multipliers
-            x = x if here is None else here.x
+            yield x, multipliers
 
     def _evaluate(self, problem, x):
-        return reset_auxiliary(evaluate_decisions(problem, x))
+        return evaluate_decisions(problem, x)
 
     def _steps_per_epoch(self, problem):
         return max(self.epoch_steps, super()._steps_per_epoch(problem))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from skfair.constraints import Constraint, resolve_constraints
 from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
+from skfair.constraints._rows import OneSidedRows
 from skfair.constraints._units import LogOdds
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
-from skfair.solvers._sqp import OneSidedRows
+from skfair.losses import LogisticLoss, as_pointwise
+from skfair.solvers._stochastic import move_multipliers
 from skfair.surrogates import SURROGATES
 from skfair.torch._samples import to_array
 from skfair.utils._checks import resolve_name, warn
@@ -26,24 +27,18 @@ from skfair.utils._checks import resolve_name, warn
 class Cells(NamedTuple):
     """Samples by group and class: all that constraints know of them, except for their scores.
 
-    Cell 2 g is the negative class of group g, and cell 2 g + 1 its positive class. `labels` are the
-    groups, an integer k for the numbers below k, or a tuple of one tuple per group.
+    Cell 2 g is the negative class of group g, and cell 2 g + 1 its positive class. The label of a
+    group is a tuple with an entry per attribute.
     """
 
     codes: np.ndarray  # (n_samples,)
     counts: np.ndarray  # (n_cells,)
-    labels: Any
+    labels: tuple
 
     @property
     def target(self):
         """Classes -1 and +1 of the samples, (n_samples,)."""
         return _SIGNS[self.codes & 1]
-
-    @property
-    def group_names(self):
-        """Label of each group, as a tuple with an entry per attribute."""
-        is_number = isinstance(self.labels, int)
-        return [(group,) for group in range(self.labels)] if is_number else self.labels
 
 
 _SIGNS = np.array([-1.0, 1.0])
@@ -58,14 +53,13 @@ def encode_cells(target, sensitive_features):
     groups = to_array(sensitive_features)
     codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
-        n_groups = labels = int(np.maximum.reduce(codes)) + 1
+        labels = tuple(zip(range(int(np.maximum.reduce(codes)) + 1)))
     else:
         checked = check_groups(groups, len(is_positive))
         codes = checked.codes
         labels = tuple(map(tuple, checked.labels.tolist()))
-        n_groups = len(labels)
     codes = 2 * codes + is_positive
-    return Cells(codes, np.bincount(codes, minlength=2 * n_groups), labels)
+    return Cells(codes, np.bincount(codes, minlength=2 * len(labels)), labels)
 
 
 def _integer_group_codes(groups, n_samples):
@@ -85,14 +79,9 @@ def _is_positive(target):
     target = np.asarray(target).reshape(-1)
     if target.dtype == bool:
         return target
-    if target.dtype == np.int64 and target.view(np.uint64).max(initial=0) <= 1:
-        return target  # 0 and 1
     is_positive = target == 1
-    n_positive = np.count_nonzero(is_positive)
-    # Every other entry must be 0, or every other one -1.
-    if n_positive != np.count_nonzero(target) and n_positive + np.count_nonzero(
-        target == -1
-    ) != len(target):
+    others = target[~is_positive]
+    if (others != 0).any() and (others != -1).any():
         raise ValueError(
             "target must have the classes 0 and 1, -1 and 1, or booleans, but it has "
             f"{np.unique(target)[:5].tolist()}; compare the labels with the positive class, "
@@ -159,16 +148,15 @@ class ConstraintSettings:
         """The `CellConstraint` of one of the constraints, for all samples that it will get."""
         # One sample stands for those of a cell.
         present = np.flatnonzero(cells.counts)
-        names = cells.group_names
-        groups = check_groups([names[group] for group in present // 2], len(present))
+        groups = check_groups([cells.labels[group] for group in present // 2], len(present))
         groups = groups.copy_with_multiplicity(cells.counts[present])
         weights = cells.counts[present].astype(np.float64)
         samples = Samples(_SIGNS[present & 1], groups, weights)
         surrogate = resolve_surrogate(self.surrogate)
         settings = surrogate, LogisticLoss(), self.tolerance, LogOdds()
         ((bound,),) = bind_all([constraint], [samples], *settings)
-        form = {"by_pair": True} if self.by_pair else {"one_row": True}
-        return CellConstraint(replace(bound, **form), present, len(cells.counts))
+        bound = replace(bound, by_pair=self.by_pair, one_row=not self.by_pair)
+        return CellConstraint(bound, present, len(cells.counts))
 
 
 def resolve_surrogate(surrogate):
@@ -197,7 +185,7 @@ def _bind_to_batch(setting, labels, occupied):
     counts = np.frombuffer(occupied, dtype=np.intp)
     cells = Cells(np.empty(0, dtype=np.intp), counts, labels)
     n_present = len(np.unique(np.flatnonzero(counts) // 2))
-    if n_present < max(2, len(cells.group_names)):
+    if n_present < max(2, len(labels)):
         _warn_of_small_batch()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -214,7 +202,7 @@ def _bind_if_compared(setting, constraint, cells):
         bound = setting.bind(constraint, cells)
     except NothingToCompareError:
         bound = None
-    if bound is not None and bound.n_rows:
+    if bound is not None and len(bound.one_sided.rows):
         return bound
     if setting.by_pair:
         raise ValueError(
@@ -245,72 +233,96 @@ def _evaluate_empty(tolerance, scores, cells):
     return np.array([-tolerance]), np.zeros((1, len(scores)))
 
 
-class CellConstraint:
-    """A constraint on means over unions of cells.
+class BatchRows:
+    """Rows G <= 0 of a constraint as functions of the scores of a batch.
 
-    `members`, (n_sums, n_cells), says which cells each sum is taken over. A sum is that of what
-    negative decisions count, plus `steps` times the sums over cells of the values of the terms.
+    Its means are sums by the weights of samples in each event, (n_batch, n_events).
     """
 
+    def __init__(self, rows):
+        self.rows = rows
+        self.one_sided = OneSidedRows(rows.lower, rows.upper)
+
+    def weigh(self, weights, scores, target, multipliers):
+        """The `WeighedRows` of multipliers, (n_bounds,)."""
+        exact = [one(scores, target).value @ weights for one in self.rows.sums.exact]
+        counted, combine = self.rows.rows_at(np.concatenate(exact))
+        by_mean = combine.T @ self.one_sided.multipliers(multipliers)
+        means, slopes = self._evaluate_smooth(weights, scores, target)
+        by_score = _spread(weights, by_mean, slopes)
+        return WeighedRows(by_mean @ means, by_score, self.one_sided.values(counted))
+
+    def _evaluate_smooth(self, weights, scores, target):
+        """Means of the smooth terms, (n_means,), and the slope of each term."""
+        sums = self.rows.sums
+        terms = [as_pointwise(one(scores, target), len(scores), sums.name) for one in sums.smooth]
+        means = np.concatenate([one.value @ weights for one in terms])
+        return means, [one.slope for one in terms]
+
+
+class WeighedRows(NamedTuple):
+    """Multipliers times the smooth rows of a batch, and the rows that count its decisions."""
+
+    value: float  # up to a constant
+    slopes: np.ndarray  # by the scores, (n_batch,)
+    counted: np.ndarray  # (n_bounds,)
+
+
+class CellConstraint(BatchRows):
+    """A constraint on means over unions of cells; `members`, (n_cells, n_events), are these."""
+
     def __init__(self, constraint, present, n_cells):
-        self.constraint = constraint
-        self.one_sided = OneSidedRows(constraint.rows.lower, constraint.rows.upper)
-        self.n_rows = len(constraint.rows.lower)
-        n_events = constraint.sums.events.n_events
-        n_terms = len(constraint.sums.smooth)
-        members = np.zeros((n_events, n_cells))
-        members[:, present] = constraint.sums.events.averaging_matrix.toarray() > 0
-        self.members = np.tile(members, (n_terms, 1))
-        self.counts_decisions = all(
-            hasattr(one, "count_decisions") for one in constraint.sums.smooth
-        )
-        # Sums over events: those of negative decisions, and what each term of a sample adds.
-        self.negatives = 0.0 * self.members
-        self.steps = [self.members]
-        if self.counts_decisions:
-            classes = np.resize(_SIGNS, n_cells)
-            counted = [np.array(one.count_decisions(classes)) for one in constraint.sums.smooth]
-            # The only term is the surrogate.
-            self.negatives, steps = self.members * np.hstack(
-                [np.repeat(one[:, np.newaxis], n_events, axis=1) for one in counted]
-            )
-            self.steps = [steps]
-        elif n_terms > 1:
-            of_term = np.repeat(np.eye(n_terms), n_events, axis=1)
-            self.steps = [one[:, np.newaxis] * self.members for one in of_term]
+        super().__init__(constraint.rows)
+        events = constraint.sums.events
+        self.members = np.zeros((n_cells, events.n_events))
+        self.members[present] = events.averaging_matrix.toarray().T > 0
 
     def __call__(self, scores, cells):
         """Rows as G <= 0, (n_bounds,), and their slopes by the scores, (n_bounds, n_samples)."""
-        sizes = self.members @ cells.counts
+        sizes = cells.counts @ self.members
         if np.minimum.reduce(sizes) < _MIN_SAMPLES:
             _warn_of_small_batch()
-        values, slopes = zip(*self.evaluate_terms(scores, cells), strict=True)
-        # Means over events from sums over cells.
-        means = self.sum_over_events(values, cells) / sizes
-        rows, combine = self.constraint.rows.rows_at(means)
+        members = self.members[cells.codes]
+        sums, slopes = self._evaluate_smooth(members, scores, cells.target)
+        sizes = np.resize(sizes, len(sums))
+        rows, combine = self.rows.rows_at(sums / sizes)
         combine = combine.toarray() if sparse.issparse(combine) else combine
-        # Chain rule: the rows by the means, these by cells, and cells by samples.
-        by_event = self.one_sided.jacobian(combine) / sizes
-        return self.one_sided.values(rows), self.spread_over_samples(by_event, slopes, cells)
+        by_sum = self.one_sided.jacobian(combine) / sizes
+        return self.one_sided.values(rows), _spread(members, by_sum, slopes)
 
-    def evaluate_terms(self, scores, cells):
-        """Value and slope of each term at scores."""
-        terms, name = self.constraint.sums.smooth, self.constraint.name
-        if self.counts_decisions:
-            return [evaluate_value_and_slope(terms[0].surrogate, scores, name)]
-        return [as_pointwise(one(scores, cells.target), len(scores), name)[:2] for one in terms]
 
-    def sum_over_events(self, values, cells):
-        """Sums over events, (n_sums,), from the values of each term, (n_samples,)."""
-        n_cells = len(cells.counts)
-        totals = self.negatives @ cells.counts
-        for steps, value in zip(self.steps, values, strict=True):
-            totals = totals + steps @ np.bincount(cells.codes, value, n_cells)
-        return totals
+def _spread(weights, by_mean, slopes):
+    """Slopes by the scores, (..., n_batch), from slopes by the means, (..., n_means)."""
+    parts = np.split(by_mean, len(slopes), axis=-1)
+    return sum((part @ weights.T) * slope for part, slope in zip(parts, slopes, strict=True))
 
-    def spread_over_samples(self, by_event, slopes, cells):
-        """Weights of sums, (..., n_sums), times the slopes of terms, as (..., n_samples)."""
-        spread = 0.0
-        for steps, slope in zip(self.steps, slopes, strict=True):
-            spread = spread + (by_event @ steps)[..., cells.codes] * slope
-        return spread
+
+class FollowedRows:
+    """Rows of constraints whose multipliers each batch moves by the decisions that it shows.
+
+    The rates of a batch are sums by weights among all samples, so that they have no bias, whatever
+    groups the batch has. `tables` have these weights for each constraint: (n_cells, n_events), or
+    (n_samples, n_events).
+    """
+
+    def __init__(self, rows, tables):
+        self.rows = rows
+        self.tables = tables
+
+    def start(self):
+        """Multipliers of 0, (n_bounds,) for each constraint."""
+        return [np.zeros(len(one.one_sided.rows)) for one in self.rows]
+
+    def follow(self, multipliers, scores, target, positions, share, step):
+        """Return the Lagrangian term of a batch and its slopes, then move the multipliers in place.
+
+        `positions` are those of its samples in the tables, and `share` is its share of all samples.
+        """
+        value = 0.0
+        slopes = np.zeros(len(scores))
+        for i, (rows, table) in enumerate(zip(self.rows, self.tables, strict=True)):
+            weighed = rows.weigh(table[positions] / share, scores, target, multipliers[i])
+            value += weighed.value
+            slopes += weighed.slopes
+            multipliers[i] = move_multipliers(multipliers[i], weighed.counted, step)
+        return value, slopes

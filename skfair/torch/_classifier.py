@@ -28,8 +28,7 @@ from skfair.fitting._outcome import FitTask
 from skfair.losses import LogisticLoss, LossName, Pointwise
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
 from skfair.solvers._solver import Progress, Result, choose_rows
-from skfair.solvers._sqp import OneSidedRows
-from skfair.solvers._stochastic import move_multipliers
+from skfair.torch._cells import BatchRows, FollowedRows
 from skfair.torch._model import (
     RandomStream,
     TorchModel,
@@ -496,11 +495,12 @@ class _EpochTrainer:
         self.network = network
         self.tensors = list(network.tensors.values())
         self.scores = np.full(len(problem.target), np.nan)
-        self._one_sided = OneSidedRows(problem.lower, problem.upper)
-        self.duals = np.zeros(len(self._one_sided.rows))
-        self._constraints = [_BatchRows(one) for one in problem.constraint if len(one.rows.lower)]
+        compared = [one for one in problem.constraint if len(one.rows.lower)]
+        tables = [_weigh_samples(one) for one in compared]
+        self._rows = FollowedRows([BatchRows(one.rows) for one in compared], tables)
+        self.duals = self._rows.start()
         self._strata = _find_strata(problem)
-        self.epoch_scheduler, self._n_left = None, None
+        self.step_scheduler = self.epoch_scheduler = None
         # Few samples are passed over several times in an epoch.
         n_samples = len(self.scores)
         size = min(solver.batch_size, len(self.scores))
@@ -510,8 +510,9 @@ class _EpochTrainer:
         if solver.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
             # Its step decreases linearly to 0 at the last one, as that of AdamPrimalDual.
-            self._n_steps = solver.max_iter * len(self._batches)
-            self._n_left = self._n_steps
+            n_steps = solver.max_iter * len(self._batches)
+            schedule = require_torch().optim.lr_scheduler.LambdaLR
+            self.step_scheduler = schedule(self.optimizer, lambda k: 1.0 - k / n_steps)
         else:
             self.optimizer = solver.optimizer(self.tensors)
         if solver.scheduler is not None:
@@ -520,7 +521,9 @@ class _EpochTrainer:
     @property
     def multipliers(self):
         """Multipliers of the rows, (n_rows,), positive at upper and negative at lower bounds."""
-        return self._one_sided.multipliers(self.duals)
+        pairs = zip(self._rows.rows, self.duals, strict=True)
+        by_constraint = [rows.one_sided.multipliers(duals) for rows, duals in pairs]
+        return np.concatenate([np.empty(0), *by_constraint])
 
     def run_epoch(self, random_state):
         """Train on all samples, and return the scores that their latest batches gave."""
@@ -539,68 +542,31 @@ class _EpochTrainer:
         torch = require_torch()
         problem = self.problem
         scores = self.scores[rows] = check_finite(to_float64_array(outputs))
-        losses = problem.loss(scores, problem.target[rows])
+        target = problem.target[rows]
+        losses = problem.loss(scores, target)
         # Mean over the batch, by weights of all samples: unbiased for the mean over these.
-        weights = problem.mean_weights[rows] * (len(self.scores) / len(rows))
-        slopes = weights * losses.slope + self._follow_constraints(rows, scores)
+        share = len(rows) / len(self.scores)
+        slopes = problem.mean_weights[rows] / share * losses.slope
+        step = self._dual_step * len(rows)
+        slopes += self._rows.follow(self.duals, scores, target, rows, share, step)[1]
         self.optimizer.zero_grad(set_to_none=True)
         outputs.backward(torch.as_tensor(slopes, dtype=outputs.dtype, device=outputs.device))
         for tensor in self.tensors:  # the penalty, as in TorchModel.ridge
             if tensor.ndim > 1 and tensor.grad is not None:
                 tensor.grad.add_(tensor.detach(), alpha=problem.alpha)
         self.optimizer.step()
-        if self._n_left is not None:
-            self._n_left -= 1
-            (group,) = self.optimizer.param_groups
-            group["lr"] = self.solver.learning_rate * self._n_left / self._n_steps
-
-    def _follow_constraints(self, rows, scores):
-        """Slope of the constraints by each score of a batch; the batch then moves multipliers."""
-        slopes = np.zeros(len(rows))
-        values = []
-        multipliers = self.multipliers
-        for one in self._constraints:
-            by_row = multipliers[: one.n_rows]
-            multipliers = multipliers[one.n_rows :]
-            counted, by_score = one.evaluate(rows, scores, by_row)
-            values.append(counted)
-            slopes += by_score
-        if values:
-            excess = self._one_sided.values(np.concatenate(values))
-            self.duals = move_multipliers(self.duals, excess, self._dual_step * len(rows))
-        return slopes
+        if self.step_scheduler is not None:
+            self.step_scheduler.step()
 
 
 _MAX_DENSE_EVENTS = 16
 """Events up to which the weights of samples in them are dense, and read faster."""
 
 
-class _BatchRows:
-    """Rows of a constraint on batches: rates are sums by the weights of samples among all of them.
-
-    They are unbiased, whatever groups the batch has.
-    """
-
-    def __init__(self, constraint):
-        self.rows = constraint.rows
-        self.n_rows = len(constraint.rows.lower)
-        averaging = constraint.sums.events.averaging_matrix.T.tocsr()
-        n_samples, n_events = averaging.shape
-        # Weights among all samples, as those of a batch of one sample.
-        averaging = averaging * float(n_samples)
-        self.weights = averaging.toarray() if n_events <= _MAX_DENSE_EVENTS else averaging
-
-    def evaluate(self, rows, scores, multipliers):
-        """Rows that count decisions, (n_rows,), and slopes of smooth ones by the scores."""
-        sums = self.rows.sums
-        weights = self.weights[rows] / len(rows)
-        target = sums.target[rows]
-        counted = [weights.T @ term(scores, target).value for term in sums.exact]
-        values, combine = self.rows.rows_at(np.concatenate(counted))
-        by_event = np.split(combine.T @ multipliers, len(sums.smooth))
-        slopes = [term(scores, target).slope for term in sums.smooth]
-        pairs = zip(by_event, slopes, strict=True)
-        return values, sum((weights @ one) * slope for one, slope in pairs)
+def _weigh_samples(constraint):
+    """Weights of all samples in each mean of a constraint, (n_samples, n_events)."""
+    averaging = constraint.sums.events.averaging_matrix.T.tocsr()
+    return averaging.toarray() if averaging.shape[1] <= _MAX_DENSE_EVENTS else averaging
 
 
 def _find_strata(problem):

@@ -11,7 +11,7 @@ from skfair.constraints import Constraint
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
-from skfair.torch._model import to_float64_array
+from skfair.torch._model import join_entries, to_float64_array
 from skfair.torch._samples import disable_autocast, require_torch
 from skfair.utils._checks import resolve_name
 
@@ -101,8 +101,7 @@ def constraint_values(
     (True, True)
     """
     setting = ConstraintSettings(constraint, tolerance, surrogate, by_pair)
-    is_compiling = require_torch().compiler.is_compiling()
-    evaluate = disable_compilation(_evaluate_constraints) if is_compiling else _evaluate_constraints
+    evaluate = disable_compilation(_evaluate_constraints)
     return evaluate(setting, scores.reshape(-1), target, sensitive_features)
 
 
@@ -159,8 +158,11 @@ _UNCOMPILED_FUNCTIONS: dict = {}
 
 def disable_compilation(function):
     """The function, which torch.compile calls between two graphs and does not trace."""
+    compiler = require_torch().compiler
+    if not compiler.is_compiling():
+        return function
     if function not in _UNCOMPILED_FUNCTIONS:
-        _UNCOMPILED_FUNCTIONS[function] = require_torch().compiler.disable(function)
+        _UNCOMPILED_FUNCTIONS[function] = compiler.disable(function)
     return _UNCOMPILED_FUNCTIONS[function]
 
 
@@ -341,24 +343,15 @@ class ConstrainedObjective:
     def _follow_ghost_direction(self, loss, values):
         """A linear function whose gradient is the negative direction of the ghost method."""
         torch = require_torch()
-        gradient, *jacobian = [
-            np.concatenate(
-                [
-                    to_float64_array(one).ravel()
-                    for one in torch.autograd.grad(
-                        number, self.parameters, retain_graph=True, materialize_grads=True
-                    )
-                ]
-            )
-            for number in (loss, *values)
+        by_number = [
+            torch.autograd.grad(one, self.parameters, retain_graph=True, materialize_grads=True)
+            for one in (loss, *values)
         ]
+        gradient, *jacobian = [to_float64_array(join_entries(one)) for one in by_number]
         jacobian = np.reshape(jacobian, (len(values), len(gradient)))
         move = self.solver._find_direction(gradient, to_float64_array(values), jacobian)
-        blocks = np.split(move, np.cumsum([one.numel() for one in self.parameters])[:-1])
-        return -sum(
-            (_as_tensor(block.reshape(one.shape), one) * one).sum()
-            for block, one in zip(blocks, self.parameters, strict=True)
-        )
+        parameters = join_entries(self.parameters)
+        return -(_as_tensor(move, parameters) @ parameters)
 
     def step(self) -> None:
         """Move the multipliers; call it after the optimiser's step, or less often."""

@@ -153,11 +153,7 @@ class FlatModule:
                     f"{tuple(tensor.shape)} in one and {shape} in the other; start from the "
                     "module's own parameters (warm_start=False)."
                 )
-        values = np.empty(sum(self.sizes))
-        parts = np.split(values, np.cumsum(self.sizes)[:-1])
-        for part, name in zip(parts, self.tensors, strict=True):
-            part[:] = to_float64_array(other[name]).ravel()
-        return values
+        return to_float64_array(join_entries([other[name] for name in self.tensors]))
 
     def load(self, parameters):
         """Set the parameters of the module, (n_parameters,)."""
@@ -216,6 +212,11 @@ class FlatModule:
         finally:
             handle.remove()
         return to_float64_array(scores), to_float64_array(caught[0].reshape(len(scores), -1))
+
+
+def join_entries(tensors):
+    """The entries of several tensors as one tensor without further axes."""
+    return require_torch().cat([one.reshape(-1) for one in tensors])
 
 
 def to_float64_array(tensor):
@@ -277,7 +278,7 @@ class TorchPoint:
             retain_graph=True,
             materialize_grads=True,  # 0 for parameters on which no score depends
         )
-        return to_float64_array(torch.cat([gradient.reshape(-1) for gradient in gradients]))
+        return to_float64_array(join_entries(gradients))
 
     def pull_back_rows(self, slopes):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from skfair.constraints import Constraint
-from skfair.solvers._stochastic import move_multipliers
-from skfair.torch._cells import CellConstraint, Cells, ConstraintSettings, encode_cells
+from skfair.torch._cells import ConstraintSettings, FollowedRows, encode_cells
 from skfair.torch._loop import check_batch_lengths, disable_compilation, linear_function
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
@@ -115,14 +113,14 @@ class ConstraintTerm:
         self.dual_step = dual_step
         cells = encode_cells(target, sensitive_features)
         # Groups are known by their labels: those of a batch have numbers of their own.
-        occurring = np.unique(cells.codes // 2)
-        names = cells.group_names
-        self._groups = {names[group]: position for position, group in enumerate(occurring)}
+        self._groups = {cells.labels[group]: group for group in np.unique(cells.codes // 2)}
         self._n_samples = len(cells.codes)
-        cells = self._match_groups(cells)
         bound = [settings.bind(one, cells) for one in settings.resolve()]
-        self._constraints = [_PairRates(one, cells) for one in bound]
-        self.multipliers = [np.zeros(len(one.bounds)) for one in self._constraints]
+        for one in bound:
+            _check_compared_means(one)
+        tables = [one.members / (cells.counts @ one.members) for one in bound]
+        self._rows = FollowedRows(bound, tables)
+        self.multipliers = self._rows.start()
 
     def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> Any:
         """The term of a mini-batch, a tensor without axes; its decisions then move the multipliers.
@@ -131,43 +129,33 @@ class ConstraintTerm:
         Groups are those of the training samples, or some of them. Where gradients are disabled, as
         in validation, the multipliers stay as they are.
         """
-        is_compiling = require_torch().compiler.is_compiling()
-        evaluate = disable_compilation(_evaluate_term) if is_compiling else _evaluate_term
+        evaluate = disable_compilation(ConstraintTerm._evaluate)
         return evaluate(self, scores.reshape(-1), target, sensitive_features)
 
     def _evaluate(self, scores, target, sensitive_features):
         """The term of a mini-batch, as a tensor, after which the multipliers are moved."""
-        cells = self._match_groups(encode_cells(target, sensitive_features))
+        cells = encode_cells(target, sensitive_features)
+        codes = self._match_groups(cells)
         check_batch_lengths(scores, cells)
         at = to_float64_array(scores)
         share = len(at) / self._n_samples
-        value = 0.0
-        slopes = np.zeros(len(at))
         moves = require_torch().is_grad_enabled() and scores.requires_grad
-        for i, one in enumerate(self._constraints):
-            smooth, counted, by_sample = one.evaluate(at, cells, share, self.multipliers[i])
-            value = value + self.multipliers[i] @ smooth
-            slopes += by_sample
-            if moves:
-                excess = counted - one.bounds
-                step = self.dual_step * share
-                self.multipliers[i] = move_multipliers(self.multipliers[i], excess, step)
+        step = self.dual_step * share if moves else 0.0
+        value, slopes = self._rows.follow(self.multipliers, at, cells.target, codes, share, step)
         return linear_function(scores, slopes[np.newaxis], np.array([value]))[0]
 
     def _match_groups(self, cells):
-        """The cells of a batch with the numbers of groups among all samples."""
-        known = [self._groups.get(name, -1) for name in cells.group_names]
+        """Codes of the cells of a batch, with the numbers of groups among all samples."""
+        known = [self._groups.get(label, -1) for label in cells.labels]
         groups = np.array(known, dtype=np.intp)[cells.codes // 2]
         if groups.min(initial=0) < 0:
-            unknown = cells.group_names[cells.codes[groups.argmin()] // 2]
+            unknown = cells.labels[cells.codes[groups.argmin()] // 2]
             raise ValueError(
                 "sensitive_features must have groups of the training samples, which are "
                 f"{join_names(map(_state_group, self._groups))}, but a sample has "
                 f"{_state_group(unknown)}; make the term with the groups of all samples."
             )
-        codes = 2 * groups + cells.codes % 2
-        counts = np.bincount(codes, minlength=2 * len(self._groups))
-        return Cells(codes, counts, tuple(self._groups))
+        return 2 * groups + cells.codes % 2
 
     def state_dict(self) -> dict:
         """Copies of the multipliers, for ``torch.save``.
@@ -204,51 +192,20 @@ class ConstraintTerm:
         self.multipliers = loaded
 
 
-def _evaluate_term(term, *batch):
-    """The term of a mini-batch, in a function that torch.compile can leave out."""
-    return term._evaluate(*batch)
-
-
-class _PairRates:
-    """Rates of a constraint, and the differences of them that have one multiplier each.
-
-    `differences` maps rates to them, (n_pairs, n_events), `bounds` are their largest values, and
-    `sizes` the numbers of training samples of each event.
-    """
-
-    def __init__(self, cell_constraint: CellConstraint, cells: Cells):
-        rows = cell_constraint.constraint.rows
-        if rows.sums.is_quotient or rows.rates_to_rows is None:
-            raise ValueError(
-                "ConstraintTerm compares rates that are means, with one another or with a bound, "
-                f"which {rows.sums.name} does not; train without it, and enforce it in the last "
-                "layer: ConstrainedTorchClassifier(solver=None)."
-            )
-        if not cell_constraint.n_rows:
-            raise ValueError(
-                f"sensitive_features must have two groups or more that {rows.sums.name} compares, "
-                "but there are fewer; pass the groups of all training samples."
-            )
-        self.cell_constraint = cell_constraint
-        combine = rows.rates_to_rows
-        combine = combine.toarray() if sparse.issparse(combine) else combine
-        self.differences = cell_constraint.one_sided.jacobian(combine)
-        self.bounds = cell_constraint.one_sided.bounds
-        self.sizes = cell_constraint.members @ cells.counts
-
-    def evaluate(self, scores, cells, share, multipliers):
-        """Smooth and counted differences, (n_pairs,), and the slope of the term by each score."""
-        constraint = self.cell_constraint
-        values, slopes = zip(*constraint.evaluate_terms(scores, cells), strict=True)
-        # Expected sizes in a batch: rates have no bias, whatever groups it has.
-        sizes = self.sizes * share
-        smooth = constraint.sum_over_events(values, cells) / sizes
-        counted = smooth
-        if constraint.counts_decisions:
-            counted = constraint.sum_over_events([scores > 0], cells) / sizes
-        by_event = (multipliers @ self.differences) / sizes
-        by_sample = constraint.spread_over_samples(by_event, slopes, cells)
-        return self.differences @ smooth, self.differences @ counted, by_sample
+def _check_compared_means(cell_constraint):
+    """Raise for a constraint that compares no means, or nothing in the training samples."""
+    rows = cell_constraint.rows
+    if rows.sums.is_quotient or rows.rates_to_rows is None:
+        raise ValueError(
+            "ConstraintTerm compares rates that are means, with one another or with a bound, "
+            f"which {rows.sums.name} does not; train without it, and enforce it in the last "
+            "layer: ConstrainedTorchClassifier(solver=None)."
+        )
+    if not len(rows.lower):
+        raise ValueError(
+            f"sensitive_features must have two groups or more that {rows.sums.name} compares, "
+            "but there are fewer; pass the groups of all training samples."
+        )
 
 
 def _state_group(name):

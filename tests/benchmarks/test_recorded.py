@@ -38,6 +38,7 @@ STUDIES = {  # tables of records by benchmark
     "ranking-pairs": ("ranking-pairs",),
     "spectral-full": ("spectral-full", "spectral-tables"),
     "table-1": ("table-1",),
+    "torch-loops": ("torch-loops",),
 }
 OTHERS = {"optimum"}  # named by a page, not by a docstring
 
@@ -60,7 +61,8 @@ def test_every_table_of_records_belongs_to_a_benchmark_that_names_it():
 
 
 @pytest.mark.parametrize(
-    "name", ["many-clusters", "many-groups", "optimum", "partial-networks", "ranking-pairs"]
+    "name",
+    ["many-clusters", "many-groups", "optimum", "partial-networks", "ranking-pairs", "torch-loops"],
 )
 def test_recorded_shows_runs(name):
     """Others are compared with pages below, and erm-time-course in test_papers.py."""

@@ -8,7 +8,6 @@ import pytest
 from benchmarks.papers.plada import time_course
 from skfair.problems._problem import example_problem
 from skfair.solvers import PLADA
-from skfair.solvers._sqp import OneSidedRows
 
 
 def points(*heights):
@@ -57,7 +56,7 @@ def test_changes_are_those_of_parameters_and_slack():
     problem = example_problem().single()
     solver = PLADA(alpha=2.0, beta=0.5, tau=0.1, u_max=1.0, one_row=True, inner="exact")
     iterates = list(islice(solver._iterate(problem, problem.initial_point(), None), 4))
-    one_sided = OneSidedRows(problem.lower, problem.upper)
+    one_sided = problem.one_sided
     # The slack by its own recursion: from the start, a step against lambda within [0, u_max].
     u = np.clip(-one_sided.values(iterates[0].evaluation.values), 0.0, 1.0)
     changes = []

@@ -12,6 +12,7 @@ from skfair.metrics import METRICS, partial_statistical_parity_difference
 from skfair.solvers import SGD, AdamPrimalDual
 from skfair.solvers.literature import StochasticIDCA
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
+from tests.torch_device import DEVICE, make_tensor
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -66,6 +67,7 @@ def make(module=make_smooth, constraint="demographic_parity", **settings):
         "solver": AdamPrimalDual(max_iter=8, learning_rate=0.01),
         "tolerance": 0.05,
         "random_state": 0,
+        "device": DEVICE,  # also in other processes
     }
     return ConstrainedTorchClassifier(module, constraint, **(fast | settings))
 
@@ -124,7 +126,7 @@ def test_scores_are_those_of_the_fitted_module(data):
     model = fit(data, make_dropout)
     assert not any(part.training for part in model.module_.modules())
     with torch.no_grad():
-        scores = model.module_(torch.as_tensor(X, dtype=torch.float32))[:, 0].numpy()
+        scores = model.module_(make_tensor(X, dtype=torch.float32))[:, 0].cpu().numpy()
     np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)), atol=1e-12)
     assert len(model.loss_curve_) == model.n_iter_ == 8
@@ -195,15 +197,15 @@ def test_a_module_gives_the_initial_parameters_and_is_not_changed(data):
     model = fit(data, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0))
     for tensor, old in zip(module.parameters(), before, strict=True):
         torch.testing.assert_close(tensor, old)
-    torch.testing.assert_close(model.module_[0].weight, before[0], atol=1e-7, rtol=0)
+    torch.testing.assert_close(model.module_[0].weight.cpu(), before[0], atol=1e-7, rtol=0)
 
 
 def test_frozen_layers_are_not_trained(data):
     module = make_smooth()
     module[0].requires_grad_(False)
     model = fit(data, module)
-    torch.testing.assert_close(model.module_[0].weight, module[0].weight)
-    assert (model.module_[2].weight != module[2].weight).any()
+    torch.testing.assert_close(model.module_[0].weight.cpu(), module[0].weight)
+    assert (model.module_[2].weight.cpu() != module[2].weight).any()
 
 
 @pytest.mark.parametrize(
@@ -409,7 +411,7 @@ def test_a_message_says_which_dtype_a_tensor_needs(data):
         def __init__(self):
             super().__init__()
             self.out = nn.Linear(4, 1)
-            self.projection = torch.eye(4, dtype=torch.float64)
+            self.projection = torch.eye(4, dtype=torch.float64, device=DEVICE)
 
         def forward(self, x):
             return self.out(x @ self.projection)

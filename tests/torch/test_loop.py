@@ -28,7 +28,6 @@ from skfair.solvers import (
     StochasticGhost,
     StochasticSwitching,
 )
-from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers.literature import SPBM
 from skfair.solvers.literature._stochastic_constrained import _linearize, ghost_direction
 from skfair.surrogates import Sigmoid
@@ -40,6 +39,7 @@ from skfair.torch import (
     gather_samples,
 )
 from skfair.torch._cells import _warn_of_small_batch
+from tests.torch_device import DEVICE, make_tensor
 
 torch = pytest.importorskip("torch")
 nn, logistic = torch.nn, torch.nn.functional.binary_cross_entropy_with_logits
@@ -79,7 +79,7 @@ def test_there_are_twelve_criteria():
 
 
 def test_the_value_is_the_gap_of_smooth_rates():
-    scores = torch.tensor([1.0, -1.0, 0.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    scores = make_tensor([1.0, -1.0, 0.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
     groups = [0, 0, 1, 1, 1]
     target = [1, 0, 1, 0, 1]
     values = constraint_values("demographic_parity", scores, target, groups, tolerance=0.1)
@@ -91,7 +91,7 @@ def test_the_value_is_the_gap_of_smooth_rates():
 @pytest.mark.parametrize("name", CRITERIA)
 def test_gradients_are_those_of_finite_differences(name, samples):
     scores, target, groups = samples
-    scores = torch.tensor(scores, requires_grad=True)
+    scores = make_tensor(scores, requires_grad=True)
 
     def values(scores):
         return constraint_values(CRITERIA[name], scores, target, groups)
@@ -106,14 +106,14 @@ def test_values_and_gradients_are_those_of_the_rows(name, dtype, samples):
     tolerance = 0.01 if isinstance(CRITERIA[name], str) else None  # their own
     rows = bound(CRITERIA[name], target, groups, 0.01).rows
     point = rows(scores, np.empty(0))
-    tensor = torch.tensor(scores, dtype=dtype, requires_grad=True)
+    tensor = make_tensor(scores, dtype=dtype, requires_grad=True)
     values = constraint_values(CRITERIA[name], tensor[:, None], target, groups, tolerance=tolerance)
     (2.0 * values).sum().backward()
     assert values.dtype is tensor.grad.dtype is dtype
     rtol = 1e-12 if dtype is torch.float64 else 1e-5
     np.testing.assert_allclose(values.item(), point.values[0] - rows.upper[0], rtol=rtol, atol=1e-7)
     slopes = point.jacobian.adjoint(np.array([2.0]))
-    np.testing.assert_allclose(tensor.grad, slopes, rtol=rtol, atol=rtol * abs(slopes).max())
+    np.testing.assert_allclose(tensor.grad.cpu(), slopes, rtol=rtol, atol=rtol * abs(slopes).max())
 
 
 @pytest.mark.parametrize("name", CRITERIA)
@@ -121,7 +121,7 @@ def test_values_by_pair_have_the_gap_as_the_largest(name, samples):
     """Each value is a signed difference of two rates, whose gradient is that of finite ones."""
     scores, target, groups = samples
     tolerance = 0.01 if isinstance(CRITERIA[name], str) else None  # their own
-    tensor = torch.tensor(scores, requires_grad=True)
+    tensor = make_tensor(scores, requires_grad=True)
     (largest,) = constraint_values(CRITERIA[name], tensor, target, groups, tolerance=tolerance)
     values = constraint_values(
         CRITERIA[name], tensor, target, groups, tolerance=tolerance, by_pair=True
@@ -138,18 +138,20 @@ def test_values_by_pair_are_signed_differences(samples):
     scores, target, groups = samples
     rates = [Sigmoid()(scores[groups == k]).value.mean() for k in range(3)]
     values = constraint_values(
-        "demographic_parity", torch.tensor(scores), target, groups, tolerance=0.1, by_pair=True
+        "demographic_parity", make_tensor(scores), target, groups, tolerance=0.1, by_pair=True
     )
     expected = [rates[a] - rates[b] - 0.1 for a, b in permutations(range(3), 2)]
-    np.testing.assert_allclose(values, expected, atol=1e-12)
+    np.testing.assert_allclose(values.cpu(), expected, atol=1e-12)
     with pytest.raises(ValueError, match="in this batch DemographicParity compares none; draw"):
-        constraint_values("demographic_parity", torch.zeros(4), [0, 1] * 2, [0] * 4, by_pair=True)
+        constraint_values(
+            "demographic_parity", make_tensor([0.0] * 4), [0, 1] * 2, [0] * 4, by_pair=True
+        )
 
 
 def test_several_constraints_have_one_value_each(samples):
     scores, target, groups = samples
     names = ["demographic_parity", "equal_opportunity"]
-    tensors = [torch.tensor(scores, requires_grad=True) for _ in range(3)]
+    tensors = [make_tensor(scores, requires_grad=True) for _ in range(3)]
     together = constraint_values(names, tensors[0], target, groups, tolerance=0.02)
     together.sum().backward()
     for name, tensor, value in zip(names, tensors[1:], together, strict=True):
@@ -162,9 +164,9 @@ def test_several_constraints_have_one_value_each(samples):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_few_digits_and_autocast(dtype, samples):
     _, target, groups = samples
-    X = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
-    layer = nn.Linear(4, 1)
-    with torch.autocast("cpu", dtype):
+    X = torch.randn(90, 4, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    layer = nn.Linear(4, 1).to(DEVICE)
+    with torch.autocast(torch.device(DEVICE).type, dtype):
         scores = layer(X)
         values = constraint_values("demographic_parity", scores, target, groups, tolerance=0.0)
     assert scores.dtype is dtype
@@ -177,14 +179,14 @@ def test_few_digits_and_autocast(dtype, samples):
     ("constraint", "label"), [("equal_opportunity", 0), ("false_positive_rate_parity", 1)]
 )
 def test_a_batch_without_the_class_that_is_compared_has_nothing_to_compare(constraint, label):
-    scores = torch.tensor([0.5, -0.2, 0.1], requires_grad=True)
+    scores = make_tensor([0.5, -0.2, 0.1], requires_grad=True)
     both = ["demographic_parity", constraint]
     with pytest.warns(UserWarning, match="A batch has fewer than 5 samples, or none"):
         values = constraint_values(both, scores, [label] * 3, [0, 1, 1], tolerance=0.1)
     (alone,) = constraint_values(
         "demographic_parity", scores, [label] * 3, [0, 1, 1], tolerance=0.1
     )
-    torch.testing.assert_close(values, torch.stack([alone, torch.tensor(-0.1)]))
+    torch.testing.assert_close(values, torch.stack([alone, make_tensor(-0.1)]))
     values[1].backward()
     assert (scores.grad == 0.0).all()
 
@@ -207,14 +209,14 @@ class LargeGroupsParity(DemographicParity):
 @pytest.mark.parametrize("constraint", [LargeGroupsParity(), LargeGroupsParity(min_group_size=2)])
 def test_a_gap_of_ones_own_gets_the_sizes_of_groups(constraint):
     groups = np.repeat([0, 1, 2], [40, 40, 10])
-    scores = torch.tensor(np.repeat([-1.0, 0.0, 3.0], [40, 40, 10]), requires_grad=True)
+    scores = make_tensor(np.repeat([-1.0, 0.0, 3.0], [40, 40, 10]), requires_grad=True)
     values = constraint_values(constraint, scores, np.resize([0, 1], 90), groups, tolerance=0.1)
     low, high = Sigmoid()(np.array([-1.0, 0.0])).value
     assert values.item() == pytest.approx(high - low - 0.1, abs=1e-12)
 
 
 def test_one_group_has_nothing_to_compare():
-    scores = torch.tensor([1.0, 2.0], requires_grad=True)
+    scores = make_tensor([1.0, 2.0], requires_grad=True)
     values = constraint_values("demographic_parity", scores, [0, 1], ["a", "a"], tolerance=0.1)
     values.sum().backward()
     assert values.tolist() == pytest.approx([-0.1])
@@ -242,7 +244,7 @@ def test_one_group_has_nothing_to_compare():
 def test_bad_input_is_refused(arguments, message):
     constraint, scores, target, groups = arguments
     with pytest.raises(ValueError, match=message):
-        constraint_values(constraint, torch.tensor(scores), target, groups, tolerance=0.0)
+        constraint_values(constraint, make_tensor(scores), target, groups, tolerance=0.0)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +262,7 @@ def test_values_do_not_depend_on_the_labels_of_groups(encode, samples):
     scores, target, groups = samples
     values = [
         constraint_values(
-            "equalized_odds", torch.tensor(scores), target, labels, tolerance=0.0
+            "equalized_odds", make_tensor(scores), target, labels, tolerance=0.0
         ).item()
         for labels in (groups, encode(groups))
     ]
@@ -273,7 +275,7 @@ def test_batches_without_a_group_are_compared_by_the_others(samples):
         expected = bound_to("demographic_parity", target[rows], groups[rows])(scores[rows])
         values = constraint_values(
             "demographic_parity",
-            torch.tensor(scores[rows]),
+            make_tensor(scores[rows]),
             target[rows],
             groups[rows],
             tolerance=0.0,
@@ -291,7 +293,7 @@ def bound_to(name, target, groups):
 
 
 def test_a_constraint_may_change_between_two_calls(samples):
-    scores, target, groups = torch.tensor(samples[0]), *samples[1:]
+    scores, target, groups = make_tensor(samples[0]), *samples[1:]
     parity = DemographicParity(tolerance=0.1)
     first = constraint_values(parity, scores, target, groups)
     parity.set_params(tolerance=0.2)
@@ -300,7 +302,7 @@ def test_a_constraint_may_change_between_two_calls(samples):
 
 
 def test_small_groups_are_left_out_of_each_batch():
-    scores = torch.linspace(-1.0, 2.0, 12)
+    scores = torch.linspace(-1.0, 2.0, 12, device=DEVICE)
     target = np.arange(12) % 2
     parity = DemographicParity(min_group_size=3)
     for groups in (np.repeat([0, 1, 2], [5, 5, 2]), np.repeat([0, 1, 2], [5, 2, 5])):
@@ -320,8 +322,8 @@ def test_small_groups_are_left_out_of_each_batch():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # which dynamo looks at
 def test_a_step_may_be_compiled(samples):
-    scores, target, groups = (torch.as_tensor(one) for one in samples)
-    layer = nn.Linear(1, 1).double()
+    scores, target, groups = (make_tensor(one) for one in samples)
+    layer = nn.Linear(1, 1).double().to(DEVICE)
 
     def value():
         return constraint_values(
@@ -339,8 +341,8 @@ def gather(rank, address, results):
     target = rng.integers(2, size=90)
     groups = rng.integers(3, size=90)
     rows = slice(0, 40) if rank == 0 else slice(40, 90)
-    batch = torch.tensor(scores[rows], requires_grad=True)
-    columns = (torch.as_tensor(one[rows]) for one in (target, groups))
+    batch = make_tensor(scores[rows], requires_grad=True)
+    columns = (make_tensor(one[rows]) for one in (target, groups))
     values = constraint_values("equalized_odds", *gather_samples(batch, *columns), tolerance=0.0)
     values.backward()
     results[rank] = values.item(), batch.grad.tolist()
@@ -351,7 +353,7 @@ def gather(rank, address, results):
 @pytest.mark.skipif(sys.platform == "win32", reason="processes share a file")
 def test_processes_compare_the_samples_of_all(tmp_path, samples):
     scores, target, groups = samples
-    full = torch.tensor(scores, requires_grad=True)
+    full = make_tensor(scores, requires_grad=True)
     expected = constraint_values("equalized_odds", full, target, groups, tolerance=0.0)
     expected.backward()
     with torch.multiprocessing.Manager() as manager:
@@ -360,7 +362,7 @@ def test_processes_compare_the_samples_of_all(tmp_path, samples):
         (first, of_first), (second, of_second) = results[0], results[1]
     assert first == second == pytest.approx(expected.item(), abs=1e-12)
     # Twice the gradient, of which the mean over two processes is taken.
-    np.testing.assert_allclose(of_first + of_second, 2.0 * full.grad, atol=1e-12)
+    np.testing.assert_allclose(of_first + of_second, 2.0 * full.grad.cpu(), atol=1e-12)
 
 
 @pytest.fixture
@@ -373,7 +375,7 @@ def problem():
     known = Samples(target, check_groups(groups, 200), np.ones(200))
     parity = DemographicParity().bind(known, Sigmoid(), LogisticLoss(), 0.02)
     torch.manual_seed(0)
-    module = nn.Linear(2, 1).double()
+    module = nn.Linear(2, 1).double().to(DEVICE)
     model = TorchModel(module, X)
     return ConstrainedProblem(model, LogisticLoss(), target, np.ones(200), 0.0, parity), module
 
@@ -382,7 +384,7 @@ def train(problem, module, solver, learning_rate, n_steps, by_pair=False):
     """Parameters after steps of plain gradient descent on all samples."""
     X = problem.model.samples.tensor
     groups = np.arange(200) % 2
-    classes = torch.as_tensor((problem.target > 0) * 1.0)
+    classes = make_tensor((problem.target > 0) * 1.0)
     optimizer = torch.optim.SGD(module.parameters(), lr=learning_rate)
     objective = ConstrainedObjective(solver, module.parameters())
     for _ in range(n_steps):
@@ -442,7 +444,7 @@ def test_the_direction_of_ghost_has_both_rows(problem):
     start = problem.model.initial()
     parameters, _ = train(problem, module, solver, 1.0, 1, by_pair=True)
     evaluation = problem.evaluate(start)
-    rows = _linearize(evaluation, OneSidedRows(problem.lower, problem.upper))
+    rows = _linearize(evaluation, problem.one_sided)
     assert len(rows[1]) == 2
     np.testing.assert_allclose(parameters - start, ghost_direction(*rows, solver), atol=1e-9)
 
@@ -472,10 +474,10 @@ def test_the_direction_of_the_ghost_method_minimises_its_subproblem(problem):
 
 
 def test_multipliers_follow_the_mean_of_the_values_since_the_last_step():
-    parameter = torch.zeros(1, requires_grad=True)
+    parameter = make_tensor([0.0], requires_grad=True)
     objective = ConstrainedObjective(SSLALM(mu=0.0, eta=0.5, rho=0.0), [parameter])
     for values in ([1.0, -1.0], [3.0, -1.0]):
-        objective(parameter.sum(), torch.tensor(values))
+        objective(parameter.sum(), make_tensor(values))
     objective.step()
     np.testing.assert_array_equal(objective.multipliers, [1.0, 0.0])  # slack 0 and 1
 
@@ -506,15 +508,15 @@ def test_nothing_moves_without_gradients(solver, problem):
 
 
 def test_states_of_other_lengths_raise_in_words():
-    parameter = torch.zeros(2, requires_grad=True)
+    parameter = make_tensor([0.0] * 2, requires_grad=True)
     first, second = (ConstrainedObjective(SSLALM(), [parameter]) for _ in range(2))
-    first(parameter.sum(), torch.zeros(1))
+    first(parameter.sum(), make_tensor([0.0]))
     second.load_state_dict(first.state_dict())
     with pytest.raises(ValueError, match="each of the 1 multipliers, but they have 2; pass the"):
-        second(parameter.sum(), torch.zeros(2))
-    second(parameter.sum(), torch.zeros(1))  # the failed call has changed nothing
+        second(parameter.sum(), make_tensor([0.0] * 2))
+    second(parameter.sum(), make_tensor([0.0]))  # the failed call has changed nothing
     np.testing.assert_array_equal(second.multipliers, first.multipliers)
-    other = ConstrainedObjective(SSLALM(), [torch.zeros(3, requires_grad=True)])
+    other = ConstrainedObjective(SSLALM(), [make_tensor([0.0] * 3, requires_grad=True)])
     with pytest.raises(ValueError, match=r"shapes \[\(3,\)\], but it has those of shapes \[\(2"):
         other.load_state_dict(first.state_dict())
 
@@ -538,7 +540,7 @@ def test_other_solvers_are_refused(solver):
 def test_the_last_layer_ends_a_loop(problem):
     problem, module = problem
     train(problem, module, "ssl-alm", 0.5, 50)
-    X = problem.model.samples.tensor.numpy()
+    X = problem.model.samples.tensor.cpu().numpy()
     groups = np.arange(200) % 2
     last = ConstrainedTorchClassifier(module, solver=None, tolerance=0.025)
     decisions = last.fit(X, problem.target > 0, sensitive_features=groups).predict(X)
@@ -557,7 +559,7 @@ class Loop:
 
     def __init__(self, problem, solver):
         torch.manual_seed(0)
-        self.module = nn.Linear(2, 1).double()
+        self.module = nn.Linear(2, 1).double().to(DEVICE)
         self.X, self.problem = problem.model.samples.tensor, problem
         self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.1, momentum=0.5)
         self.objective = ConstrainedObjective(solver, self.module.parameters())
@@ -568,7 +570,7 @@ class Loop:
 
     def run(self, batches):
         for rows in batches:
-            target = torch.as_tensor(self.problem.target[rows] > 0)
+            target = make_tensor(self.problem.target[rows] > 0)
             scores = self.module(self.X[rows])[:, 0]
             values = constraint_values(
                 "demographic_parity", scores, target, rows % 2, tolerance=0.02, by_pair=True
@@ -626,7 +628,7 @@ def test_the_state_of_an_earlier_version_raises():
 @pytest.mark.parametrize("name", ["ratio", "ratio_of_opportunity"])
 def test_values_of_a_ratio_are_negative_where_it_is_kept(name, samples):
     _, target, groups = samples
-    scores = torch.zeros(90, dtype=torch.float64, requires_grad=True)
+    scores = make_tensor(np.zeros(90), requires_grad=True)
     values = constraint_values(CRITERIA[name], scores, target, groups)
     assert values.item() == pytest.approx(0.8 * 0.5 - 0.5)
     values.sum().backward()
@@ -636,7 +638,7 @@ def test_values_of_a_ratio_are_negative_where_it_is_kept(name, samples):
 
 def test_gradients_have_no_second_derivatives(samples):
     scores, target, groups = samples
-    scores = torch.tensor(scores, requires_grad=True)
+    scores = make_tensor(scores, requires_grad=True)
     value = constraint_values("demographic_parity", scores, target, groups, tolerance=0.0).sum()
     with pytest.raises(RuntimeError, match="first derivatives alone"):
         torch.autograd.grad(value, scores, create_graph=True)
@@ -652,7 +654,7 @@ def test_a_subclass_of_a_surrogate_may_be_another_function(samples):
     scores, target, groups = samples
     shifted, expected = (
         constraint_values(
-            "equalized_odds", torch.tensor(one), target, groups, surrogate=surrogate, tolerance=0.0
+            "equalized_odds", make_tensor(one), target, groups, surrogate=surrogate, tolerance=0.0
         )
         for one, surrogate in ((scores, Shifted()), (scores + 1.0, "sigmoid"))
     )
@@ -664,7 +666,7 @@ def test_few_samples_of_a_group_warn_once(name):
     rng = np.random.default_rng(0)
     groups = rng.choice(4, size=800, p=[0.5, 0.4, 0.06, 0.04])
     target = rng.integers(2, size=800)
-    scores = torch.tensor(rng.normal(size=800))
+    scores = make_tensor(rng.normal(size=800))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for rows in np.split(rng.permutation(800), 50):
@@ -675,7 +677,9 @@ def test_few_samples_of_a_group_warn_once(name):
 @pytest.mark.parametrize("groups", [["alone"] * 20, np.tile([0, 7], 10)])
 def test_batches_without_a_group_warn(groups):
     with pytest.warns(UserWarning, match="or none, of a group"):
-        constraint_values("demographic_parity", torch.ones(20), [0, 1] * 10, groups, tolerance=0.0)
+        constraint_values(
+            "demographic_parity", make_tensor([1.0] * 20), [0, 1] * 10, groups, tolerance=0.0
+        )
 
 
 @pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds"])
@@ -684,4 +688,4 @@ def test_five_samples_of_each_group_and_class_do_not_warn(name):
     target = np.arange(20) % 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        constraint_values(name, torch.ones(20), target, groups, tolerance=0.0)
+        constraint_values(name, make_tensor([1.0] * 20), target, groups, tolerance=0.0)

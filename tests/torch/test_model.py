@@ -13,6 +13,7 @@ from skfair.models._mlp import MLPModel
 from skfair.models._model import ChunkedPoint, Model
 from skfair.torch import TorchModel
 from skfair.torch import _model as code
+from tests.torch_device import DEVICE, make_tensor
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -166,7 +167,7 @@ def test_frozen_parameters_are_excluded(X):
     model = TorchModel(nn.Sequential(body, nn.Tanh(), nn.Linear(3, 1)), X)
     assert model.n_parameters == 4
     trained = model.module_at(np.ones(4))
-    torch.testing.assert_close(trained[0].weight, body.weight)
+    torch.testing.assert_close(trained[0].weight.cpu(), body.weight)
     np.testing.assert_array_equal(model.parameters(trained), np.ones(4))
 
 
@@ -177,9 +178,9 @@ def test_only_weights_are_penalised(X):
 
 
 def test_one_score_per_sample_is_unchanged_at_the_start(X):
-    module = nn.Sequential(nn.Linear(4, 1), nn.Tanh(), nn.Flatten(0))
+    module = nn.Sequential(nn.Linear(4, 1), nn.Tanh(), nn.Flatten(0)).to(DEVICE)
     model = TorchModel(module, X)
-    scores = module(torch.as_tensor(X)).detach().numpy()
+    scores = module(make_tensor(X)).numpy(force=True)
     np.testing.assert_allclose(model.evaluate(model.initial()).scores, scores, atol=1e-7)
     assert model.network.n_last == 2
 
@@ -223,7 +224,7 @@ def test_batch_norm_is_measured_over_all_samples(X):
     parameters = model.initial()
     model.batch(np.arange(3)).evaluate(parameters).pull_back(np.ones(3))
     norm = model.estimate_batch_norm(parameters).network.module[1]
-    entering = make_dropout()[0](torch.as_tensor(X)).detach()
+    entering = make_dropout()[0].to(DEVICE)(make_tensor(X)).detach()
     torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
     torch.testing.assert_close(norm.running_var, entering.var(dim=0))
     assert norm.momentum == 0.1
@@ -235,7 +236,7 @@ def test_a_short_last_chunk_does_not_outweigh_the_samples_of_batch_norm(n_sample
     X[1024:] += 5.0
     model = TorchModel(make_dropout(), torch.utils.data.DataLoader(torch.as_tensor(X)))
     norm = model.estimate_batch_norm(model.initial()).network.module[1]
-    entering = make_dropout()[0](torch.as_tensor(X)).detach()
+    entering = make_dropout()[0].to(DEVICE)(make_tensor(X)).detach()
     torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
 
 

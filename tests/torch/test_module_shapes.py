@@ -10,6 +10,7 @@ import pytest
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
 from skfair.solvers import AdamPrimalDual
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
+from tests.torch_device import make_tensor
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -86,6 +87,10 @@ def scalar(value=0.0):
 def last_state(self, x, *start):
     states, _ = self.cells(x[:, :, None], *start)
     return self.out(states[:, -1])
+
+
+def make_start(x):
+    return torch.zeros(1, len(x), 8, dtype=torch.float32, device=x.device)
 
 
 def attend(self, x):
@@ -216,7 +221,7 @@ SHAPES = {
     ),
     "lstm": shape(last_state, cells=lambda: nn.LSTM(1, 8, batch_first=True)),
     "lstm_float_start": shape(
-        lambda self, x: last_state(self, x, (torch.zeros(1, len(x), 8, dtype=torch.float32),) * 2),
+        lambda self, x: last_state(self, x, (make_start(x),) * 2),
         cells=lambda: nn.LSTM(1, 8, batch_first=True),
     ),
     "gru": shape(last_state, cells=lambda: nn.GRU(1, 4, batch_first=True, bidirectional=True)),
@@ -255,7 +260,7 @@ SHAPES = {
         shift=scalar,
     ),
     "batch_mean": shape(lambda self, x: self.out(self.body(x - x.mean(dim=0)))),
-    "noise": shape(lambda self, x: self.out(self.body(x) + 0.1 * torch.randn(len(x), 8))),
+    "noise": shape(lambda self, x: self.out(self.body(x) + 0.1 * torch.randn_like(self.body(x)))),
     "probability": lambda: nn.Sequential(make_body(), nn.Linear(8, 1), nn.Sigmoid()),
     "tuple": lambda: nn.LSTM(N_COLUMNS, 1),
 }
@@ -335,9 +340,9 @@ def test_the_module_keeps_the_tolerance(name, constraint, data):
     module = copy.deepcopy(model.module_).eval()
     body = next(tensor for tensor in module.parameters() if tensor.is_floating_point())
     with torch.no_grad():
-        inputs = torch.as_tensor(X.copy())
+        inputs = make_tensor(X)
         scores = module(inputs if name == "linear" else inputs.to(body.dtype)).reshape(-1)
-    np.testing.assert_array_equal(scores.numpy() > 0, decisions)
+    np.testing.assert_array_equal(scores.cpu().numpy() > 0, decisions)
 
 
 @pytest.mark.parametrize("constraint", GAPS)
@@ -355,6 +360,7 @@ import torch
 
 from skfair._kernels import compile_at_first_call
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
+from tests.torch_device import make_tensor
 
 n_samples, n_units = 200_000, 32
 rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ import pytest
 from skfair.metrics import demographic_parity_difference
 from skfair.solvers import AdamPrimalDual
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
+from tests.torch_device import DEVICE, make_tensor
 
 torch = pytest.importorskip("torch")
 nn, DataLoader = torch.nn, torch.utils.data.DataLoader
@@ -61,8 +62,10 @@ def data():
 
 def train(module, X, y, n_epochs=12):
     """A loop as users write it."""
+    module = module.to(DEVICE)
     optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
-    X, y = torch.as_tensor(X), torch.as_tensor(y)
+    X = make_tensor(X)
+    y = make_tensor(y)
     for _ in range(n_epochs):
         for rows in torch.randperm(len(X)).split(128):
             z = module(X[rows])
@@ -76,8 +79,8 @@ def train(module, X, y, n_epochs=12):
 
 def scores_of(module, X):
     with torch.no_grad():
-        z = module(torch.as_tensor(X)).double()
-    return (z[:, 1] - z[:, 0] if z.ndim == 2 and z.shape[1] == 2 else z.reshape(-1)).numpy()
+        z = module(make_tensor(X)).double()
+    return (z[:, 1] - z[:, 0] if z.ndim == 2 and z.shape[1] == 2 else z.reshape(-1)).cpu().numpy()
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -85,7 +88,7 @@ def scores_of(module, X):
 def test_the_start_has_the_scores_of_the_module(name, data):
     X, _, _ = data
     torch.manual_seed(0)
-    module = OUTPUTS[name]()
+    module = OUTPUTS[name]().to(DEVICE)
     model = TorchModel(module, X)
     start = model.initial()
     expected = scores_of(module, X)
@@ -106,10 +109,11 @@ def test_the_last_layer_of_any_form_keeps_its_accuracy(name, data):
     plain = Network(linear())
     plain.body = module.body
     with torch.no_grad():
-        units = torch.column_stack((module.body(torch.as_tensor(X)), torch.ones(len(X)))).double()
+        units = module.body(make_tensor(X)).double().cpu().numpy()
+    units = np.column_stack((units, np.ones(len(X))))
     *coef, intercept = np.linalg.lstsq(units, scores_of(module, X))[0]
-    plain.out.weight.data = torch.tensor(np.array([coef]), dtype=torch.float32)
-    plain.out.bias.data = torch.tensor([intercept], dtype=torch.float32)
+    plain.out.weight.data = make_tensor(np.array([coef]), dtype=torch.float32)
+    plain.out.bias.data = make_tensor([intercept], dtype=torch.float32)
     np.testing.assert_allclose(scores_of(plain, X), scores_of(module, X), atol=1e-4)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -207,10 +211,10 @@ def test_a_model_of_tokens_and_two_logits_is_enforced_in_two_reads():
     tokens = rng.integers(1, 12, size=(600, 6))
     tokens[sex == 1, 1] = np.minimum(tokens[sex == 1, 1] + 3, 11)
     y = tokens[:, 1] + tokens[:, 2] + rng.normal(size=600) > 13
-    mask = torch.as_tensor(np.arange(6) < rng.integers(3, 7, size=(600, 1))).long()
-    tokens = torch.as_tensor(tokens)
-    target = torch.as_tensor(y).long()
-    module = Encoder()
+    mask = make_tensor(np.arange(6) < rng.integers(3, 7, size=(600, 1))).long()
+    tokens = make_tensor(tokens)
+    target = make_tensor(y).long()
+    module = Encoder().to(DEVICE)
     optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
     for _ in range(4):
         for rows in torch.randperm(600).split(50):
@@ -220,7 +224,8 @@ def test_a_model_of_tokens_and_two_logits_is_enforced_in_two_reads():
             optimizer.step()
     texts = Texts(tokens, mask)
     with torch.no_grad():
-        plain = np.mean((module.eval()(tokens, mask).logits.diff(dim=1)[:, 0] > 0).numpy() == y)
+        is_positive = module.eval()(tokens, mask).logits.diff(dim=1)[:, 0] > 0
+    plain = np.mean(is_positive.cpu().numpy() == y)
     model = ConstrainedTorchClassifier(module, tolerance=0.03, solver=None)
     model.fit(texts, y, sensitive_features=sex)
     assert (texts.n_reads[2:] == 2).all()
@@ -229,7 +234,7 @@ def test_a_model_of_tokens_and_two_logits_is_enforced_in_two_reads():
     assert np.mean(decisions == y) > plain - 0.15
     with torch.no_grad():
         scores = model.module_(input_ids=tokens, attention_mask=mask)[:, 0]
-    np.testing.assert_array_equal(scores.numpy() > 0, decisions)
+    np.testing.assert_array_equal(scores.cpu().numpy() > 0, decisions)
 
 
 class Samples(torch.utils.data.Dataset):
@@ -394,18 +399,18 @@ def test_an_output_layer_may_be_called_by_name(data):
 def test_two_columns_for_two_targets_are_named(columns, data):
     """Scores of two targets are not the logits of two classes; those of one target are enforced."""
     X, y, sex = data
-    targets = torch.as_tensor(np.column_stack((y, X[:, 1] > 0.5))[:, columns]).float()
+    targets = make_tensor(np.column_stack((y, X[:, 1] > 0.5))[:, columns]).float()
     torch.manual_seed(0)
-    module = Network(linear(2))
+    module = Network(linear(2)).to(DEVICE)
     optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
     for _ in range(20):
         for rows in torch.randperm(len(X)).split(128):
-            scores = module(torch.as_tensor(X[rows]))
+            scores = module(make_tensor(X[rows]))
             optimizer.zero_grad()
             nn.functional.binary_cross_entropy_with_logits(scores, targets[rows]).backward()
             optimizer.step()
     model = ConstrainedTorchClassifier(module, tolerance=0.05, solver=None)
-    classes = targets[:, 0].numpy() > 0
+    classes = targets[:, 0].cpu().numpy() > 0
     with pytest.warns(UserWarning, match="may be scores for two targets; pass the layers"):
         model.fit(X, classes, sensitive_features=sex)
     layer = nn.Linear(N_HIDDEN, 1)

@@ -16,6 +16,7 @@ from skfair.solvers import SGD, AdamPrimalDual
 from skfair.surrogates import Sigmoid
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
 from skfair.torch import _classifier as code
+from tests.torch_device import DEVICE, make_tensor
 
 torch = pytest.importorskip("torch")
 nn, DataLoader = torch.nn, torch.utils.data.DataLoader
@@ -332,9 +333,9 @@ def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
     evaluation = problem.evaluate(model.initial())
     # Nothing moves but the multipliers, in an epoch as by the counted rows of all samples.
     excess = evaluate_decisions(problem, model.initial()).values - problem.upper
-    trainer.duals[:] = 10.0
+    trainer.duals[0][:] = 10.0
     trainer.run_epoch(np.random.RandomState(0))
-    np.testing.assert_allclose(trainer.duals, 10.0 + excess, atol=1e-12)
+    np.testing.assert_allclose(trainer.duals[0], 10.0 + excess, atol=1e-12)
     # Constant multipliers.
     trainer._dual_step = 0.0
     gradients = []
@@ -343,7 +344,9 @@ def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
             rows,
             model.network.outputs(model._cast(model.samples.take(rows).read(slice(None))), True),
         )
-        gradients.append(np.concatenate([one.grad.numpy().ravel() for one in trainer.tensors]))
+        gradients.append(
+            np.concatenate([one.grad.cpu().numpy().ravel() for one in trainer.tensors])
+        )
     assert (trainer.multipliers > 0).all()
     expected = evaluation.lagrangian_gradient(trainer.multipliers)
     np.testing.assert_allclose(np.mean(gradients, axis=0), expected, atol=1e-12)
@@ -363,14 +366,14 @@ def test_scores_are_judged_outside_autocast(data):
     X, y, groups = data
     X = X.astype(np.float32)
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    module = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).to(DEVICE)
     inside, outside = (
         ConstrainedTorchClassifier(module, tolerance=0.01, solver=None, random_state=0)
         for _ in range(2)
     )
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(torch.device(DEVICE).type, torch.bfloat16):
         scores = inside.fit(X, y, sensitive_features=groups).decision_function(X)
-        rounded = module(torch.as_tensor(X))[:, 0]
+        rounded = module(make_tensor(X))[:, 0]
     assert rounded.dtype is torch.bfloat16
     outside.fit(X, y, sensitive_features=groups)
     np.testing.assert_array_equal(scores, outside.decision_function(X))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from benchmarks import data
 from benchmarks.papers.partial_fairness import figures
@@ -28,7 +29,18 @@ from skfair.models._linear import LinearModel
 from skfair.plotting._display import COLORS
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import IDCA, SwitchingSubgradient
-from skfair.solvers.literature._descent import HarmonicDecay
+
+
+class HarmonicDecay(BaseEstimator):
+    """The schedule ``scale / (k + 1)`` of a tolerance."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, k):
+        """Value at iteration k."""
+        return self.scale / (k + 1)
+
 
 PROBLEMS = {  # (15) as in the comparison of speed; (21) with the second smallest kappa of G.2.1
     "(15)": ("statistical_parity", dict(zip(PRINTED_NAMES, (0.05, 0.01, 0.005), strict=True))),

@@ -42,7 +42,6 @@ from benchmarks.tables import Check, Report, join_reports, save_figure
 from skfair.losses import LogisticLoss
 from skfair.solvers import IDCA, SQP
 from skfair.solvers._solver import Iterate, kkt_residual
-from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers.literature._proximal import majorize, original_multipliers
 
 KAPPAS = {"a9a": 0.05, "bank": 0.01, "law school": 0.005}
@@ -103,7 +102,7 @@ def _residuals(name, numbers):
     data_set = case(name, 0)
     bounds = raw_bounds(data_set.interval, KAPPAS[name])
     problem, start = sharp_problem(data_set, "statistical_parity", bounds)
-    one_sided = OneSidedRows(problem.lower, problem.upper)
+    one_sided = problem.one_sided
     points = {}
 
     def evaluate_point(progress):

@@ -29,7 +29,6 @@ from skfair.solvers import (
     IPPConEx,
     SwitchingSubgradient,
 )
-from skfair.solvers._sqp import OneSidedRows
 
 
 class OneRowConEx(IPPConEx):
@@ -153,7 +152,7 @@ def _measure_rate(name, solver, n_steps):
 def _mean_changes(problem, solver, n_steps):
     """Means of Remark 1 after the given numbers of steps."""
     rho = solver.alpha / (1.0 + solver.alpha * solver.beta)
-    one_sided = OneSidedRows(problem.lower, problem.upper)
+    one_sided = problem.one_sided
     squares = []
     last = None
     for iterate in islice(solver._iterate(problem, problem.initial_point(), None), n_steps[-1] + 1):

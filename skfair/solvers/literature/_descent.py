@@ -17,7 +17,6 @@ from skfair.models._mlp import MLPModel
 from skfair.problems._evaluation import evaluate_losses
 from skfair.problems._problem import evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
 from skfair.utils._checks import resolve_name
 from skfair.utils._parameters import (
@@ -163,7 +162,7 @@ class GDA(Solver):
 
     def _descend_and_ascend(self, problem, x, evaluate):
         """Yield the iterates, whose rows and derivatives are those of `evaluate(x)`."""
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         evaluation = evaluate(x)
         primal_step = self._primal_step_rule(problem.evaluate(x), one_sided)
         G = one_sided.values(evaluation.values)
@@ -355,24 +354,6 @@ def benchmark_switching():
     return settings | {"epsilon": GeometricDecay(1e-4, 0.97, hold=500)}
 
 
-class HarmonicDecay(BaseEstimator):
-    r"""The schedule :math:`scale / (k + 1)`.
-
-    Examples
-    --------
-    >>> from skfair.solvers.literature._descent import HarmonicDecay
-    >>> HarmonicDecay(2.0)(3)
-    0.5
-    """
-
-    def __init__(self, scale):
-        self.scale = scale
-
-    def __call__(self, k):
-        """Value at iteration k."""
-        return self.scale / (k + 1)
-
-
 class GeometricDecay(BaseEstimator):
     r"""The schedule :math:`start \cdot factor^{\max(0, k + 1 - hold)}`, constant for `hold` steps.
 
@@ -510,7 +491,7 @@ class SwitchingSubgradient(Solver):
         return ("linear",) if self.objective_step is None else ()
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         evaluation = problem.evaluate(x)
         objective_step = self._objective_step_rule(evaluation, one_sided)
         keep = _BestIterateRule() if self.output == "best" else _DrawnIterateRule(random_state)
@@ -659,7 +640,7 @@ class MultiplierModel(StochasticSolver):
     batch_size: PositiveInt = 32
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         network = MLPModel(self._describe_rows(one_sided), self.hidden_layer_sizes)
         phi = network.initial(random_state)
         factor = 1.0 / max(1, len(one_sided.rows))

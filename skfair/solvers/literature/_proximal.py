@@ -14,7 +14,7 @@ import numpy as np
 from skfair.losses import is_pairwise
 from skfair.problems._evaluation import Ball
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._sqp import SQP, OneSidedRows
+from skfair.solvers._sqp import SQP
 from skfair.solvers.literature._descent import Smoothness, SwitchingSubgradient, polyak_step
 from skfair.utils._checks import warn
 from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
@@ -332,7 +332,7 @@ class _InexactProximalPoint(Solver):
     requires = ("linear",)
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         evaluation = problem.evaluate(x)
         duals = np.zeros(len(one_sided.rows))
         smoothness = Smoothness.estimate(evaluation, one_sided)
@@ -664,7 +664,7 @@ class PLADA(Solver):
         return ("linear",) if self.eta is None else ()
 
     def _iterate(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         # A compact domain (Assumption 4).
         if self.radius is not None:
             problem = replace(problem, region=Ball(self.radius))

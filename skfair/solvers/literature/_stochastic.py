@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, LoopSolver, StochasticSolver
 from skfair.solvers.literature._proximal import majorize, original_multipliers, plada_update
 from skfair.utils._parameters import (
@@ -129,7 +128,7 @@ class StochasticIDCA(StochasticSolver):
 
     def _solve_inner(self, problem, x, Q, random_state):
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         rows = problem.rows
         n_steps = self.inner_iter * self._steps_per_epoch(problem)
         # sqrt(T) weighs the objective against the queue Q of violations ([2]_ of the docstring).
@@ -248,7 +247,7 @@ class StochasticPLADA(StochasticSolver):
         return cls(**(settings | changes))
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
 
         def G(x):
             batch = self._constraint_batch(problem, random_state)
@@ -346,7 +345,7 @@ class SPBM(LoopSolver):
     batch_size: PositiveInt = 64
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         n_steps = self._steps_per_epoch(problem)
         adam = Adam(len(x))
         smooth = x

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import LoopSolver, StochasticSolver
 from skfair.solvers.literature._descent import benchmark_switching
 from skfair.utils._parameters import (
@@ -121,7 +120,7 @@ class SSLALM(LoopSolver):
         return cls(**({"beyond": "reset", "batch_size": 8} | changes))
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
         state = self._start_state(G)
         smooth = x
@@ -365,7 +364,7 @@ class StochasticGhost(StochasticSolver):
     def _steps(self, problem, x, random_state):
         alpha = self.alpha0
         multipliers = np.zeros(len(problem.lower))
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
 
         def linearize_batch(size):
             return _linearize(problem.batches.draw(size, size, random_state).evaluate(x), one_sided)
@@ -502,7 +501,7 @@ class StochasticSwitching(LoopSolver):
         return self.output == "drawn"
 
     def _steps(self, problem, x, random_state):
-        one_sided = OneSidedRows(problem.lower, problem.upper)
+        one_sided = problem.one_sided
         multipliers = np.zeros(len(problem.lower))
         n_steps = self._steps_per_epoch(problem)
         drawn, total = x, 0.0

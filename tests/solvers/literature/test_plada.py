@@ -9,7 +9,6 @@ from skfair.losses import LogisticLoss
 from skfair.models._linear import LinearModel
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
-from skfair.solvers._sqp import OneSidedRows
 from skfair.surrogates import Sigmoid
 
 
@@ -22,7 +21,7 @@ def path(solver, problem):
 def test_the_first_iterations_follow_algorithm_1(problems):
     """Two steps written out with the paper's symbols, for one pair of bounds."""
     problem = problems.fair()
-    one_sided = OneSidedRows(problem.lower, problem.upper)
+    one_sided = problem.one_sided
     alpha, beta, eta, tau, gamma0, kappa = 4.0, 0.5, 0.3, 0.05, 0.8, 3.0
     solver = PLADA(2, 0.0, alpha, beta, eta, tau, gamma0, kappa)
     rho = alpha / (1 + alpha * beta)
@@ -53,7 +52,7 @@ def test_the_exact_step_minimises_the_proximal_function(problems):
     solver = PLADA(max_iter=12, eta=eta, tau=0.01, inner="exact")
     steps = path(solver, problem)
     here, there = steps[-2], steps[-1]
-    one_sided = OneSidedRows(problem.lower, problem.upper)
+    one_sided = problem.one_sided
     weights = one_sided.multipliers(here.details["lambda"])
     assert np.abs(weights).max() > 0.05, "G must matter for the step"
     moved = there.evaluation.x - here.evaluation.x

@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 
 from skfair.losses import LOSSES, is_of_positive_numbers
-from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers.literature._descent import Smoothness
 
 
 def constants(problem):
-    one_sided = OneSidedRows(problem.lower, problem.upper)
+    one_sided = problem.one_sided
     return Smoothness.estimate(problem.evaluate(problem.initial_point()), one_sided)
 
 
