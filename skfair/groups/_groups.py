@@ -13,6 +13,7 @@ from scipy import sparse
 
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names, warn
+from skfair.utils._tables import to_pandas_table
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
@@ -31,10 +32,9 @@ def attribute_columns(sensitive_features):
 
     They are arrays of numpy, or of pandas where that has codes of its own.
     """
+    sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):
         columns = list(sensitive_features.labels[sensitive_features.codes].T)
-    elif hasattr(sensitive_features, "get_columns"):  # polars
-        columns = [column.to_numpy() for column in sensitive_features.get_columns()]
     elif hasattr(sensitive_features, "iloc") and sensitive_features.ndim == 2:
         n_columns = sensitive_features.shape[1]
         columns = [_values_of(sensitive_features.iloc[:, j]) for j in range(n_columns)]
@@ -46,7 +46,7 @@ def attribute_columns(sensitive_features):
 
 
 def _array_columns(sensitive_features):
-    """Columns of anything but a table of pandas or polars."""
+    """Columns of anything but a table."""
     if np.ma.isMaskedArray(sensitive_features):
         values = sensitive_features.astype(object).filled(np.nan)
     elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
@@ -636,7 +636,7 @@ def check_groups(
     Parameters
     ----------
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        List, array, Series, Categorical, DataFrame (pandas or polars) of numbers, strings,
+        List, array, Series, Categorical, table (pandas, polars, pyarrow) of numbers, strings,
         booleans, dates or anything else that can be hashed and sorted. With several attributes
         the groups are the combinations that occur. Where overlapping groups are allowed, also a
         sparse matrix of booleans, of shape (n_samples, n_groups): whether a sample belongs to a
@@ -776,11 +776,10 @@ def _numbers_among(labels):
 
 def attribute_names(sensitive_features):
     """Names of the columns of a table, or the name of a Series; None where there is none."""
+    sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):
         names = sensitive_features.attributes
         names = [] if names == list(range(len(names))) else names
-    elif hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
-        names = list(sensitive_features.column_names)
     elif hasattr(sensitive_features, "columns"):
         names = list(sensitive_features.columns)
     else:
