@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import islice, repeat
 from numbers import Complex, Number, Real
 from typing import NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -746,7 +747,7 @@ def warn_of_continuous_attributes(groups):
 
 
 def warn_of_similar_labels(groups):
-    """Warn of labels that differ in case or surrounding spaces alone: they may be one group.
+    """Warn of labels that `normalize_label` makes equal: they may be one group.
 
     A sparse matrix, which has no attributes, passes.
     """
@@ -758,15 +759,19 @@ def warn_of_similar_labels(groups):
         if similar:
             named = join_names(" and ".join(map(repr, labels)) for labels in similar)
             warn(
-                f"Labels of attribute {name!r} of sensitive_features differ in case or surrounding "
-                f"spaces alone, but count as different groups: {named}. If they mean the same, "
-                "write them in one way, as by column.str.strip().str.lower()."
+                f"Labels of attribute {name!r} of sensitive_features differ in case, surrounding "
+                f"spaces or Unicode form alone, but count as different groups: {named}. If they "
+                "mean the same, write them in one way, as by "
+                'column.str.normalize("NFKC").str.strip().str.lower().'
             )
 
 
 def normalize_label(label):
-    """A label as it is compared: text without regard to case and surrounding spaces."""
-    return label.strip().casefold() if isinstance(label, str) else label
+    """A label as it is compared: text without regard to case, surrounding spaces and Unicode form.
+
+    A letter with an accent has two forms: one character, or a letter and a mark.
+    """
+    return normalize("NFKC", label).strip().casefold() if isinstance(label, str) else label
 
 
 def _numbers_among(labels):
