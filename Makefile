@@ -74,7 +74,8 @@ BENCH := .venv-bench
 test-bench: $(BENCH)/.installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m pytest -n auto --dist worksteal \
 		tests/benchmarks/test_commands.py tests/benchmarks/test_any_model_columns.py \
-		tests/postprocessing/test_base_loss.py tests/regression/test_rule_losses.py
+		tests/postprocessing/test_base_loss.py tests/regression/test_rule_losses.py \
+		tests/ranking/test_query_rankers.py
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 LOWEST := .venv-lowest

@@ -31,7 +31,8 @@ def best_subject_to(
     For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. Candidates
     are compared by their mean scores over the test folds. If no candidate keeps the bound, the one
     with the smallest violation is selected, with a warning. Candidates with a score of nan are
-    never selected.
+    never selected. `HalvingGridSearchCV` and `HalvingRandomSearchCV` ignore a `refit` that is a
+    function, without a warning: they select by their one score, so that the bound is lost.
 
     Parameters
     ----------

@@ -34,6 +34,11 @@ from skfair.partitions._collections import check_alignment
 from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
 from skfair.postprocessing._exposure import fit_exposure_rule
 from skfair.postprocessing._folds import Folds
+from skfair.postprocessing._query_rankers import (
+    QueryRanker,
+    find_query_arguments,
+    unwrap_rankers,
+)
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import (
@@ -435,8 +440,9 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
     estimator : estimator, default=None
         Ranker, regressor or classifier of two classes, a pipeline or a search. Its ``predict`` or
         decision function ranks. Clones of it are fitted, and get ``query_id`` if their ``fit``
-        takes it. Fit other rankers, such as LightGBM's, before, and pass them in a
-        `~sklearn.frozen.FrozenEstimator`. For scores that exist there is
+        takes it, also as "group", "group_id" or "qid", as those of LightGBM, CatBoost and XGBoost
+        do; the last gets the mean weight of each query. Fit other rankers before, and pass them in
+        a `~sklearn.frozen.FrozenEstimator`. For scores that exist there is
         `~skfair.preprocessing.ScoreColumn`. None means ``ConstrainedRanker(constraint=None)``.
     constraint : "exposure_parity", ExposureParity, or None, default="exposure_parity"
         What must be fair; None is the plain ranker.
@@ -580,6 +586,7 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         if get_config()["enable_metadata_routing"] or has_fit_parameter(self._base, "query_id"):
             params = params | {"query_id": query}
         cross = cross_fit_samples(self, X, y, constraints, columns, clusters, None, params)
+        cross = unwrap_rankers(cross)
         outcome = fit_exposure_rule(self, cross, query[cross.rows])
         store_outcome(self, y, cross, outcome)
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -605,7 +612,10 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
 
     @property
     def _base(self):
-        return ConstrainedRanker(constraint=None) if self.estimator is None else self.estimator
+        if self.estimator is None:
+            return ConstrainedRanker(constraint=None)
+        takes_queries = self.cv != "prefit" and find_query_arguments(self.estimator) is not None
+        return QueryRanker(self.estimator) if takes_queries else self.estimator
 
 
 # Rankers whose orders are fair.

@@ -19,12 +19,14 @@ from sklearn.base import clone, is_regressor
 from skfair import metrics, preprocessing, statistics
 from skfair.audit import Audit
 from skfair.classification import (
+    ConstrainedClassifierCV,
     ConstrainedERMClassifier,
     ConstrainedMLPClassifier,
     PartialParityClassifier,
 )
-from skfair.cluster import FairKMeans
-from skfair.constraints import DemographicParity
+from skfair.cluster import FairKMeans, FairSpectralClustering
+from skfair.conformal import ConformalClassifier
+from skfair.constraints import Constraint, DemographicParity, MinimumRate
 from skfair.ranking import ConstrainedRanker, ConstrainedRankerCV
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
 from tests.test_common import ESTIMATORS, QUICK
@@ -364,3 +366,91 @@ def test_results_say_what_makes_them():
     for kind in kinds:
         with pytest.raises(TypeError, match=rf"A {kind.__name__} is made by Audit\.from_pred"):
             kind(LABELS, LABELS)
+
+
+# Refusals that name the way out ----------------------------------------------------------
+
+
+class NoCells(Constraint):
+    """A constraint whose author forgot to say what is compared."""
+
+
+class Graph:
+    """A graph as networkx has them, which numpy takes for a single number."""
+
+    def number_of_nodes(self):
+        return N_SAMPLES
+
+
+def fit_spectral(X=X, **settings):
+    pairs = {name: settings.pop(name) for name in ("must_link", "cannot_link") if name in settings}
+    model = FairSpectralClustering(3, random_state=0, **settings)
+    return model.fit(X, sensitive_features=GROUPS, **pairs)
+
+
+def fit_constraint(constraint):
+    return ConstrainedERMClassifier(constraint).fit(X, LABELS, sensitive_features=GROUPS)
+
+
+CHAIN = [(row, row + 1) for row in range(N_SAMPLES - 1)]
+DISTANCES = np.abs(X[:, :1] - X[:, 0])
+WAYS_OUT = {
+    "bound by group": (
+        lambda: fit_constraint(MinimumRate("recall", {"rural": 0.5})),
+        "'bound' parameter of MinimumRate must be a float",
+    ),
+    "constraint without cells": (
+        lambda: fit_constraint(NoCells()),
+        r"NoCells.cells returned None. Define cells\(self, samples\)",
+    ),
+    "graph": (
+        lambda: fit_spectral(Graph(), affinity="precomputed"),
+        "it is a Graph. Pass networkx.to_scipy_sparse_array",
+    ),
+    "distances": (
+        lambda: fit_spectral(DISTANCES, affinity="precomputed"),
+        "0 on the diagonal and positive elsewhere, as distances are",
+    ),
+    "pairs that join all samples": (
+        lambda: fit_spectral(must_link=CHAIN),
+        "must_link joins the samples to 1 sets, but n_clusters=3 and 2 groups need at least 4",
+    ),
+    "pairs of different lengths": (
+        lambda: fit_spectral(must_link=[(1, 2), (3,)]),
+        "must_link must have two row numbers in each line.* different lengths",
+    ),
+    "function": (
+        lambda: ConstrainedClassifierCV(lambda X: X).fit(X, LABELS, sensitive_features=GROUPS),
+        "Of a function pass its values as a column of X, with skfair.preprocessing.ScoreColumn",
+    ),
+}
+"""Calls that are refused, and what the message says."""
+
+
+@quiet
+@pytest.mark.parametrize("name", WAYS_OUT)
+def test_refusals_name_the_way_out(name):
+    call, message = WAYS_OUT[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
+
+
+@quiet
+def test_as_many_units_as_clusters_and_groups_need_are_enough():
+    few = [(row, row + 1) for row in range(N_SAMPLES - 4)]
+    assert len(set(fit_spectral(must_link=few).labels_)) <= 3
+
+
+@quiet
+def test_similarities_with_a_diagonal_are_no_distances():
+    affinity = DISTANCES.max() - DISTANCES
+    assert fit_spectral(affinity, affinity="precomputed").labels_.shape == (N_SAMPLES,)
+    # An edge that is missing, as in most graphs.
+    graph = DISTANCES.copy()
+    graph[0, 1] = graph[1, 0] = 0.0
+    assert fit_spectral(graph, affinity="precomputed").labels_.shape == (N_SAMPLES,)
+
+
+def test_a_conformal_model_names_the_report_that_it_has():
+    with pytest.raises(AttributeError, match="no constraint_report_; it has coverage_report_"):
+        _ = ConformalClassifier().constraint_report_

@@ -48,6 +48,7 @@ from skfair.utils._checks import argument_error, refuse_clusters
 from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
+from skfair.utils._tables import to_pandas_table
 
 _FILE_ROLES = (
     *("y_true", "y_pred", "y_score", "sample_weight", "counts"),
@@ -485,7 +486,7 @@ class AuditData:
     @classmethod
     def from_counts(
         cls,
-        table: pd.DataFrame,
+        table: Any,
         *,
         counts: str,
         sensitive_features: str | Sequence[str] | SensitiveFeatures,
@@ -502,8 +503,8 @@ class AuditData:
         Parameters
         ----------
         table : DataFrame
-            One row for each combination of values, or a mapping of names to columns. A combination
-            may have several rows.
+            One row for each combination of values: a table of pandas, polars, pyarrow or DuckDB, or
+            a mapping of names to columns. A combination may have several rows.
         counts : str
             Column of the number of samples that a row stands for: whole numbers. Rows of none are
             left out.
@@ -547,7 +548,7 @@ class AuditData:
         >>> audit.report().gaps[["gap", "gap_low", "gap_high"]].round(4).to_numpy().tolist()
         [[0.05, 0.0499, 0.0501]]
         """
-        table = pd.DataFrame(table)
+        table = pd.DataFrame(to_pandas_table(table))
         known = as_sensitive_features(sensitive_features)
         groups, control_features = map(_as_list, (known.labels, control_features))
         roles = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}

@@ -30,6 +30,7 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 from skfair.utils._sklearn import check_method_params, safe_indexing
+from skfair.utils._tables import to_pandas_table
 
 
 def fairness_front(
@@ -118,6 +119,7 @@ def fairness_front(
     constraint = resolve_constraint(constraint)
     level = check_level(confidence_level)
     _check_decisions(constraint, estimator)
+    sensitive_features = to_pandas_table(sensitive_features)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     (X,) = indexable(X)
     y = column_or_1d(y)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair.groups._groups import normalize_label
 from skfair.groups._known import is_like_unknown
 from skfair.utils._checks import join_names
 
@@ -153,14 +154,12 @@ def parse_numbers(column, decimal):
 
 
 def unify_spelling(column):
-    """Text in the most frequent of the spellings that differ in case or outer spaces alone."""
+    """Text in the most frequent of the spellings that `normalize_label` makes equal."""
     counts = column[column.map(lambda one: isinstance(one, str))].value_counts()
     spellings = {}
     for text in sorted(counts.index, key=lambda one: (-counts[one], one)):
-        spellings.setdefault(text.strip().casefold(), text.strip())
-    return column.map(
-        lambda one: spellings[one.strip().casefold()] if isinstance(one, str) else one
-    )
+        spellings.setdefault(normalize_label(text), text.strip())
+    return column.map(lambda one: spellings[normalize_label(one)] if isinstance(one, str) else one)
 
 
 def parse_dates(column, date_format=None):
@@ -389,20 +388,20 @@ def _describe_entry(column, row):
 
 
 def _check_one_spelling(columns):
-    """Raise for labels that differ in case or surrounding spaces alone."""
+    """Raise for labels that `normalize_label` makes equal."""
     for column in columns:
         _refuse_two_notations(column)
     labels = {label for one in columns for label in one.unique() if isinstance(label, str)}
     spellings = {}
     for label in sorted(labels):
-        spellings.setdefault(label.strip().casefold(), []).append(label)
+        spellings.setdefault(normalize_label(label), []).append(label)
     for same in spellings.values():
         if len(same) > 1:
             raise ValueError(
                 "Classes must be written the same way in all rows, but "
                 f"{join_names(repr(one.name) for one in columns)} hold "
-                f"{join_names(map(repr, same))}, which differ in case or spaces alone; replace all "
-                "of them by one."
+                f"{join_names(map(repr, same))}, which differ in case, spaces or Unicode form "
+                "alone; replace all of them by one."
             )
 
 

@@ -417,10 +417,15 @@ def check_rows(estimator, X, sensitive_features, sample_weight=None, **accepted)
 
 
 def canonical_rows(X):
-    """Sparse X as CSR without duplicate entries or stored zeros."""
-    X = sparse.csr_array(X, copy=not X.has_canonical_format or not X.data.all())
-    X.sum_duplicates()
-    X.eliminate_zeros()
+    """Sparse X as CSR without duplicate entries or stored zeros, that may be written to."""
+    X = sparse.csr_array(X)
+    is_canonical = X.has_canonical_format and X.data.all()
+    # Kernels are compiled for arrays that may be written to.
+    is_writable = all(one.flags.writeable for one in (X.data, X.indices, X.indptr))
+    if not (is_canonical and is_writable):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
     return X
 
 

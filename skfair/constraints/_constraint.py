@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -72,6 +72,11 @@ def each_class(samples: Samples) -> dict[str, np.ndarray]:
 
 def check_cells(cells, samples, constraint):
     """The cells of a constraint as boolean masks; others are refused."""
+    if not isinstance(cells, Mapping):
+        raise TypeError(
+            "cells must return masks of the samples that are compared, as a dict by name, but "
+            f"{type(constraint).__name__}.cells returned {cells!r}. Define cells(self, samples)."
+        )
     cells = {name: np.asarray(inside) for name, inside in cells.items()}
     shape = samples.target.shape
     for name, inside in cells.items():

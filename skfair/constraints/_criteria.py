@@ -46,6 +46,7 @@ from skfair.utils._parameters import (
     make_constructor,
 )
 from skfair.utils._sklearn import safe_indexing
+from skfair.utils._tables import to_pandas_table
 
 # Parity of rates of decisions, and of mean scores, between groups.
 
@@ -181,9 +182,10 @@ class DemographicParity(DecisionRateParity):
         """One label, or several, for each row of X."""
         if X is None:
             raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
-        X = X if hasattr(X, "shape") else np.asarray(X)
         if callable(self.control_features):
             return self.control_features(X)
+        X = to_pandas_table(X)
+        X = X if hasattr(X, "shape") else np.asarray(X)
         columns = self.control_features
         columns = columns if isinstance(columns, list) else [columns]
         if any(isinstance(one, str) for one in columns) and not hasattr(X, "columns"):

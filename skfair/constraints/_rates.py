@@ -14,7 +14,13 @@ from skfair.groups import Samples
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate
 from skfair.utils._api import Reference
-from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, make_constructor
+from skfair.utils._parameters import (
+    MinGroupSize,
+    NonNegative,
+    PositiveShare,
+    make_constructor,
+    validate_params,
+)
 
 
 class ConstraintOnRate(Constraint):
@@ -222,6 +228,7 @@ class MinimumRate(BoundedRate):
     @property
     def tolerance(self) -> float:
         """The largest value of the rate less the floor."""
+        validate_params(self)  # it is read before the constraint is bound
         return find_rate(self.rate).largest - self.bound
 
     def _check_parameters(self):

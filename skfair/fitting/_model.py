@@ -41,9 +41,10 @@ class ConstraintReportMixin(PlainStateMixin):
     def constraint_report_(self) -> pd.DataFrame:
         """Report of the constraint, one row per rate: a table that is made when it is read."""
         if REPORT_ATTRIBUTE not in vars(self):
-            raise AttributeError(
-                f"{type(self).__name__} has no constraint_report_ before it is fitted."
-            )
+            others = [name for name in dir(type(self)) if name.endswith("_report_")]
+            others.remove("constraint_report_")
+            instead = f"; it has {join_names(others)}" if others else " before it is fitted"
+            raise AttributeError(f"{type(self).__name__} has no constraint_report_{instead}.")
         return pd.DataFrame(vars(self)[REPORT_ATTRIBUTE])
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import islice, repeat
 from numbers import Complex, Number, Real
 from typing import NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy import sparse
 
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names, warn
+from skfair.utils._tables import to_pandas_table
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
@@ -31,10 +33,9 @@ def attribute_columns(sensitive_features):
 
     They are arrays of numpy, or of pandas where that has codes of its own.
     """
+    sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):
         columns = list(sensitive_features.labels[sensitive_features.codes].T)
-    elif hasattr(sensitive_features, "get_columns"):  # polars
-        columns = [column.to_numpy() for column in sensitive_features.get_columns()]
     elif hasattr(sensitive_features, "iloc") and sensitive_features.ndim == 2:
         n_columns = sensitive_features.shape[1]
         columns = [_values_of(sensitive_features.iloc[:, j]) for j in range(n_columns)]
@@ -46,7 +47,7 @@ def attribute_columns(sensitive_features):
 
 
 def _array_columns(sensitive_features):
-    """Columns of anything but a table of pandas or polars."""
+    """Columns of anything but a table."""
     if np.ma.isMaskedArray(sensitive_features):
         values = sensitive_features.astype(object).filled(np.nan)
     elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
@@ -636,7 +637,7 @@ def check_groups(
     Parameters
     ----------
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        List, array, Series, Categorical, DataFrame (pandas or polars) of numbers, strings,
+        List, array, Series, Categorical, table (pandas, polars, pyarrow) of numbers, strings,
         booleans, dates or anything else that can be hashed and sorted. With several attributes
         the groups are the combinations that occur. Where overlapping groups are allowed, also a
         sparse matrix of booleans, of shape (n_samples, n_groups): whether a sample belongs to a
@@ -746,7 +747,7 @@ def warn_of_continuous_attributes(groups):
 
 
 def warn_of_similar_labels(groups):
-    """Warn of labels that differ in case or surrounding spaces alone: they may be one group.
+    """Warn of labels that `normalize_label` makes equal: they may be one group.
 
     A sparse matrix, which has no attributes, passes.
     """
@@ -758,15 +759,19 @@ def warn_of_similar_labels(groups):
         if similar:
             named = join_names(" and ".join(map(repr, labels)) for labels in similar)
             warn(
-                f"Labels of attribute {name!r} of sensitive_features differ in case or surrounding "
-                f"spaces alone, but count as different groups: {named}. If they mean the same, "
-                "write them in one way, as by column.str.strip().str.lower()."
+                f"Labels of attribute {name!r} of sensitive_features differ in case, surrounding "
+                f"spaces or Unicode form alone, but count as different groups: {named}. If they "
+                "mean the same, write them in one way, as by "
+                'column.str.normalize("NFKC").str.strip().str.lower().'
             )
 
 
 def normalize_label(label):
-    """A label as it is compared: text without regard to case and surrounding spaces."""
-    return label.strip().casefold() if isinstance(label, str) else label
+    """A label as it is compared: text without regard to case, surrounding spaces and Unicode form.
+
+    A letter with an accent has two forms: one character, or a letter and a mark.
+    """
+    return normalize("NFKC", label).strip().casefold() if isinstance(label, str) else label
 
 
 def _numbers_among(labels):
@@ -776,11 +781,10 @@ def _numbers_among(labels):
 
 def attribute_names(sensitive_features):
     """Names of the columns of a table, or the name of a Series; None where there is none."""
+    sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):
         names = sensitive_features.attributes
         names = [] if names == list(range(len(names))) else names
-    elif hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
-        names = list(sensitive_features.column_names)
     elif hasattr(sensitive_features, "columns"):
         names = list(sensitive_features.columns)
     else:

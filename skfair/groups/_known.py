@@ -24,6 +24,7 @@ from skfair.groups._groups import (
 from skfair.partitions._collections import check_alignment, load_columns
 from skfair.utils._checks import argument_error, join_names, warn
 from skfair.utils._sklearn import error_that_stops_search
+from skfair.utils._tables import to_pandas_table
 
 # Missing values of sensitive features, as a group of their own.
 
@@ -157,6 +158,7 @@ def check_recorded_groups(sensitive_features, n_samples, missing="at_random"):
 
 def check_group_probabilities(probabilities, data):
     """Probabilities of groups as a DataFrame with named columns, as many rows as `data` has."""
+    probabilities = to_pandas_table(probabilities)
     check_alignment(data=data, group_probabilities=probabilities)
     (probabilities,) = load_columns(group_probabilities=probabilities).values()
     table = pd.DataFrame(probabilities)

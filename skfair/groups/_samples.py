@@ -40,6 +40,7 @@ from skfair.utils._checks import (
     warn,
 )
 from skfair.utils._sklearn import check_sample_weight, count_samples
+from skfair.utils._tables import to_pandas_table
 
 AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
 """By default groups that have fewer samples, and a smaller share of all, are not compared."""
@@ -362,7 +363,8 @@ def cover_truth(columns, metrics=()):
     classes, or the length of the interval, if a metric takes it: it may be infinite. Columns
     without sets are returned as they are.
     """
-    y_true, sets = columns.get("y_true"), columns.get("y_pred")
+    y_true = columns.get("y_true")
+    sets = to_pandas_table(columns.get("y_pred"))
     if y_true is None or not isinstance(sets, np.ndarray | pd.DataFrame) or sets.ndim != 2:
         return columns
     check_alignment(y_true=y_true, y_pred=sets)

@@ -21,6 +21,7 @@ from skfair.metrics._rates import (
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Agg, Comparison, Label, MatrixLike
 from skfair.utils._checks import join_names, warn
+from skfair.utils._tables import to_pandas_table
 
 # Differences of the rates of a binary classifier between groups.
 
@@ -304,7 +305,8 @@ def accuracy_score_difference(
 def _strata_rates(rows, pos_label, method):
     """Check the input; selection rates of the groups, and of all samples, in each stratum."""
     y_true, y_pred, sensitive_features, control_features, sample_weight = rows
-    columns = {"y_true": y_true, "y_pred": y_pred, "control_features": control_features}
+    strata = to_pandas_table(control_features)
+    columns = {"y_true": y_true, "y_pred": y_pred, "control_features": strata}
     groups, weights, columns = merge_duplicate_rows(sensitive_features, sample_weight, **columns)
     samples, (truth, predicted, levels) = check_metric_input(groups, weights, **columns)
     selected = predicted == find_positive(truth, predicted, pos_label=pos_label)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 from sklearn.metrics import get_scorer_names as get_sklearn_scorer_names
 from sklearn.pipeline import Pipeline
@@ -58,6 +58,43 @@ class GroupScorer(BaseEstimator):
         # scikit-learn asks this of the scorers of a multi-metric search while routing is off.
         return True
 
+    # What `sklearn.model_selection.TunedThresholdClassifierCV` reads off a scorer, to score the
+    # classes that each threshold predicts. The sign of the score is right already.
+
+    _sign = 1
+
+    @property
+    def _kwargs(self):
+        pos_label = getattr(self, "pos_label", None)
+        return {} if pos_label is None else {"pos_label": pos_label}
+
+    @property
+    def _score_func(self):
+        return self._score_classes
+
+    def _score_classes(self, y_true, y_pred, pos_label=None, **metadata):
+        """Score of predicted classes; the scorer knows the positive one."""
+        return self(
+            PredictedClasses(y_pred, np.union1d(y_true, y_pred)), y_true, y_true, **metadata
+        )
+
+
+class PredictedClasses(ClassifierMixin, BaseEstimator):
+    """A classifier of given predictions, whatever X is."""
+
+    def __init__(self, y_pred, classes):
+        self.y_pred = y_pred
+        self.classes = classes
+
+    @property
+    def classes_(self):
+        """Classes, ascending."""
+        return self.classes
+
+    def predict(self, X):
+        """The given predictions."""
+        return self.y_pred
+
 
 class FairnessScorer(GroupScorer):
     """Scorer of a fairness metric, a name in `METRICS` or a `Metric`; made by `get_scorer`."""
@@ -76,7 +113,9 @@ class FairnessScorer(GroupScorer):
         if sensitive_features is None:
             raise MissingSensitiveFeaturesError(
                 "A fairness scorer requires the group of each sample, but sensitive_features is "
-                f"missing. {HOW_TO_PASS_GROUPS}. In a direct call pass sensitive_features=."
+                f"missing. {HOW_TO_PASS_GROUPS}. In a direct call pass sensitive_features=, and "
+                "functools.partial(scorer, sensitive_features=...) to what scores the same samples "
+                "again and again, such as permutation_importance."
             )
         check_alignment(X=X, y=y, sensitive_features=sensitive_features)
         _check_task(estimator, metric)
@@ -433,7 +472,10 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
 
     Groups reach a scorer by metadata routing, which must be turned on. If the predict of the
     estimator requests `sensitive_features` too (also inside a pipeline), the scorer passes them
-    on.
+    on. Functions without routing that score the same samples again and again, such as
+    `sklearn.inspection.permutation_importance`, take ``functools.partial(scorer,
+    sensitive_features=groups)``. `sklearn.model_selection.TunedThresholdClassifierCV` takes scorers
+    of predicted classes.
 
     An error inside a scorer stops a search or cross-validation, whatever its ``error_score``, which
     is meant for errors in ``fit``: with a score of nan for every candidate, the first would be

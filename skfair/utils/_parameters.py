@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, wraps
-from inspect import signature
+from inspect import isfunction, signature
 from numbers import Integral, Real
 from types import UnionType
 from typing import (
@@ -125,9 +125,20 @@ def validate_params(estimator: Any) -> None:
         except InvalidParameterError as error:
             known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
             hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
+            hint = hint or _hint_of_function(value)
             # Modules that begin with an underscore are not where users find a class.
             message = re.sub(r"\b(skfair[.\w]*?)(\._\w+)+", r"\1", str(error))
             raise InvalidParameterError(f"{message}{hint}") from None
+
+
+def _hint_of_function(value):
+    """What to pass in place of a function where an object with methods is needed."""
+    if not isfunction(value):
+        return ""
+    return (
+        " Of a function pass its values as a column of X, with skfair.preprocessing.ScoreColumn, "
+        "or a class whose predict_proba calls it, with cv='prefit'."
+    )
 
 
 def _checks(hint: Any) -> Iterator[Any]:

@@ -245,7 +245,11 @@ VARIANTS = {
     ),
     "upper case": (write_other("Yes", "No"), CLASSES, ("'Yes' (6 times), 'yes' (24 times)",)),
     "upper case, ignored": (write_other("Yes", "No"), f"{CLASSES} --ignore-case", HITS),
-    "spaces behind": (write_other("yes ", "no "), CLASSES, ("differ in case or spaces alone",)),
+    "spaces behind": (
+        write_other("yes ", "no "),
+        CLASSES,
+        ("differ in case, spaces or Unicode form alone",),
+    ),
     "numbers with decimals": (
         write(d=D.astype(float), y=Y.astype(int)),
         CLASSES.replace(" --positive yes", ""),

@@ -333,4 +333,4 @@ def test_classes_of_two_spellings_are_refused(command, decision, tmp_path, capsy
         main([command, str(path), *options])
     error = " ".join(capsys.readouterr().err.split())
     assert caught.value.code == 2
-    assert f"hold 'Yes', {decision!r}, which differ in case or spaces alone" in error
+    assert f"hold 'Yes', {decision!r}, which differ in case, spaces or Unicode form alone" in error

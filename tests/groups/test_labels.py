@@ -14,7 +14,7 @@ from skfair.groups._groups import (
     check_one_label_type,
     unique_labels_and_codes,
 )
-from skfair.metrics import demographic_parity_difference
+from skfair.metrics import demographic_parity_difference, group_report
 from skfair.monitoring import GapMonitor
 from skfair.ranking import ConstrainedRanker
 
@@ -210,3 +210,14 @@ def test_floats_below_the_limit_of_their_type_are_labels():
         assert labels.tolist() == [-limit + 1, limit - 1]
         with pytest.raises(ValueError, match=rf"rounds integers from {limit} on"):
             unique_labels_and_codes(np.array([1, -limit], dtype=kind), 0)
+
+
+def test_forms_of_unicode_are_two_groups_that_are_warned_of():
+    composed, decomposed = (
+        "caf\N{LATIN SMALL LETTER E WITH ACUTE}",
+        "cafe\N{COMBINING ACUTE ACCENT}",
+    )
+    labels = [composed, decomposed, "x"] * 20
+    with pytest.warns(UserWarning, match="case, surrounding spaces or Unicode form alone"):
+        report = group_report([0, 1] * 30, [1, 0] * 30, sensitive_features=labels)
+    assert len(report) == 4

@@ -2,6 +2,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    TunedThresholdClassifierCV,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -690,3 +697,75 @@ from skfair.metrics import make_scorer
 make_scorer(EqualOpportunity(), confidence_level=0.95)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Scikit-learn's meta-estimators ---------------------------------------------------------
+
+
+def draw_unequal(n_samples=200):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(2, size=n_samples)
+    X = rng.normal(size=(n_samples, 2)) + groups[:, np.newaxis]
+    return X, (X[:, 0] + rng.normal(size=n_samples) > 0.5).astype(int), groups
+
+
+THRESHOLDS = np.linspace(0.05, 0.95, 7)
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        get_scorer("neg_demographic_parity_difference"),
+        make_scorer("recall", transform="group_min"),
+        get_scorer("accuracy"),
+    ],
+    ids=["gap", "smallest recall", "accuracy"],
+)
+@pytest.mark.parametrize("classes", [(0, 1), ("yes", "no")], ids=["numbers", "text"])
+@pytest.mark.usefixtures("enable_routing")
+def test_thresholds_are_tuned_by_scores_of_their_decisions(scorer, classes):
+    X, y, groups = draw_unequal()
+    y = np.array(classes)[y]
+    if hasattr(scorer, "pos_label"):
+        scorer = clone(scorer).set_params(pos_label=classes[1])
+    model = LogisticRegression().fit(X, y)
+    settings = {"cv": "prefit", "refit": False, "thresholds": THRESHOLDS}
+    tuned = TunedThresholdClassifierCV(model, scoring=scorer, store_cv_results=True, **settings)
+    tuned.fit(X, y, sensitive_features=groups)
+    # The positive class of scikit-learn is the second of the classes in ascending order.
+    positive = classes[1] if hasattr(scorer, "pos_label") else model.classes_[1]
+    (rest,) = set(classes) - {positive}
+    probability = model.predict_proba(X)[:, model.classes_.tolist().index(positive)]
+    expected = []
+    for threshold in THRESHOLDS:
+        decisions = np.where(probability >= threshold, positive, rest)
+
+        def predict(X, decisions=decisions):
+            return decisions
+
+        made = DummyClassifier().fit(X, y)
+        made.predict = predict
+        expected.append(scorer(made, X, y, sensitive_features=groups))
+    np.testing.assert_allclose(tuned.cv_results_["scores"], expected, rtol=0, atol=1e-12)
+    assert tuned.best_score_ == max(expected)
+
+
+@pytest.mark.usefixtures("enable_routing")
+def test_thresholds_are_not_tuned_by_what_they_do_not_change():
+    X, y, groups = draw_unequal()
+    scorer = get_scorer("neg_mean_score_difference")
+    tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring=scorer)
+    with pytest.raises(ValueError, match="mean_score_difference compares scores.*predicted class"):
+        tuned.fit(X, y, sensitive_features=groups)
+
+
+def test_permutation_importance_of_a_gap():
+    X, y, groups = draw_unequal()
+    model = LogisticRegression().fit(X, y)
+    scorer = get_scorer("neg_demographic_parity_difference")
+    with pytest.raises(MissingSensitiveFeaturesError, match="functools.partial"):
+        permutation_importance(model, X, y, scoring=scorer)
+    scorer = partial(scorer, sensitive_features=groups)
+    result = permutation_importance(model, X, y, scoring=scorer, n_repeats=2, random_state=0)
+    # Without the feature that tells of the group the gap is smaller: the score is larger.
+    assert result.importances_mean[0] < -0.1

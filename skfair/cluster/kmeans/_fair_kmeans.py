@@ -632,7 +632,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to cluster; sparse ones are not made dense. Those of float32 stay so in memory,
+            Rows to cluster, by Euclidean distances: coordinates in degrees are none, and need a
+            projection. Sparse ones are not made dense. Those of float32 stay so in memory,
             while sums and distances are float64. May be partitioned, as may the other columns:
             arrays and dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Up to
             100,000 samples then get the labels of the fit in memory. More are fitted by passes

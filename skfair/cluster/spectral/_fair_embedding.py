@@ -301,6 +301,7 @@ def check_affinity(affinity, n_jobs=None):
             f"affinity must not be negative, but its minimum is {least:g}. Clip it at 0, or use "
             "another kernel."
         )
+    _refuse_distances(affinity)
     affinity = _rescale(affinity, largest)
     gap = 0.0 if mirrored else _asymmetry(affinity, n_jobs)
     if gap > SYMMETRY_TOLERANCE:
@@ -309,6 +310,20 @@ def check_affinity(affinity, n_jobs=None):
             "of the product of their nodes' degrees; pass (affinity + affinity.T) / 2."
         )
     return affinity
+
+
+def _refuse_distances(affinity):
+    """Raise for a dense matrix that is zero on the diagonal alone, as distances are."""
+    n_nodes = affinity.shape[0]
+    if sparse.issparse(affinity) or n_nodes < 3 or affinity.diagonal().any():
+        return
+    if np.count_nonzero(affinity) == n_nodes * (n_nodes - 1):
+        raise ValueError(
+            "affinity is 0 on the diagonal and positive elsewhere, as distances are, while larger "
+            "affinities are of samples that are more alike. Of distances d pass np.exp(-(d / "
+            "d.mean()) ** 2); of similarities fill the diagonal, as by np.fill_diagonal(affinity, "
+            "affinity.max())."
+        )
 
 
 def _range_and_symmetry(affinity, n_jobs):

@@ -469,7 +469,13 @@ class Pairs(NamedTuple):
 
 def _read_pairs(name, pairs, n_samples):
     """Pairs as an array of row numbers, (n_pairs, 2)."""
-    pairs = np.asarray([] if pairs is None else pairs)
+    try:
+        pairs = np.asarray([] if pairs is None else pairs)
+    except ValueError as error:  # lines of different lengths
+        raise ValueError(
+            f"{name} must have two row numbers in each line, shape (n_pairs, 2), but has lines of "
+            f"different lengths: {error}"
+        ) from error
     if not pairs.size:
         return np.empty((0, 2), dtype=np.intp)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
@@ -630,6 +636,20 @@ def _warn_of_graph(estimator, X):
         )
 
 
+def _refuse_graph_object(X):
+    """Raise for a graph of networkx or igraph, whose matrix of weights is needed."""
+    matrices = {
+        "number_of_nodes": "networkx.to_scipy_sparse_array(graph)",
+        "get_adjacency_sparse": "graph.get_adjacency_sparse()",
+    }
+    for method, matrix in matrices.items():
+        if hasattr(X, method):
+            raise TypeError(
+                f"X must be a matrix, but it is a {type(X).__name__}. Pass {matrix}, with "
+                "affinity='precomputed'."
+            )
+
+
 def add_pairs(estimator, problem, must_link, cannot_link):
     """The problem with pairs. Raises a ValueError for pairs or parameters that do not allow it."""
     if must_link is None and cannot_link is None:
@@ -644,8 +664,21 @@ def add_pairs(estimator, problem, must_link, cannot_link):
         wrong = "have all rows of X, by whose numbers pairs are named, not those of a fold"
     else:
         pairs = Pairs.check(must_link, cannot_link, problem.operator.n_nodes)
+        if pairs is not None:
+            _check_number_of_units(pairs.units.max() + 1, estimator, problem.groups)
         return problem._replace(pairs=pairs)
     raise ValueError(f"Fits with must_link or cannot_link must {wrong}. Leave out the pairs.")
+
+
+def _check_number_of_units(n_units, estimator, groups):
+    """Raise if pairs of must_link join the samples to too few sets for the clusters."""
+    n_needed = estimator.n_clusters + len(groups.labels) - 1
+    if n_units < n_needed:
+        raise ValueError(
+            f"must_link joins the samples to {n_units} sets, but n_clusters={estimator.n_clusters} "
+            f"and {len(groups.labels)} groups need at least {n_needed}. Leave out some pairs of "
+            "must_link, or pass a smaller n_clusters."
+        )
 
 
 def make_spectral_problem(estimator, X, sensitive_features):
@@ -690,6 +723,7 @@ def make_affinity_problem(estimator, X, sensitive_features):
 
 def _check_rows_and_groups(estimator, X, sensitive_features, accept_sparse):
     """Checked rows and groups, and whether balance is required without two groups."""
+    _refuse_graph_object(X)
     accepted = {"accept_sparse": accept_sparse, "dtype": np.float64}
     X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
     _warn_of_graph(estimator, X)

@@ -254,6 +254,11 @@ def _kmeans(samples, runs, random_state):
     return min(ends, key=lambda end: samples.cost_of(end)).labels
 
 
+def _make_writable(array):
+    """The array, or a copy of one that is read-only: kernels are compiled for one type."""
+    return np.require(array, requirements="W")
+
+
 def _to_kernel_graph(operator, codes):
     """The affinity as a struct of kernels; dense arrays are not copied."""
     affinity, n_nodes = operator.affinity, operator.n_nodes
@@ -266,7 +271,7 @@ def _to_kernel_graph(operator, codes):
     column_starts = zeros
     sizes = zeros + n_nodes
     if isinstance(affinity, RBFAffinity):  # rows computed from points, in one buffer
-        points = np.ascontiguousarray(affinity.X)
+        points = _make_writable(np.ascontiguousarray(affinity.X))
         gamma = affinity.gamma
         values = np.empty(n_nodes)
         starts = zeros
@@ -275,14 +280,14 @@ def _to_kernel_graph(operator, codes):
         if not affinity.has_canonical_format:
             affinity = affinity.copy()
             affinity.sum_duplicates()
-        columns = affinity.indices
-        values = affinity.data
+        columns = _make_writable(affinity.indices)
+        values = _make_writable(affinity.data)
         loops = affinity.diagonal()
         starts = column_starts = affinity.indptr[:-1].astype(np.int64)
         sizes = np.diff(affinity.indptr).astype(np.int64)
     else:
         # A symmetric array may be read by rows or by columns: order "K" never copies it.
-        values = affinity.ravel("K")
+        values = _make_writable(affinity.ravel("K"))
         starts = n_nodes * nodes
         loops = np.array(affinity.diagonal())
     return kernels.Graph(
