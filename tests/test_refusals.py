@@ -437,8 +437,8 @@ def test_refusals_name_the_way_out(name):
 
 @quiet
 def test_as_many_units_as_clusters_and_groups_need_are_enough():
-    few = [(row, row + 1) for row in range(N_SAMPLES - 4)]
-    assert len(set(fit_spectral(must_link=few).labels_)) <= 3
+    pairs = [(row, row + 1) for row in range(N_SAMPLES - 4)]
+    assert len(set(fit_spectral(must_link=pairs).labels_)) <= 3
 
 
 @quiet

@@ -119,7 +119,7 @@ def make_catboost():
     return catboost.CatBoostRanker(iterations=5, depth=2, random_seed=0, **settings)
 
 
-OWN_CALLS = {
+FIT_BY_PACKAGE = {
     make_lightgbm: lambda ranker, X, y, codes, weights, counts: ranker.fit(
         X, y, group=counts, sample_weight=weights
     ),
@@ -135,21 +135,21 @@ OWN_CALLS = {
 
 @quiet
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("make", OWN_CALLS)
-def test_scores_are_those_of_the_own_call(make, seed):
+@pytest.mark.parametrize("make", FIT_BY_PACKAGE)
+def test_scores_are_those_of_the_package(make, seed):
     ranker = make()
     X, *_ = draw(seed)
     model = fit(ranker, seed, weighted=True)
-    expected = OWN_CALLS[make](make(), *sort_by_query(seed)).predict(X)
+    expected = FIT_BY_PACKAGE[make](make(), *sort_by_query(seed)).predict(X)
     np.testing.assert_allclose(model.estimators_[0].predict(X), expected, rtol=1e-6, atol=1e-9)
     assert type(model.estimators_[0]) is type(ranker)
 
 
 @quiet
-@pytest.mark.parametrize("make", OWN_CALLS)
+@pytest.mark.parametrize("make", FIT_BY_PACKAGE)
 def test_fitted_rankers_and_pipelines(make):
     X, y, query, sex, _ = draw()
-    fitted = OWN_CALLS[make](make(), *sort_by_query(0))
+    fitted = FIT_BY_PACKAGE[make](make(), *sort_by_query(0))
     model = ConstrainedRankerCV(fitted, cv="prefit", tolerance=0.2, **KNOWN)
     new = draw(1)
     model.fit(new[0], new[1], query_id=new[2], sensitive_features=new[3])

@@ -313,14 +313,19 @@ def check_affinity(affinity, n_jobs=None):
 
 
 def _refuse_distances(affinity):
-    """Raise for a dense matrix that is zero on the diagonal alone, as distances are."""
+    """Raise for a dense matrix that is zero on the diagonal alone, as distances are.
+
+    A complete graph, all of whose edges have one weight, passes.
+    """
     n_nodes = affinity.shape[0]
-    if sparse.issparse(affinity) or n_nodes < 3 or affinity.diagonal().any():
+    if sparse.issparse(affinity) or affinity.diagonal().any():
         return
-    if np.count_nonzero(affinity) == n_nodes * (n_nodes - 1):
+    n_edges = n_nodes * (n_nodes - 1)
+    has_one_weight = np.count_nonzero(affinity == affinity.max()) == n_edges
+    if np.count_nonzero(affinity) == n_edges and not has_one_weight:
         raise ValueError(
             "affinity is 0 on the diagonal and positive elsewhere, as distances are, while larger "
-            "affinities are of samples that are more alike. Of distances d pass np.exp(-(d / "
+            "affinities are of more similar samples. Of distances d pass np.exp(-(d / "
             "d.mean()) ** 2); of similarities fill the diagonal, as by np.fill_diagonal(affinity, "
             "affinity.max())."
         )
