@@ -79,6 +79,7 @@ SIZED_COMPARISON_SAMPLES = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
 N_FOLLOWED = 2  # cheaper starts, from which on a start is not finished within the limits
 N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start is improved
+FEW_SAMPLES = 1000  # up to which all followed starts are relocated and repaired: ends differ more
 MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
@@ -211,22 +212,23 @@ class Homotopy(BaseEstimator):
             starts = [starts[i] for i in chosen]
         n_iter, best = 0, None
         for start in starts:
-            end = self._finish(problem, samples, subsample.n_samples, start, runs, watch)
-            # Iterated local search from the best end; it does nothing unless samples are few.
-            if best is None or sort_key(problem, end) < sort_key(problem, best):
-                if end.status != "max_iter":
-                    shaken = iterate_local_search(
-                        problem, end.point, end.status, level, runs, start.random_state
-                    )
-                    end = end._replace(point=shaken[0], status=shaken[1])
-                best = end
-            n_iter += end.n_iter
-            if end.is_stopped:
+            point, n_rounds, converged = self._iterate(
+                problem, samples, subsample.n_samples, start, runs, watch
+            )
+            n_iter += n_rounds
+            is_stopped = not converged and n_rounds < runs.max_iter
+            # Integer repair: not of a start that costs more before it than the best end.
+            if best is None or is_stopped or may_be_best(problem, point, best.point):
+                end = repair_end(problem, point, runs)._replace(is_stopped=is_stopped)
+                end = end if converged else end._replace(status="max_iter")
+                if best is None or sort_key(problem, end) < sort_key(problem, best):
+                    best = shake_end(problem, end, runs, start.random_state)
+            if is_stopped:
                 break
         return best, n_iter
 
-    def _finish(self, problem, samples, size, start, runs, watch):
-        """The end on all samples of a start, from its point on a subsample of some size."""
+    def _iterate(self, problem, samples, size, start, runs, watch):
+        """The rounds on all samples of a start, from its point on a subsample of some size."""
         _, random_state, point = start
         level = problem.limits.level
         # Larger and larger subsamples.
@@ -241,19 +243,7 @@ class Homotopy(BaseEstimator):
             point, _, _ = iterate_at_level(samples, point, level, runs.max_iter, runs.tol)
         # All samples: rounds of fair assignments and means.
         tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
-        point, n_iter, converged = iterate_at_level(
-            problem, point, level, runs.max_iter, tol, watch
-        )
-        assigned = point
-        # Integer repair and local search, of more candidates where the first ones do not suffice.
-        for candidates, movable in problem.candidates(point):
-            end, status = repair_and_search(candidates, movable, level, runs)
-            if candidates.keeps_limits(end.clustering.counts, level):
-                break
-        point = problem.merge(candidates, movable.dual, end)
-        is_stopped = not converged and n_iter < runs.max_iter
-        status = status if converged else "max_iter"
-        return RunResult(point, n_iter, status, is_stopped, assigned)
+        return iterate_at_level(problem, point, level, runs.max_iter, tol, watch)
 
     def _solve_in_memory(self, problem, samples, runs, random_state, watch):
         """The result of `solve` for partitioned data, all of which are in memory as well."""
@@ -368,11 +358,11 @@ class Homotopy(BaseEstimator):
         is_plain = samples.limits.level == 0 and not sized
         costs = [end.cost for end in rough]
         chosen = choose_followed_starts(costs, 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
-        # Relocations would lead all starts of plain k-means to the same local minimum: only the
-        # first has them there.
+        # Relocations would lead all starts of plain k-means, or of many samples, to the same local
+        # minimum: only the first has them there.
         lead = partial(lead, max_iter=3, tol=0.0)
         ends = [rough[i] for i in chosen]
-        for j, i in enumerate(chosen if sized else chosen[:1]):
+        for j, i in enumerate(chosen if sized and samples.n_samples <= FEW_SAMPLES else chosen[:1]):
             ends[j] = improve_by_swaps(subsample, rough[i], N_RELOCATIONS, generators[i], lead)
         starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
         if sized and ends[0] is not rough[0]:
@@ -427,10 +417,37 @@ class RunResult(NamedTuple):
     """What a start ends with on all samples."""
 
     point: ClusteringPoint
-    n_iter: int
     status: str
-    is_stopped: bool  # by a callback
+    is_stopped: bool = False  # by a callback
     assigned: ClusteringPoint | None = None  # the fair assignment, before its integer repair
+
+
+def may_be_best(problem, assigned, best):
+    """Whether a fair assignment may have a cheaper end than the best one, which keeps the limits.
+
+    Repair costs more than the search after it gains, unless samples are few.
+    """
+    is_kept = problem.keeps_limits(best.clustering.counts, problem.limits.level)
+    return problem.n_samples <= FEW_SAMPLES or not is_kept or assigned.cost < best.cost
+
+
+def repair_end(problem, assigned, runs):
+    """The end of integer repair and local search, of more candidates where some do not suffice."""
+    level = problem.limits.level
+    for candidates, movable in problem.candidates(assigned):
+        end, status = repair_and_search(candidates, movable, level, runs)
+        if candidates.keeps_limits(end.clustering.counts, level):
+            break
+    return RunResult(problem.merge(candidates, movable.dual, end), status, assigned=assigned)
+
+
+def shake_end(problem, end, runs, random_state):
+    """The end of iterated local search; the end itself unless samples are few."""
+    if end.status == "max_iter":
+        return end
+    level = problem.limits.level
+    point, status = iterate_local_search(problem, end.point, end.status, level, runs, random_state)
+    return end._replace(point=point, status=status)
 
 
 def is_far_from_bound(problem, end):
@@ -465,7 +482,7 @@ def search_nearby(problem, level, runs):
         point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
     else:
         point, status = repair_and_search(problem, point, level, runs)
-    return RunResult(point, 0, status, False)
+    return RunResult(point, status)
 
 
 def sort_key(problem, end):
