@@ -13,9 +13,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels.iterated_search import (
-    MAX_ITERATED_SAMPLES,
-)
 from skfair._kernels.kmeans import (
     nearest_centers,
 )
@@ -99,8 +96,9 @@ class Homotopy(BaseEstimator):
     left, and moves and exchanges that keep the balance lower the cost until none is left. Where a
     group is small, or weights are unequal, a program chooses the counts or moves first. Where the
     cost is then more than 2 % above the bound at its centres, the other repair and one more start
-    are tried, but not where samples times clusters are more than 200 million. Up to 100 samples
-    leave a local optimum by random moves instead, as long as these lead to something cheaper.
+    are tried, but not where samples times clusters are more than 200 million, nor by passes over
+    partitioned data. Up to 100 samples also leave a local optimum by random moves, as long as these
+    lead to something cheaper.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
@@ -453,12 +451,11 @@ def shake_end(problem, end, runs, random_state):
 def is_far_from_bound(problem, end):
     """Whether the cost of an end is so far above the bound at its centres that more is tried.
 
-    Few samples have been searched after random moves, and a pass over very many takes too long.
+    A pass over very many samples takes too long.
     """
     point = end.point
-    n_samples = problem.n_samples
-    is_checked = n_samples * len(point.clustering.sizes) <= MAX_CHECKED_DISTANCES
-    if n_samples <= MAX_ITERATED_SAMPLES or not is_checked or end.is_stopped:
+    n_distances = problem.n_samples * len(point.clustering.sizes)
+    if n_distances > MAX_CHECKED_DISTANCES or end.is_stopped:
         return False
     limits = limits_at_counts(point.clustering.counts, problem.limits)
     if limits.level == 0 and not has_rows(limits):
