@@ -157,12 +157,9 @@ class Homotopy(BaseEstimator):
     def _solve_from_starts(self, problem, samples, runs, random_state, watch):
         """The result of `_solve` where starts of k-means are led to the level on a subsample."""
         subsample, starts = self._lead_starts(samples, runs, random_state)
-        # The start that is added where an end is far from its bound has a seed of its own.
-        seed = deepcopy(random_state).randint(np.iinfo(np.int32).max)
         end, n_iter = self._follow_starts(problem, samples, subsample, starts, runs, watch)
         if samples is problem and is_far_from_bound(problem, end):
-            generator = np.random.RandomState([seed, 1])
-            end, n_more = self._try_more(problem, subsample, end, runs, generator, watch)
+            end, n_more = self._try_more(problem, subsample, end, runs, random_state, watch)
             n_iter += n_more
         # Near given labels or centres: rounds may have led to a worse end.
         if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
@@ -171,7 +168,12 @@ class Homotopy(BaseEstimator):
         return end.point, n_iter, end.status
 
     def _try_more(self, problem, subsample, end, runs, random_state, watch):
-        """The best of an end, the end of the other repair, and that of one more start."""
+        """The best of an end, the end of the other repair, and that of one more start.
+
+        The start has a seed of its own; ``random_state`` is not changed.
+        """
+        seed = deepcopy(random_state).randint(np.iinfo(np.int32).max)
+        random_state = np.random.RandomState([seed, 1])
         level = problem.limits.level
         ends = [end]
         point, status = repair_and_search(problem, end.assigned, level, runs, is_other=True)
@@ -299,10 +301,12 @@ class Homotopy(BaseEstimator):
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         routes.append(route_from(samples, point, 1.0))
         if samples.n_samples <= MAX_FITTED_SAMPLES:
-            routes = self._fit_points(samples, subsample, starts, runs, routes, n_levels)
+            routes = self._fit_points(
+                samples, subsample, starts, runs, routes, n_levels, random_state
+            )
         return routes
 
-    def _fit_points(self, samples, subsample, starts, runs, routes, n_levels):
+    def _fit_points(self, samples, subsample, starts, runs, routes, n_levels, random_state):
         """Routes, with the clusterings of fits at the balances of the points of their front.
 
         A move of one of few samples is a large step, and points between the levels may be far from
@@ -327,6 +331,8 @@ class Homotopy(BaseEstimator):
                 # Every level has the random numbers that a fit would have.
                 copies = [s._replace(random_state=deepcopy(s.random_state)) for s in starts]
                 end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
+                if is_far_from_bound(problem, end):
+                    end, _ = self._try_more(problem, led, end, runs, random_state, _never)
                 if satisfies_rows(end.point.clustering.counts, samples.limits):
                     routes.append(route_from(samples, end.point, end.point.balance))
             fitted = np.union1d(fitted, levels[chosen])
