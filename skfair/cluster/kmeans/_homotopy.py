@@ -76,7 +76,9 @@ SIZED_COMPARISON_SAMPLES = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
 N_FOLLOWED = 2  # cheaper starts, from which on a start is not finished within the limits
 N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start is improved
-FEW_SAMPLES = 1000  # up to which all followed starts are relocated and repaired: ends differ more
+MAX_REPAIRED_SAMPLES = (
+    1000  # up to which all followed starts are relocated and repaired: ends differ more
+)
 MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
@@ -366,7 +368,9 @@ class Homotopy(BaseEstimator):
         # minimum: only the first has them there.
         lead = partial(lead, max_iter=3, tol=0.0)
         ends = [rough[i] for i in chosen]
-        for j, i in enumerate(chosen if sized and samples.n_samples <= FEW_SAMPLES else chosen[:1]):
+        for j, i in enumerate(
+            chosen if sized and samples.n_samples <= MAX_REPAIRED_SAMPLES else chosen[:1]
+        ):
             ends[j] = improve_by_swaps(subsample, rough[i], N_RELOCATIONS, generators[i], lead)
         starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
         if sized and ends[0] is not rough[0]:
@@ -431,8 +435,10 @@ def may_be_best(problem, assigned, best):
 
     Repair costs more than the search after it gains, unless samples are few.
     """
-    is_kept = problem.keeps_limits(best.clustering.counts, problem.limits.level)
-    return problem.n_samples <= FEW_SAMPLES or not is_kept or assigned.cost < best.cost
+    keeps_limits = problem.keeps_limits(best.clustering.counts, problem.limits.level)
+    return (
+        problem.n_samples <= MAX_REPAIRED_SAMPLES or not keeps_limits or assigned.cost < best.cost
+    )
 
 
 def repair_end(problem, assigned, runs):

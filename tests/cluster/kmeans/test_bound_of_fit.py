@@ -103,7 +103,7 @@ def test_a_start_is_repaired_where_it_may_end_cheapest(monkeypatch):
         assert assigned < min((end for _, end in repaired[:i]), default=np.inf)
     # Of few samples all starts are repaired.
     n_repaired = len(repaired)
-    monkeypatch.setattr(_homotopy, "FEW_SAMPLES", len(X))
+    monkeypatch.setattr(_homotopy, "MAX_REPAIRED_SAMPLES", len(X))
     repaired.clear()
     assert model.fit(X, sensitive_features=groups).inertia_ <= cost * (1 + 1e-12)
     assert len(repaired) > n_repaired
