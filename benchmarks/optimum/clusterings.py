@@ -9,7 +9,7 @@ from benchmarks.optimum.comparison import Case, Outcome
 from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 
 N_SAMPLES = 12
-SIZES = {"6/6": (6, 6), "8/4": (8, 4), "5/4/3": (5, 4, 3)}
+SIZES = {"6/6": (6, 6), "8/4": (8, 4), "10/2": (10, 2), "5/4/3": (5, 4, 3)}
 N_RANDOM = 20
 """Random clusterings that keep the requirement: the trivial answer is the cheapest."""
 
@@ -35,11 +35,12 @@ def draw_groups(seed, sizes):
     return X, rng.permutation(groups) if seed % 2 else groups
 
 
-def kmeans_costs(X, members):
-    """Squared distances to the means of clusters, summed, of all clusterings."""
-    sums = members @ X
-    squares = (sums**2).sum(axis=2) / members.sum(axis=2)
-    return (X**2).sum() - squares.sum(axis=1)
+def kmeans_costs(X, members, weights=None):
+    """Squared distances to the means of clusters, summed by weight, of all clusterings."""
+    weights = np.ones(N_SAMPLES) if weights is None else weights
+    sums = members @ (weights[:, np.newaxis] * X)
+    squares = (sums**2).sum(axis=2) / (members @ weights)
+    return weights @ (X**2).sum(axis=1) - squares.sum(axis=1)
 
 
 def normalized_cuts(K, members):
@@ -60,28 +61,28 @@ def values_of(counts):
     return {
         "min_balance": (counts.min(axis=-1) / counts.max(axis=-1)).min(axis=-1),
         "min_share_ratio": (shares.min(axis=-1) / shares.max(axis=-1)).min(axis=-1),
+        "min_group_share": (counts / sizes[..., np.newaxis]).min(axis=(-1, -2)),
         "max_group_share": -(counts / sizes[..., np.newaxis]).max(axis=(-1, -2)),
         "min_cluster_size": sizes.min(axis=-1),
         "max_cluster_size": -sizes.max(axis=-1),
     }
 
 
-def required_values(requirement, groups):
-    """The requirement in the scale of `values_of`."""
-    sizes = np.bincount(groups)
+def required_values(requirement, sizes):
+    """The requirement in the scale of `values_of`, for groups of such sizes."""
     scale = {"min_balance": sizes.min() / sizes.max()}
     scale |= {"max_group_share": -1.0, "max_cluster_size": -1.0}
     return {name: value * scale.get(name, 1.0) for name, value in requirement.items()}
 
 
-def compare_labels(seed, costs, members, groups, requirement, cost, counts, status):
+def compare_labels(seed, costs, members, group_weights, requirement, cost, counts, status):
     """The outcome of a clustering with such counts.
 
-    Rounding may exceed a limit by a sample: then the optimum may use as much.
+    ``group_weights`` are those of samples, (n_samples, n_groups). Rounding may exceed a limit by a
+    sample: then the optimum may use as much.
     """
-    all_counts = members @ np.eye(groups.max() + 1)[groups]
-    reached, all_reached = values_of(counts), values_of(all_counts)
-    required = required_values(requirement, groups)
+    reached, all_reached = values_of(counts), values_of(members @ group_weights)
+    required = required_values(requirement, group_weights.sum(axis=0))
     exact, same = np.ones((2, len(members)), dtype=bool)
     for name, value in required.items():
         exact &= all_reached[name] >= value - 1e-9
@@ -93,22 +94,24 @@ def compare_labels(seed, costs, members, groups, requirement, cost, counts, stat
     return Outcome(cost, costs[same].min(), costs[chosen].min(), meets_limits, status, exact.any())
 
 
-def kmeans_case(sizes, n_clusters, **requirement):
-    """Problems of FairKMeans."""
+def kmeans_case(sizes, n_clusters, spread=0.0, **requirement):
+    """Problems of FairKMeans; ``spread`` is the standard deviation of the logarithms of weights."""
 
     def compare(seed):
         X, groups = draw_groups(seed, sizes)
+        weights = np.exp(spread * np.random.default_rng([seed, 1]).normal(size=N_SAMPLES))
         settings = {"min_balance": None, **requirement}
         model = FairKMeans(n_clusters, random_state=seed, **settings)
-        model.fit(X, sensitive_features=groups)
+        model.fit(X, sensitive_features=groups, sample_weight=weights)
         members = all_clusterings(n_clusters)
-        fitted = model.inertia_, model.group_counts_, model.status_
-        return [
-            compare_labels(seed, kmeans_costs(X, members), members, groups, requirement, *fitted)
-        ]
+        costs = kmeans_costs(X, members, weights)
+        group_weights = weights[:, np.newaxis] * np.eye(groups.max() + 1)[groups]
+        fitted = model.inertia_, model.group_weights_, model.status_
+        return [compare_labels(seed, costs, members, group_weights, requirement, *fitted)]
 
     text = ", ".join(f"{name}={value}" for name, value in requirement.items())
-    name = f"{text}; {sizes}, k={n_clusters}"
+    weights = f", weights of spread {spread}" if spread else ""
+    name = f"{text}; {sizes}{weights}, k={n_clusters}"
     return Case("FairKMeans", name, "all clusterings", compare, tuple(requirement))
 
 
@@ -146,10 +149,9 @@ def spectral_case(n_clusters, min_balance):
         model.fit(K, sensitive_features=groups)
         members = all_clusterings(n_clusters)
         fitted = model.objective_, model.group_counts_, model.status_
+        costs = normalized_cuts(K, members)
         requirement = {"min_balance": min_balance}
-        return [
-            compare_labels(seed, normalized_cuts(K, members), members, groups, requirement, *fitted)
-        ]
+        return [compare_labels(seed, costs, members, np.eye(2)[groups], requirement, *fitted)]
 
     name = f"min_balance={min_balance}; 8/4, k={n_clusters}"
     return Case("FairSpectralClustering", name, "all clusterings", compare, ("min_balance",))
@@ -163,6 +165,10 @@ CASES = [
     kmeans_case("5/4/3", 2, max_group_share=0.5),
     kmeans_case("6/6", 3, min_cluster_size=4),
     kmeans_case("6/6", 3, min_balance=0.5, max_cluster_size=6),
+    kmeans_case("10/2", 2, min_balance=0.8),
+    kmeans_case("8/4", 2, min_group_share=0.3),
+    kmeans_case("6/6", 2, 0.5, min_balance=0.8),
+    kmeans_case("8/4", 2, 0.5, max_group_share=0.9),
     front_case("6/6", 3),
     front_case("8/4", 3),
     spectral_case(2, 0.8),

@@ -20,7 +20,7 @@ from benchmarks.timing import time_call
 from skfair.cluster import FairKMeans
 
 CAP = 1.1  # times the mean size
-SOLVERS = "KMeans", "FairKMeans", "weights", "balance", "shares"
+SOLVERS = "KMeans", "FairKMeans", "weights", "balance", "shares", "weights and balance"
 """KMeans, and FairKMeans with a cap, the same with unequal weights, or bounds on two groups."""
 OTHER_RATIO = 20.0  # of CPU seconds to those of KMeans, for other bounds than a cap
 
@@ -141,14 +141,15 @@ def _fit(solver, X, n_clusters, max_iter, seed):
     rng = np.random.default_rng(seed)
     if solver == "FairKMeans":
         return model.set_params(max_cluster_size=int(CAP * len(X) / n_clusters)).fit(X)
+    weights = rng.choice([0.5, 1.0, 2.0, 3.0], len(X)) if "weights" in solver else None
     if solver == "weights":
-        weights = rng.choice([0.5, 1.0, 2.0, 3.0], len(X))
         return model.set_params(max_cluster_size=CAP / n_clusters).fit(X, sample_weight=weights)
     # Two groups, whose proportion rises with the first feature.
     rates = 0.1 + 0.5 / (1 + np.exp(-1.5 * X[:, 0] / X[:, 0].std()))
     groups = (rng.random(len(X)) < rates).astype(int)
-    if solver == "balance":
-        return model.set_params(min_balance=0.8).fit(X, sensitive_features=groups)
+    if solver != "shares":
+        model.set_params(min_balance=0.8)
+        return model.fit(X, sensitive_features=groups, sample_weight=weights)
     shares = dict(enumerate(np.bincount(groups) / len(X)))
     model.set_params(min_group_share={group: 0.8 * share for group, share in shares.items()})
     return model.fit(X, sensitive_features=groups)

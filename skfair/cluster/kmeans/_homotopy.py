@@ -13,9 +13,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels.iterated_search import (
-    MAX_ITERATED_SAMPLES,
-)
 from skfair._kernels.kmeans import (
     nearest_centers,
 )
@@ -79,6 +76,9 @@ SIZED_COMPARISON_SAMPLES = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
 N_FOLLOWED = 2  # cheaper starts, from which on a start is not finished within the limits
 N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start is improved
+MAX_REPAIRED_SAMPLES = (
+    1000  # up to which all followed starts are relocated and repaired: ends differ more
+)
 MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
@@ -98,8 +98,9 @@ class Homotopy(BaseEstimator):
     left, and moves and exchanges that keep the balance lower the cost until none is left. Where a
     group is small, or weights are unequal, a program chooses the counts or moves first. Where the
     cost is then more than 2 % above the bound at its centres, the other repair and one more start
-    are tried, but not where samples times clusters are more than 200 million. Up to 100 samples
-    leave a local optimum by random moves instead, as long as these lead to something cheaper.
+    are tried, but not where samples times clusters are more than 200 million, nor by passes over
+    partitioned data. Up to 100 samples also leave a local optimum by random moves, as long as these
+    lead to something cheaper.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
@@ -158,12 +159,9 @@ class Homotopy(BaseEstimator):
     def _solve_from_starts(self, problem, samples, runs, random_state, watch):
         """The result of `_solve` where starts of k-means are led to the level on a subsample."""
         subsample, starts = self._lead_starts(samples, runs, random_state)
-        # The start that is added where an end is far from its bound has a seed of its own.
-        seed = deepcopy(random_state).randint(np.iinfo(np.int32).max)
         end, n_iter = self._follow_starts(problem, samples, subsample, starts, runs, watch)
         if samples is problem and is_far_from_bound(problem, end):
-            generator = np.random.RandomState([seed, 1])
-            end, n_more = self._try_more(problem, subsample, end, runs, generator, watch)
+            end, n_more = self._try_more(problem, subsample, end, runs, random_state, watch)
             n_iter += n_more
         # Near given labels or centres: rounds may have led to a worse end.
         if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
@@ -172,7 +170,12 @@ class Homotopy(BaseEstimator):
         return end.point, n_iter, end.status
 
     def _try_more(self, problem, subsample, end, runs, random_state, watch):
-        """The best of an end, the end of the other repair, and that of one more start."""
+        """The best of an end, the end of the other repair, and that of one more start.
+
+        The start has a seed of its own; ``random_state`` is not changed.
+        """
+        seed = deepcopy(random_state).randint(np.iinfo(np.int32).max)
+        random_state = np.random.RandomState([seed, 1])
         level = problem.limits.level
         ends = [end]
         point, status = repair_and_search(problem, end.assigned, level, runs, is_other=True)
@@ -211,22 +214,23 @@ class Homotopy(BaseEstimator):
             starts = [starts[i] for i in chosen]
         n_iter, best = 0, None
         for start in starts:
-            end = self._finish(problem, samples, subsample.n_samples, start, runs, watch)
-            # Iterated local search from the best end; it does nothing unless samples are few.
-            if best is None or sort_key(problem, end) < sort_key(problem, best):
-                if end.status != "max_iter":
-                    shaken = iterate_local_search(
-                        problem, end.point, end.status, level, runs, start.random_state
-                    )
-                    end = end._replace(point=shaken[0], status=shaken[1])
-                best = end
-            n_iter += end.n_iter
-            if end.is_stopped:
+            point, n_rounds, converged = self._iterate(
+                problem, samples, subsample.n_samples, start, runs, watch
+            )
+            n_iter += n_rounds
+            is_stopped = not converged and n_rounds < runs.max_iter
+            # Integer repair: not of a start that costs more before it than the best end.
+            if best is None or is_stopped or may_be_best(problem, point, best.point):
+                end = repair_end(problem, point, runs)._replace(is_stopped=is_stopped)
+                end = end if converged else end._replace(status="max_iter")
+                if best is None or sort_key(problem, end) < sort_key(problem, best):
+                    best = shake_end(problem, end, runs, start.random_state)
+            if is_stopped:
                 break
         return best, n_iter
 
-    def _finish(self, problem, samples, size, start, runs, watch):
-        """The end on all samples of a start, from its point on a subsample of some size."""
+    def _iterate(self, problem, samples, size, start, runs, watch):
+        """The rounds on all samples of a start, from its point on a subsample of some size."""
         _, random_state, point = start
         level = problem.limits.level
         # Larger and larger subsamples.
@@ -241,19 +245,7 @@ class Homotopy(BaseEstimator):
             point, _, _ = iterate_at_level(samples, point, level, runs.max_iter, runs.tol)
         # All samples: rounds of fair assignments and means.
         tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
-        point, n_iter, converged = iterate_at_level(
-            problem, point, level, runs.max_iter, tol, watch
-        )
-        assigned = point
-        # Integer repair and local search, of more candidates where the first ones do not suffice.
-        for candidates, movable in problem.candidates(point):
-            end, status = repair_and_search(candidates, movable, level, runs)
-            if candidates.keeps_limits(end.clustering.counts, level):
-                break
-        point = problem.merge(candidates, movable.dual, end)
-        is_stopped = not converged and n_iter < runs.max_iter
-        status = status if converged else "max_iter"
-        return RunResult(point, n_iter, status, is_stopped, assigned)
+        return iterate_at_level(problem, point, level, runs.max_iter, tol, watch)
 
     def _solve_in_memory(self, problem, samples, runs, random_state, watch):
         """The result of `solve` for partitioned data, all of which are in memory as well."""
@@ -311,10 +303,12 @@ class Homotopy(BaseEstimator):
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         routes.append(route_from(samples, point, 1.0))
         if samples.n_samples <= MAX_FITTED_SAMPLES:
-            routes = self._fit_points(samples, subsample, starts, runs, routes, n_levels)
+            routes = self._fit_points(
+                samples, subsample, starts, runs, routes, n_levels, random_state
+            )
         return routes
 
-    def _fit_points(self, samples, subsample, starts, runs, routes, n_levels):
+    def _fit_points(self, samples, subsample, starts, runs, routes, n_levels, random_state):
         """Routes, with the clusterings of fits at the balances of the points of their front.
 
         A move of one of few samples is a large step, and points between the levels may be far from
@@ -339,6 +333,8 @@ class Homotopy(BaseEstimator):
                 # Every level has the random numbers that a fit would have.
                 copies = [s._replace(random_state=deepcopy(s.random_state)) for s in starts]
                 end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
+                if is_far_from_bound(problem, end):
+                    end, _ = self._try_more(problem, led, end, runs, random_state, _never)
                 if satisfies_rows(end.point.clustering.counts, samples.limits):
                     routes.append(route_from(samples, end.point, end.point.balance))
             fitted = np.union1d(fitted, levels[chosen])
@@ -368,11 +364,13 @@ class Homotopy(BaseEstimator):
         is_plain = samples.limits.level == 0 and not sized
         costs = [end.cost for end in rough]
         chosen = choose_followed_starts(costs, 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
-        # Relocations would lead all starts of plain k-means to the same local minimum: only the
-        # first has them there.
+        # Relocations would lead all starts of plain k-means, or of many samples, to the same local
+        # minimum: only the first has them there.
         lead = partial(lead, max_iter=3, tol=0.0)
         ends = [rough[i] for i in chosen]
-        for j, i in enumerate(chosen if sized else chosen[:1]):
+        for j, i in enumerate(
+            chosen if sized and samples.n_samples <= MAX_REPAIRED_SAMPLES else chosen[:1]
+        ):
             ends[j] = improve_by_swaps(subsample, rough[i], N_RELOCATIONS, generators[i], lead)
         starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
         if sized and ends[0] is not rough[0]:
@@ -427,21 +425,49 @@ class RunResult(NamedTuple):
     """What a start ends with on all samples."""
 
     point: ClusteringPoint
-    n_iter: int
     status: str
-    is_stopped: bool  # by a callback
+    is_stopped: bool = False  # by a callback
     assigned: ClusteringPoint | None = None  # the fair assignment, before its integer repair
+
+
+def may_be_best(problem, assigned, best):
+    """Whether a fair assignment may have a cheaper end than the best one, which keeps the limits.
+
+    Repair costs more than the search after it gains, unless samples are few.
+    """
+    keeps_limits = problem.keeps_limits(best.clustering.counts, problem.limits.level)
+    return (
+        problem.n_samples <= MAX_REPAIRED_SAMPLES or not keeps_limits or assigned.cost < best.cost
+    )
+
+
+def repair_end(problem, assigned, runs):
+    """The end of integer repair and local search, of more candidates where some do not suffice."""
+    level = problem.limits.level
+    for candidates, movable in problem.candidates(assigned):
+        end, status = repair_and_search(candidates, movable, level, runs)
+        if candidates.keeps_limits(end.clustering.counts, level):
+            break
+    return RunResult(problem.merge(candidates, movable.dual, end), status, assigned=assigned)
+
+
+def shake_end(problem, end, runs, random_state):
+    """The end of iterated local search; the end itself unless samples are few."""
+    if end.status == "max_iter":
+        return end
+    level = problem.limits.level
+    point, status = iterate_local_search(problem, end.point, end.status, level, runs, random_state)
+    return end._replace(point=point, status=status)
 
 
 def is_far_from_bound(problem, end):
     """Whether the cost of an end is so far above the bound at its centres that more is tried.
 
-    Few samples have been searched after random moves, and a pass over very many takes too long.
+    A pass over very many samples takes too long.
     """
     point = end.point
-    n_samples = problem.n_samples
-    is_checked = n_samples * len(point.clustering.sizes) <= MAX_CHECKED_DISTANCES
-    if n_samples <= MAX_ITERATED_SAMPLES or not is_checked or end.is_stopped:
+    n_distances = problem.n_samples * len(point.clustering.sizes)
+    if n_distances > MAX_CHECKED_DISTANCES or end.is_stopped:
         return False
     limits = limits_at_counts(point.clustering.counts, problem.limits)
     if limits.level == 0 and not has_rows(limits):
@@ -465,7 +491,7 @@ def search_nearby(problem, level, runs):
         point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
     else:
         point, status = repair_and_search(problem, point, level, runs)
-    return RunResult(point, 0, status, False)
+    return RunResult(point, status)
 
 
 def sort_key(problem, end):

@@ -24,7 +24,7 @@ from skfair.cluster.kmeans._transport import solve_transport
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
 _MAX_NODES = 1  # of branch and bound for the cheapest table
-_TABLE_GAP = 5e-4  # of the cost of all samples, up to which it is searched for
+_TABLE_GAP = 1e-3  # of the cost of all samples, up to which it is searched for
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
 _MAX_INTEGER = 20  # ... and up to which they are integers of the programme, but for shares
 _MAX_INTEGERS = 40  # of a programme

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.cluster import FairKMeans
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster.kmeans import _homotopy
 
 
@@ -62,3 +62,48 @@ def test_other_fits_do_not_warn(recwarn):
     fit(X, groups, min_balance=0.9)
     fit(X, groups, min_balance=None, max_cluster_size=300)
     assert not recwarn
+
+
+@pytest.mark.filterwarnings("ignore:inertia_ is")
+@pytest.mark.parametrize("is_front", [False, True])
+def test_few_samples_and_points_of_fronts_try_more(monkeypatch, is_front):
+    X, groups = draw(12, 60)
+    groups = np.where(groups == "small", 1, 0)
+    model = FairKMeans(4, min_balance=0.9, random_state=0, n_init=1)
+    costs = {}
+    for share in (0.0, 100.0):
+        monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", share)
+        if is_front:
+            front = cluster_front(model, X, sensitive_features=groups, n_levels=3)
+            costs[share] = front.cost[front.select(min_balance=0.9)]
+        else:
+            costs[share] = model.fit(X, sensitive_features=groups).objective_
+    assert costs[0.0] <= costs[100.0] * (1 + 1e-12)
+
+
+def test_a_start_is_repaired_where_it_may_end_cheapest(monkeypatch):
+    """Data without clusters lead starts to different ends."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1200, 6))
+    groups = np.arange(1200) % 2
+    repaired = []
+    repair_end = _homotopy.repair_end
+
+    def store_costs(problem, assigned, runs):
+        end = repair_end(problem, assigned, runs)
+        repaired.append((assigned.cost, end.point.cost))
+        return end
+
+    monkeypatch.setattr(_homotopy, "repair_end", store_costs)
+    model = FairKMeans(6, min_balance=0.9, random_state=0, n_init=8)
+    cost = model.fit(X, sensitive_features=groups).inertia_
+    assert cost == pytest.approx(min(end for _, end in repaired))
+    # Each costs less before its repair than all ends before.
+    for i, (assigned, _) in enumerate(repaired):
+        assert assigned < min((end for _, end in repaired[:i]), default=np.inf)
+    # Of few samples all starts are repaired.
+    n_repaired = len(repaired)
+    monkeypatch.setattr(_homotopy, "MAX_REPAIRED_SAMPLES", len(X))
+    repaired.clear()
+    assert model.fit(X, sensitive_features=groups).inertia_ <= cost * (1 + 1e-12)
+    assert len(repaired) > n_repaired
