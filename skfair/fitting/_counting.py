@@ -283,6 +283,8 @@ class Candidate(NamedTuple):
         The solver's result before any search.
     is_local : bool, default=False
         Whether other starts of the solver have ended at other objectives.
+    objective_bound : float, default=-inf
+        A number that no objective of a model that keeps the bound is below.
     """
 
     parameters: np.ndarray
@@ -294,6 +296,7 @@ class Candidate(NamedTuple):
     violation: float
     result: Result
     is_local: bool = False
+    objective_bound: float = -np.inf
 
     @property
     def keeps_bound(self):

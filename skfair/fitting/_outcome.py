@@ -28,6 +28,9 @@ from skfair.utils._checks import bound_text, join_names, limit_text, number_text
 # Outcome of a constrained fit: status, warnings, and reports of iterations.
 
 
+FAR_GAP = 0.01
+"""Share of the bound of an objective by which a fit is far above it, so that more starts follow."""
+
 _TINY_TOLERANCE = 1e-3 * DEFAULT_TOLERANCE
 """Tolerance in units of a fit below which one of a real target is warned of."""
 
@@ -168,6 +171,8 @@ def warn_of_outcome(estimator, problem, guarantee, is_real=False):
         warn(describe_open_verdict(estimator, guarantee, constraint), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
+    elif estimator.status_ != "infeasible":
+        _warn_of_distant_bound(candidate)
     if _warn_of_constant_decisions(estimator, constraint, candidate):
         return
     # Of a bound that is missed, or that is not guaranteed, the message above says enough.
@@ -196,6 +201,20 @@ def _warn_of_constant_decisions(estimator, constraint, candidate):
         "leave small groups out (min_group_size), or pass class_weight='balanced'."
     )
     return True
+
+
+def _warn_of_distant_bound(candidate):
+    """Warn of an objective that is far above the bound that no model is below."""
+    bound = candidate.objective_bound
+    excess = candidate.result.fun - bound
+    if np.isfinite(bound) and excess > FAR_GAP * abs(bound):
+        warn(
+            f"The objective is {limit_text(candidate.result.fun)}, and no model that keeps the "
+            f"constraint has one below {limit_text(bound, is_lower=True)}. Differences of mean "
+            "losses have many local minima, and no further start of the solver came nearer: the "
+            "model may cost more than it has to. Raise the tolerance, or compare fewer groups.",
+            ConvergenceWarning,
+        )
 
 
 def _warn_of_tiny_tolerances(constraints):
