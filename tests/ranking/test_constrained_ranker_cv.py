@@ -1,6 +1,7 @@
 """Offsets of groups that bound exposure: exact ones, true gaps, any ranker, refusals."""
 
 import pickle
+import warnings
 from itertools import permutations, product
 
 import numpy as np
@@ -274,3 +275,48 @@ def test_scorers_of_exposure_take_the_queries_of_a_search(documents):
     scored = clone(plain).fit(X[train], y[train], **of_train).predict(X[test])
     assert scores["test_gap"][0] == pytest.approx(-exposure_difference(scored, **held_out))
     assert scores["test_ratio"][0] == pytest.approx(exposure_ratio(scored, **held_out))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_of_two_known_groups_the_smallest_offset_that_keeps_the_bound_is_found(seed):
+    """All offsets: ties of documents of one query, and points between and beyond them."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    query = rng.integers(4, size=n)
+    group = rng.integers(2, size=n)
+    scores = rng.normal(size=n) + 0.8 * group
+    if seed % 2:  # several ties at one offset
+        scores = np.round(2.0 * scores) / 2.0
+    weights = rng.integers(1, 4, size=n).astype(float)
+    k = None if seed % 3 else 3
+    tolerance = (0.0, 0.005, 0.02)[seed % 3]
+    constraint = ExposureParity(tolerance=tolerance, k=k, min_group_size=1)
+    columns = {"query_id": query, "sensitive_features": group, "sample_weight": weights}
+    X = scores[:, np.newaxis]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where no offset keeps the bound
+        fair = ConstrainedRankerCV(FirstColumn().fit(X, scores), constraint, cv="prefit", **KNOWN)
+        fair.fit(X, scores, **columns)
+    moved = fair.predict(X, sensitive_features=group) - scores
+    offset = moved[group == 1].mean() - moved[group == 0].mean()
+
+    def excess(offset):
+        shifted = np.round(scores + offset * group, 9)
+        return exposure_difference(shifted, k=k, **columns) - tolerance
+
+    differences = scores[:, np.newaxis] - scores
+    is_pair = (query[:, np.newaxis] == query) & (group[:, np.newaxis] < group)
+    ties = np.unique(np.round(differences[is_pair], 9))
+    between = np.concatenate(([ties[0] - 1.0], (ties[1:] + ties[:-1]) / 2.0, [ties[-1] + 1.0]))
+    all_offsets = np.concatenate((ties, between, [0.0]))
+    kept = [abs(one) for one in all_offsets if excess(one) <= 1e-12]
+    if not kept:
+        assert fair.status_ == "infeasible"
+        smallest = min(excess(one) for one in all_offsets)
+        assert fair.constraint_violation_ == pytest.approx(smallest, abs=1e-9)
+        return
+    assert fair.status_ == "optimal"
+    assert fair.constraint_violation_ == 0.0
+    assert excess(offset) <= 1e-9
+    # No tie or interval that is nearer to 0 keeps the bound.
+    assert abs(offset) <= min(kept) + 1e-4
