@@ -57,7 +57,9 @@ def loses_ranks(fitter, candidate):
     if problem.model.last_layer(candidate.parameters).n_parameters > _MAX_PARAMETERS:
         return False
     scores = [candidate.scores, fitter.converged_plain_fit.scores]
-    (taken, unconstrained), deviation = rank_correlations(problem, scores)
+    (taken, unconstrained), deviation = rank_correlations(
+        problem.target, problem.mean_weights, scores
+    )
     # A plain fit that ranks at random has nothing to lose.
     return unconstrained > 2.0 * deviation and taken < (1.0 - _FAR_SHARE) * unconstrained
 
@@ -116,7 +118,9 @@ class _RankSearch:
 
     def correlate(self, candidate):
         """Correlation of the ranks of a candidate's scores with those of the target."""
-        return float(rank_correlations(self.fitter.problem, [candidate.scores])[0][0])
+        problem = self.fitter.problem
+        weights = problem.mean_weights
+        return float(rank_correlations(problem.target, weights, [candidate.scores])[0][0])
 
     def evaluate(self, parameters):
         """The candidate with these parameters of the last layer."""

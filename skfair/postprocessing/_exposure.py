@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._gap import RangeGap
-from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.exceptions import ConstraintCostWarning, InfeasibleConstraintWarning
 from skfair.fitting._counting import excess_of
 from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
@@ -335,7 +335,30 @@ def fit_exposure_rule(estimator, cross, query):
     }
     if not cross.constraints:
         return fitted | unconstrained_fit_attributes({})
+    _warn_of_worse_ranks(cross.training.samples.target, documents, search.offsets)
     return fitted | _describe_exposure(cross.training, documents, search)
+
+
+def _warn_of_worse_ranks(relevance, documents, offsets):
+    """Warn if rankings gain less than random ones, and those by the scores alone gain more."""
+    if not len(offsets):
+        return
+    # Random ranks: all documents of a query tie.
+    same = np.zeros(len(relevance))
+    random = document_exposure(same, documents.query, documents.k, "log")
+    gains = documents.weights * relevance
+    free = documents._replace(features=documents.features[:, :0]).attention(np.empty(0))
+    taken, unconstrained, chance = (
+        float(gains @ one) for one in (documents.attention(offsets), free, random)
+    )
+    if taken < chance < unconstrained:
+        warn(
+            "The rankings are worse than random ranks: their discounted cumulative gain is "
+            f"{taken / chance:.3g} times that of random ranks on the training data, that without "
+            f"offsets {unconstrained / chance:.3g} times. Raise the tolerance, or leave small "
+            "groups out (min_group_size).",
+            ConstraintCostWarning,
+        )
 
 
 def _rank_documents(estimator, cross, scores, query):

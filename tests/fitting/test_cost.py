@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -203,8 +202,7 @@ def test_correlations_of_ranks_agree_with_areas_and_spearman():
     weights = rng.integers(1, 4, size=200)
 
     def correlations(target, scores):
-        problem = SimpleNamespace(target=target, mean_weights=weights / weights.sum())
-        return rank_correlations(problem, scores)[0]
+        return rank_correlations(target, weights / weights.sum(), scores)[0]
 
     labels = np.where(target > 0.5, 1.0, -1.0)
     area = roc_auc_score(labels, scores, sample_weight=weights)
@@ -219,8 +217,8 @@ def test_deviation_of_random_ranks():
     rng = np.random.default_rng(0)
     labels = np.where(np.arange(200) < 40, 1.0, -1.0)
     weights = rng.uniform(0.5, 2.0, size=200)
-    problem = SimpleNamespace(target=labels, mean_weights=weights / weights.sum())
-    values, deviation = rank_correlations(problem, rng.normal(size=(500, 200)))
+    scores = rng.normal(size=(500, 200))
+    values, deviation = rank_correlations(labels, weights / weights.sum(), scores)
     assert deviation == pytest.approx(values.std(), rel=0.1)
 
 

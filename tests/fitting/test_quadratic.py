@@ -13,7 +13,7 @@ from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 
 TOLERANCE = 24.58
-"""A tenth of the largest difference of mean losses without constraint, on the data of 240 samples."""
+"""A tenth of the largest difference of mean losses without constraint, of 240 samples."""
 
 BEST = 254.5
 """The smallest mean loss from 25 random starts of SLSQP on these data."""

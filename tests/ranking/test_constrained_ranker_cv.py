@@ -18,7 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import ExposureParity
 from skfair.datasets import make_ranking
-from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.exceptions import (
+    ConstraintCostWarning,
+    InfeasibleConstraintWarning,
+    MissingSensitiveFeaturesWarning,
+)
 from skfair.metrics import exposure_difference, exposure_ratio, get_scorer
 from skfair.metrics._ranking import document_exposure
 from skfair.preprocessing import ScoreColumn
@@ -121,6 +125,19 @@ def test_the_metric_keeps_the_bound_on_the_training_queries(constraint, groups):
     )
     assert fair.status_ == ("optimal" if groups == "ab" else "feasible")
     assert fair.constraint_violation_ == 0.0
+
+
+def test_rankings_worse_than_random_ones_are_warned_of():
+    """Group "a" has all of the relevance, and the bound ranks it last."""
+    group = np.array([*"aabb"] * 10)
+    query = np.repeat(np.arange(10), 4)
+    y = np.where(group == "a", 1.0, 0.0)
+    X = (y + np.tile([0.0, -0.6, 0.1, 0.0], 10))[:, np.newaxis]
+    constraint = ExposureParity(tolerance=0.1, merit="relevance", min_group_size=1)
+    y = y + np.where(group == "b", 0.9, 0.0)
+    columns = {"query_id": query, "sensitive_features": group}
+    with pytest.warns(ConstraintCostWarning, match="worse than random ranks"):
+        fit_known(X, y, columns, constraint)
 
 
 def test_offsets_by_probabilities_of_groups_keep_the_bound(documents):
