@@ -4,7 +4,8 @@ Many models keep a tolerance that none of the solver's fits keeps, and most of t
 Neither the violation nor the objective tells them apart: scores that are nearly equal have the
 objective of a constant, however they rank. So the correlation of their ranks with those of the
 target, less a penalty for the violation, is maximised here by an evolution strategy with covariance
-matrix adaptation (CMA-ES [1]_). It starts at the fit of larger tolerances, which ranks better.
+matrix adaptation (CMA-ES [1]_). A search starts at the plain fit, and a series of searches, each at
+a smaller tolerance than the one before, starts where that ended.
 
 References
 ----------
@@ -18,12 +19,11 @@ from skfair.fitting._calibration import SLACK, calibrate_tolerances
 from skfair.fitting._counting import rank_correlations
 from skfair.fitting._fitter import MAX_SEARCHED, optimize_scale_intercept
 
-_FAR_SHARE = 0.6
-"""Share of the correlation of the plain fit from whose loss on ranks are searched.
+_FAR_SHARE = 0.3
+"""Share of the correlation of the plain fit from whose loss on ranks are searched."""
 
-Searches use a tolerance to the last sample, so that gaps of held-out data are larger: from a
-smaller share on they would be made where ranks are useful as they are.
-"""
+_LOST_SHARE = 0.6
+"""Share from whose loss on a search also starts at the fit of larger tolerances."""
 
 _MAX_PARAMETERS = 256
 """Parameters of the last layer up to which it is searched: covariances grow with their square."""
@@ -33,7 +33,11 @@ _HIGH_PENALTY = 80.0
 """Correlation that an excess of 1 over a tolerance costs in searches."""
 
 _EVALUATIONS = 400
-"""Models that a search evaluates."""
+_FEW_EVALUATIONS = 150
+"""Models that a search evaluates, and that one of several does, each from where the last ended."""
+
+_FACTORS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.8)
+"""Factors of the tolerances in such a series of searches."""
 
 _MIN_GAIN = 0.01
 """Gain of correlation that is worth another model than the solver's."""
@@ -42,7 +46,8 @@ _MIN_SIGNAL = 0.1
 """Correlation up to which ranks are hardly better than random; further searches are made then."""
 
 _STEP = 0.3
-"""First steps of a search, relative to its start."""
+_SHORT_STEP = 0.2
+"""First steps of a search, and of those of a series, relative to its start."""
 
 
 def loses_ranks(fitter, candidate):
@@ -70,18 +75,23 @@ def search_ranks(fitter, candidate):
     The candidate itself is returned if none that keeps the bound ranks better.
     """
     search = _RankSearch(fitter, candidate)
-    plain = fitter.converged_plain_fit
-    looser = _fit_looser(fitter)
-    for start in filter(None, (looser, plain)):
-        search.run(start, _PENALTY)
+    plain = fitter.converged_plain_fit.parameters
+    search.run(plain, _PENALTY)
+    last = search.follow(plain)
+    # Where ranks are still far from those of the plain fit, start at the fit of larger tolerances.
+    if search.highest < (1.0 - _LOST_SHARE) * search.correlate(fitter.converged_plain_fit):
+        looser = _fit_looser(fitter)
+        if looser is not None:
+            search.run(looser.parameters, _PENALTY)
+            last = search.follow(looser.parameters)
     # A high penalty finds models where a low one does not keep the tolerances.
     if search.highest < _MIN_SIGNAL:
-        for start in (looser or plain, candidate):
+        for start in (last, candidate.parameters):
             search.run(start, _HIGH_PENALTY)
     # Equal scores, which keep most parities of ranks, are better than opposite ranks.
     if candidate.keeps_bound and search.highest < 0.0:
         for constant in search.layer.constants():
-            search.measure(constant, 0.0)
+            search.measure(constant, 0.0, search.aims)
     if search.best is None:
         return candidate
     return search.rescale(search.best)
@@ -127,27 +137,45 @@ class _RankSearch:
         result = self.fitter.converged_plain_fit.result
         return self.fitter.evaluate(np.append(self.before, parameters), result)
 
-    def measure(self, parameters, penalty):
+    def measure(self, parameters, penalty, aims):
         """The correlation less a penalty for the largest excess of a gap over its aim."""
         candidate = self.evaluate(parameters)
         correlation = self.correlate(candidate)
         if candidate.keeps_bound and correlation > self.highest:
             self.best = candidate
             self.highest = correlation
-        excess = np.max(np.nan_to_num(candidate.gaps - self.aims, nan=1.0), initial=0.0)
+        excess = np.max(np.nan_to_num(candidate.gaps - aims, nan=1.0), initial=0.0)
         return correlation - penalty * float(excess)
 
-    def run(self, start, penalty):
-        """Search from a candidate."""
-        parameters = start.parameters[len(self.before) :]
+    def run(self, start, penalty, factor=1.0, step=_STEP, n_evaluations=_EVALUATIONS):
+        """Search from parameters at so many times the tolerances, and return the best ones."""
+        parameters = start[len(self.before) :]
         intercept = self.layer.intercept_direction()
         if intercept is not None:  # ranks do not depend on it
             intercept = intercept / np.linalg.norm(intercept)
             parameters = parameters - (parameters @ intercept) * intercept
         norm = np.linalg.norm(parameters)
-        if norm > 0.0:
-            rng = np.random.default_rng(0)  # the same search for the same samples
-            evolve(lambda one: self.measure(one, penalty), parameters / norm, _STEP, rng)
+        if norm == 0.0:
+            return start
+        rng = np.random.default_rng(0)  # the same search for the same samples
+        aims = factor * self.aims
+        last = evolve(
+            lambda one: self.measure(one, penalty, aims),
+            parameters / norm,
+            step,
+            rng,
+            n_evaluations,
+        )
+        return np.append(self.before, last)
+
+    def follow(self, parameters):
+        """Search at smaller and smaller tolerances, each time from where the last search ended.
+
+        Models that keep tolerances smaller than the requested ones keep these, too.
+        """
+        for factor in _FACTORS:
+            parameters = self.run(parameters, _PENALTY, factor, _SHORT_STEP, _FEW_EVALUATIONS)
+        return parameters
 
     def rescale(self, candidate):
         """The candidate with scale and intercept of least objective, on which no rank depends."""
