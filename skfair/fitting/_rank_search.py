@@ -22,9 +22,6 @@ from skfair.fitting._fitter import MAX_SEARCHED, optimize_scale_intercept
 _FAR_SHARE = 0.3
 """Share of the correlation of the plain fit from whose loss on ranks are searched."""
 
-_LOST_SHARE = 0.6
-"""Share from whose loss on a search also starts at the fit of larger tolerances."""
-
 _MAX_PARAMETERS = 256
 """Parameters of the last layer up to which it is searched: covariances grow with their square."""
 
@@ -78,13 +75,13 @@ def search_ranks(fitter, candidate):
     plain = fitter.converged_plain_fit.parameters
     search.run(plain, _PENALTY)
     last = search.follow(plain)
-    # Where ranks are still far from those of the plain fit, start at the fit of larger tolerances.
-    if search.highest < (1.0 - _LOST_SHARE) * search.correlate(fitter.converged_plain_fit):
+    # Where ranks are hardly better than random, start at the fit of larger tolerances. A high
+    # penalty finds models where a low one does not keep the tolerances.
+    if search.highest < _MIN_SIGNAL:
         looser = _fit_looser(fitter)
         if looser is not None:
             search.run(looser.parameters, _PENALTY)
             last = search.follow(looser.parameters)
-    # A high penalty finds models where a low one does not keep the tolerances.
     if search.highest < _MIN_SIGNAL:
         for start in (last, candidate.parameters):
             search.run(start, _HIGH_PENALTY)
