@@ -30,7 +30,7 @@ _HIGH_PENALTY = 80.0
 """Correlation that an excess of 1 over a tolerance costs in searches."""
 
 _EVALUATIONS = 400
-_FEW_EVALUATIONS = 150
+_SHORT_EVALUATIONS = 150
 """Models that a search evaluates, and that one of several does, each from where the last ended."""
 
 _FACTORS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.8)
@@ -171,7 +171,7 @@ class _RankSearch:
         Models that keep tolerances smaller than the requested ones keep these, too.
         """
         for factor in _FACTORS:
-            parameters = self.run(parameters, _PENALTY, factor, _SHORT_STEP, _FEW_EVALUATIONS)
+            parameters = self.run(parameters, _PENALTY, factor, _SHORT_STEP, _SHORT_EVALUATIONS)
         return parameters
 
     def rescale(self, candidate):

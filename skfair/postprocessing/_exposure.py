@@ -221,12 +221,12 @@ def _sweep_offsets(documents, low, high, pairs):
     excess = np.where(excess > _ROUNDING, excess, 0.0)
     order = np.lexsort((np.abs(offsets), excess))[:_MAX_TRIES]
     # Recount them: scores of ties may differ by more than rounding.
-    tried = []
+    recounted = []
     for offset in offsets[order, np.newaxis]:
-        tried.append((documents.violation(offset), offset))
-        if not tried[-1][0]:
+        recounted.append((documents.violation(offset), offset))
+        if not recounted[-1][0]:
             break
-    return min(tried, key=lambda one: one[0])[1]
+    return min(recounted, key=lambda one: one[0])[1]
 
 
 def _change_sums(documents, low, high, pairs):

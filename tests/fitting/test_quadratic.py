@@ -64,8 +64,8 @@ def test_no_model_of_a_grid_is_below_the_bound(seed):
     # From the starts the solver reaches the optimum of the grid.
     problem = draw_problem(seed)
     results = [SQP().solve(problem, problem.initial_point(start)) for start in starts]
-    kept = [one.fun for one in results if one.status == "optimal"]
-    assert min(kept) <= best + 1e-6
+    optima = [one.fun for one in results if one.status == "optimal"]
+    assert min(optima) <= best + 1e-6
 
 
 def test_of_two_groups_the_bound_is_the_optimum():
