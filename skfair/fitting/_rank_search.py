@@ -19,8 +19,12 @@ from skfair.fitting._calibration import SLACK, calibrate_tolerances
 from skfair.fitting._counting import rank_correlations
 from skfair.fitting._fitter import MAX_SEARCHED, optimize_scale_intercept
 
-_FAR_SHARE = 0.3
-"""Share of the correlation of the plain fit from whose loss on ranks are searched."""
+_FAR_SHARE = 0.6
+"""Share of the correlation of the plain fit from whose loss on ranks are searched.
+
+Searches use a tolerance to the last sample, so that gaps of held-out data are larger: from a
+smaller share on they would be made where ranks are useful as they are.
+"""
 
 _MAX_PARAMETERS = 256
 """Parameters of the last layer up to which it is searched: covariances grow with their square."""
