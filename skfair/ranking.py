@@ -32,7 +32,7 @@ from skfair.losses import LossName
 from skfair.models._model import moments
 from skfair.partitions._collections import check_alignment
 from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
-from skfair.postprocessing._exposure import fit_exposure_rule
+from skfair.postprocessing._exposure import fit_exposure_rule, round_ties
 from skfair.postprocessing._folds import Folds
 from skfair.postprocessing._query_rankers import (
     QueryRanker,
@@ -479,8 +479,10 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
     constraint_violation_ : float
         Excess of the gap over the tolerance by ``oof_prediction_``; nan without groups.
     status_ : {"optimal", "feasible", "infeasible", "unconstrained"}
-        "optimal": no smaller offset keeps the tolerance. "feasible": of three groups or more, the
-        tolerance is kept by nearly the smallest offsets.
+        "optimal": no smaller offset keeps the tolerance. "feasible": of three groups or more, or of
+        groups that are estimated, the tolerance is kept by nearly the smallest offsets.
+        "infeasible": of two groups that are passed, no offset keeps the tolerance; else none was
+        found.
     n_iter_ : int
         Rounds of the search for offsets; 0 if rankings by the scores alone keep the tolerance.
     {groups_}
@@ -608,7 +610,10 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         scores : ndarray of shape (n_documents,)
         """
         _, scores = self._columns_and_scores(X, sensitive_features)
-        return self._unit.from_unit(scores[:, 0])
+        predictions = scores[:, 0]
+        if len(self.rule_coef_) > 1:
+            predictions = round_ties(predictions, self._tie_unit)
+        return self._unit.from_unit(predictions)
 
     @property
     def _base(self):

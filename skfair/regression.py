@@ -151,8 +151,9 @@ class ConstrainedERMRegressor(LinearRegressor):
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
         "max_iter": the solver stopped before its own test. Else "feasible": the bound is on losses,
-        and six starts of the solver ended at different objectives, of which this is the lowest;
-        lower ones are possible. Else "optimal".
+        and several starts of the solver ended at different objectives, of which this is the lowest;
+        lower ones are possible, and a warning states a lower bound that is far from it. Else
+        "optimal".
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also

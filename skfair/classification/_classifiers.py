@@ -256,8 +256,8 @@ class ConstrainedERMClassifier(LinearClassifier):
         bound is not met. Else "max_iter": the solver stopped before its own test. Else "feasible":
         the bound is kept, as by most good fits, by a model that exact searches have moved away from
         the point that the solver certified, to one with fewer errors; or the bound is on losses,
-        and six starts of the solver ended at different objectives. Else "optimal". It is about the
-        training data; the population has ``verdict_``.
+        and several starts of the solver ended at different objectives. Else "optimal". It is about
+        the training data; the population has ``verdict_``.
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also

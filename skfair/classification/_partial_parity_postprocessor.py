@@ -32,6 +32,7 @@ from skfair.fitting._outcome import (
     unconstrained_fit_attributes,
     warn_of_moved_decisions,
     warn_of_one_group,
+    warn_of_worse_ranks,
 )
 from skfair.fitting._weak_bounds import warn_of_weak_bounds
 from skfair.groups._known import encode_groups_for_prediction
@@ -321,9 +322,10 @@ class PartialParityPostprocessor(
         guarantee = _search_rates(self, ranked, rule, context)
         # What predictions need and what describes the fit; then warnings.
         fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
-        fitted |= _outcome_attributes(self, ranked, guarantee, fitted)
+        shifted = _shift_training_scores(ranked, fitted)
+        fitted |= _outcome_attributes(self, ranked, guarantee, shifted)
         store_fit(self, fitted | fitted_feature_attributes(estimator))
-        _warn_after_fit(self, guarantee, ranked)
+        _warn_after_fit(self, guarantee, ranked, shifted)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -539,13 +541,18 @@ def _fit_classifier(estimator, X, y, metadata, folds, context):
         )
 
 
-def _outcome_attributes(estimator, ranked, guarantee, fitted):
-    """Fitted attributes that describe how the fit ended."""
-    best, bound, groups = guarantee.candidate, ranked.bound, ranked.training.samples.groups
-    # Fair scores of all training samples, by the curves and rates of groups by label.
+def _shift_training_scores(ranked, fitted):
+    """Fair scores of all training samples, by the curves and rates of groups by label."""
+    groups = ranked.training.samples.groups
     codes = groups.ranks[groups.codes]
     ranks = ranks_in_groups(fitted["_curves"], ranked.y_score, codes)
-    shifted = shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
+    return shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
+
+
+def _outcome_attributes(estimator, ranked, guarantee, shifted):
+    """Fitted attributes that describe how the fit ended; `shifted` are the fair scores."""
+    best = guarantee.candidate
+    bound = ranked.bound
     report = ConstraintSystem((ranked.reported,)).report_columns(shifted)
     # The search may exceed the tightened tolerance and keep the requested one.
     excess = max(0.0, best.excess - (bound.tolerance - guarantee.training_tolerances[0]))
@@ -560,8 +567,8 @@ def _outcome_attributes(estimator, ranked, guarantee, fitted):
     return outcome
 
 
-def _warn_after_fit(estimator, guarantee, ranked):
-    """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
+def _warn_after_fit(estimator, guarantee, ranked, shifted):
+    """Warn of an exceeded tolerance, a search cut short, constant decisions, or useless ranks."""
     bound, samples = ranked.bound, ranked.samples
     if estimator.confidence_level is not None:
         warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)
@@ -593,6 +600,9 @@ def _warn_after_fit(estimator, guarantee, ranked):
             "tolerance, these make the fewest errors. Raise the tolerance."
         )
         return
+    training = ranked.training.samples
+    shares = training.weights / training.weights.sum()
+    warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)
     columns = getattr(estimator, REPORT_ATTRIBUTE)
     warn_of_weak_bounds([bound], columns, guarantee.candidate.scores, is_binding=True)
 

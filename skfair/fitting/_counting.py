@@ -283,6 +283,8 @@ class Candidate(NamedTuple):
         The solver's result before any search.
     is_local : bool, default=False
         Whether other starts of the solver have ended at other objectives.
+    objective_bound : float, default=-inf
+        A number that no objective of a model that keeps the bound is below.
     """
 
     parameters: np.ndarray
@@ -294,6 +296,7 @@ class Candidate(NamedTuple):
     violation: float
     result: Result
     is_local: bool = False
+    objective_bound: float = -np.inf
 
     @property
     def keeps_bound(self):
@@ -605,13 +608,13 @@ def _sum_above_thresholds(block, parameters, thresholds):
 # Ranks of scores, compared with the target.
 
 
-def rank_correlations(problem, scores):
+def rank_correlations(target, weights, scores):
     """Correlations of ranks of scores with those of the target, and the deviation of random ones.
 
-    Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve. Ties have mean ranks.
+    Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve. Ties have mean ranks. The
+    weights have the sum 1.
     """
-    weights = problem.mean_weights
-    target, *ranks = (_mean_ranks(one, weights) - 0.5 for one in (problem.target, *scores))
+    target, *ranks = (_mean_ranks(one, weights) - 0.5 for one in (target, *scores))
     variance = max(weights @ target**2, np.finfo(np.float64).tiny)
     deviation = np.sqrt((weights**2).sum() / (12.0 * variance))  # 1 / 12: variance of ranks
     return np.array([(weights * target) @ one / variance for one in ranks]), deviation

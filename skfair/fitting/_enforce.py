@@ -39,8 +39,13 @@ from skfair.fitting._fitter import (
 )
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.fitting._leave_one_out import LeaveOneOut, can_leave_one_out
+from skfair.fitting._outcome import FAR_GAP
+from skfair.fitting._quadratic import QuadraticProgram
 from skfair.fitting._rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
+
+_MORE_STARTS = 4
+"""How many times as many starts there are at most, where a fit stays far above its bound."""
 
 # The loops.
 
@@ -182,23 +187,44 @@ def fit_from_starts(fitter, first, n_starts):
 
     That is where linear models bound mean losses and the Lagrangian is not convex. If the fits that
     keep the bound differ in their objectives, the best one need not be optimal. Besides the usual
-    start there are `n_starts` random ones.
+    start there are `n_starts` others: random ones, or those of the quadratic program of squared
+    losses. Its bound ends them, or shows that more of them are due.
     """
     model = fitter.problem.model
     is_linear = model.last_layer(first.parameters) is model
     is_exact = not n_starts or "values" not in fitter.constraint.metric_inputs
     if is_exact or not is_linear or _is_global(first.result):
         return first
-    rng = np.random.default_rng(0)
+    program = QuadraticProgram.from_problem(fitter.problem)
+    if program is None:
+        rng = np.random.default_rng(0)
+        starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]
+        bound = -np.inf
+    else:
+        bound, starts = program.bound_and_starts(_MORE_STARTS * n_starts)
     fits = [first]
-    for _ in range(n_starts):
-        x = fitter.problem.initial_point(rng.normal(size=len(first.parameters)))
-        fits.append(fitter.fit(fitter.problem, x))
-    best = min(fits, key=lambda one: (not one.keeps_bound and one.violation, one.result.fun))
-    slack = 1e-6 * (1.0 + abs(best.result.fun))  # objectives that differ by less are equal
-    agree = [one.keeps_bound and one.result.fun - best.result.fun <= slack for one in fits]
+    best = first
+    for number, start in enumerate(starts):
+        # No objective is below the bound.
+        is_far = not best.keeps_bound or best.result.fun - bound > FAR_GAP * abs(bound)
+        if _is_near(best, bound) or (number >= n_starts and not is_far):
+            break
+        fits.append(fitter.fit(fitter.problem, fitter.problem.initial_point(start)))
+        best = min(fits, key=lambda one: (not one.keeps_bound and one.violation, one.result.fun))
+    best = best._replace(objective_bound=bound)
+    if _is_near(best, bound):
+        return best
     # Fits that agree differ by rounding, and not all of them may have converged.
-    return (first if agree[0] else best)._replace(is_local=not all(agree))
+    agree = [_is_near(one, best.result.fun) for one in fits]
+    best = first._replace(objective_bound=bound) if agree[0] else best
+    return best._replace(is_local=not all(agree))
+
+
+def _is_near(candidate, objective):
+    """Whether a candidate keeps the bound, and its objective exceeds another only by rounding."""
+    is_known = np.isfinite(objective)
+    slack = 1e-6 * (1.0 + abs(objective))
+    return is_known and candidate.keeps_bound and candidate.result.fun - objective <= slack
 
 
 def _is_global(result):

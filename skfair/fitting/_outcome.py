@@ -28,6 +28,9 @@ from skfair.utils._checks import bound_text, join_names, limit_text, number_text
 # Outcome of a constrained fit: status, warnings, and reports of iterations.
 
 
+FAR_GAP = 0.01
+"""Share of the bound of an objective by which a fit is far above it, so that more starts follow."""
+
 _TINY_TOLERANCE = 1e-3 * DEFAULT_TOLERANCE
 """Tolerance in units of a fit below which one of a real target is warned of."""
 
@@ -168,6 +171,8 @@ def warn_of_outcome(estimator, problem, guarantee, is_real=False):
         warn(describe_open_verdict(estimator, guarantee, constraint), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
+    elif estimator.status_ != "infeasible":
+        _warn_of_distant_bound(candidate)
     if _warn_of_constant_decisions(estimator, constraint, candidate):
         return
     # Of a bound that is missed, or that is not guaranteed, the message above says enough.
@@ -196,6 +201,20 @@ def _warn_of_constant_decisions(estimator, constraint, candidate):
         "leave small groups out (min_group_size), or pass class_weight='balanced'."
     )
     return True
+
+
+def _warn_of_distant_bound(candidate):
+    """Warn of an objective that is far above the bound that no model is below."""
+    bound = candidate.objective_bound
+    excess = candidate.result.fun - bound
+    if np.isfinite(bound) and excess > FAR_GAP * abs(bound):
+        warn(
+            f"The objective is {limit_text(candidate.result.fun)}, and no model that keeps the "
+            f"constraint has one below {limit_text(bound, is_lower=True)}. Differences of mean "
+            "losses have many local minima, and no further start of the solver came nearer: the "
+            "model may cost more than it has to. Raise the tolerance, or compare fewer groups.",
+            ConvergenceWarning,
+        )
 
 
 def _warn_of_tiny_tolerances(constraints):
@@ -629,12 +648,25 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
     is_ranked = problem.constraint.is_on_ranks_alone
     cost = "" if is_ranked and not is_real else _describe_cost(problem, scores, free, is_real)
-    cost = cost or (_describe_cost_of_ranks(problem, scores, free) if is_ranked else "")
+    if is_ranked and not cost:
+        cost = _describe_cost_of_ranks(problem.target, problem.mean_weights, scores, free)
     if cost:
         warn(
             f"The constraint costs more than half of what the model improves on {cost}. "
             f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave "
             "small ones out (min_group_size).",
+            ConstraintCostWarning,
+        )
+
+
+def warn_of_worse_ranks(target, weights, scores, free):
+    """Warn if scores rank the target worse than random ranks, and others do not."""
+    (taken, unconstrained), noise = rank_correlations(target, weights, [scores, free])
+    if taken < 0.0 and unconstrained > 2.0 * noise:
+        cost = _describe_cost_of_ranks(target, weights, scores, free)
+        warn(
+            f"The constraint costs all of what the model improves on {cost}. Raise the tolerance, "
+            "merge groups, or leave small ones out (min_group_size).",
             ConstraintCostWarning,
         )
 
@@ -670,16 +702,16 @@ def _describe_cost(problem, scores, free, is_real):
     )
 
 
-def _describe_cost_of_ranks(problem, scores, free):
+def _describe_cost_of_ranks(target, weights, scores, free):
     """How well scores rank the target with and without constraint; empty if they are near.
 
     Vanishing scores with random ranks have the loss and the decisions of a constant.
     """
-    (taken, unconstrained), noise = rank_correlations(problem, [scores, free])
+    (taken, unconstrained), noise = rank_correlations(target, weights, [scores, free])
     if np.ptp(scores) == 0 or not _is_costly(-taken, -unconstrained, 0.0, noise):
         return ""
     comparison = ", worse than random ranks" if taken < 0.0 else ""
-    if len(np.unique(problem.target)) > 2:
+    if len(np.unique(target)) > 2:
         name = "rank correlation with the target"
     else:  # of two classes the correlation is 2 AUC - 1
         name = "area under the ROC curve"

@@ -4,7 +4,8 @@ Many models keep a tolerance that none of the solver's fits keeps, and most of t
 Neither the violation nor the objective tells them apart: scores that are nearly equal have the
 objective of a constant, however they rank. So the correlation of their ranks with those of the
 target, less a penalty for the violation, is maximised here by an evolution strategy with covariance
-matrix adaptation (CMA-ES [1]_). It starts at the fit of larger tolerances, which ranks better.
+matrix adaptation (CMA-ES [1]_). A search starts at the plain fit, and a series of searches, each at
+a smaller tolerance than the one before, starts where that ended.
 
 References
 ----------
@@ -33,7 +34,11 @@ _HIGH_PENALTY = 80.0
 """Correlation that an excess of 1 over a tolerance costs in searches."""
 
 _EVALUATIONS = 400
-"""Models that a search evaluates."""
+_SHORT_EVALUATIONS = 150
+"""Models that a search evaluates, and that one of several does, each from where the last ended."""
+
+_FACTORS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.8)
+"""Factors of the tolerances in such a series of searches."""
 
 _MIN_GAIN = 0.01
 """Gain of correlation that is worth another model than the solver's."""
@@ -42,7 +47,8 @@ _MIN_SIGNAL = 0.1
 """Correlation up to which ranks are hardly better than random; further searches are made then."""
 
 _STEP = 0.3
-"""First steps of a search, relative to its start."""
+_SHORT_STEP = 0.2
+"""First steps of a search, and of those of a series, relative to its start."""
 
 
 def loses_ranks(fitter, candidate):
@@ -57,7 +63,9 @@ def loses_ranks(fitter, candidate):
     if problem.model.last_layer(candidate.parameters).n_parameters > _MAX_PARAMETERS:
         return False
     scores = [candidate.scores, fitter.converged_plain_fit.scores]
-    (taken, unconstrained), deviation = rank_correlations(problem, scores)
+    (taken, unconstrained), deviation = rank_correlations(
+        problem.target, problem.mean_weights, scores
+    )
     # A plain fit that ranks at random has nothing to lose.
     return unconstrained > 2.0 * deviation and taken < (1.0 - _FAR_SHARE) * unconstrained
 
@@ -68,18 +76,23 @@ def search_ranks(fitter, candidate):
     The candidate itself is returned if none that keeps the bound ranks better.
     """
     search = _RankSearch(fitter, candidate)
-    plain = fitter.converged_plain_fit
-    looser = _fit_looser(fitter)
-    for start in filter(None, (looser, plain)):
-        search.run(start, _PENALTY)
-    # A high penalty finds models where a low one does not keep the tolerances.
+    plain = fitter.converged_plain_fit.parameters
+    search.run(plain, _PENALTY)
+    last = search.follow(plain)
+    # Where ranks are hardly better than random, start at the fit of larger tolerances. A high
+    # penalty finds models where a low one does not keep the tolerances.
     if search.highest < _MIN_SIGNAL:
-        for start in (looser or plain, candidate):
+        looser = _fit_looser(fitter)
+        if looser is not None:
+            search.run(looser.parameters, _PENALTY)
+            last = search.follow(looser.parameters)
+    if search.highest < _MIN_SIGNAL:
+        for start in (last, candidate.parameters):
             search.run(start, _HIGH_PENALTY)
     # Equal scores, which keep most parities of ranks, are better than opposite ranks.
     if candidate.keeps_bound and search.highest < 0.0:
         for constant in search.layer.constants():
-            search.measure(constant, 0.0)
+            search.measure(constant, 0.0, search.aims)
     if search.best is None:
         return candidate
     return search.rescale(search.best)
@@ -116,34 +129,54 @@ class _RankSearch:
 
     def correlate(self, candidate):
         """Correlation of the ranks of a candidate's scores with those of the target."""
-        return float(rank_correlations(self.fitter.problem, [candidate.scores])[0][0])
+        problem = self.fitter.problem
+        weights = problem.mean_weights
+        return float(rank_correlations(problem.target, weights, [candidate.scores])[0][0])
 
     def evaluate(self, parameters):
         """The candidate with these parameters of the last layer."""
         result = self.fitter.converged_plain_fit.result
         return self.fitter.evaluate(np.append(self.before, parameters), result)
 
-    def measure(self, parameters, penalty):
+    def measure(self, parameters, penalty, aims):
         """The correlation less a penalty for the largest excess of a gap over its aim."""
         candidate = self.evaluate(parameters)
         correlation = self.correlate(candidate)
         if candidate.keeps_bound and correlation > self.highest:
             self.best = candidate
             self.highest = correlation
-        excess = np.max(np.nan_to_num(candidate.gaps - self.aims, nan=1.0), initial=0.0)
+        excess = np.max(np.nan_to_num(candidate.gaps - aims, nan=1.0), initial=0.0)
         return correlation - penalty * float(excess)
 
-    def run(self, start, penalty):
-        """Search from a candidate."""
-        parameters = start.parameters[len(self.before) :]
+    def run(self, start, penalty, factor=1.0, step=_STEP, n_evaluations=_EVALUATIONS):
+        """Search from parameters at so many times the tolerances, and return the best ones."""
+        parameters = start[len(self.before) :]
         intercept = self.layer.intercept_direction()
         if intercept is not None:  # ranks do not depend on it
             intercept = intercept / np.linalg.norm(intercept)
             parameters = parameters - (parameters @ intercept) * intercept
         norm = np.linalg.norm(parameters)
-        if norm > 0.0:
-            rng = np.random.default_rng(0)  # the same search for the same samples
-            evolve(lambda one: self.measure(one, penalty), parameters / norm, _STEP, rng)
+        if norm == 0.0:
+            return start
+        rng = np.random.default_rng(0)  # the same search for the same samples
+        aims = factor * self.aims
+        last = evolve(
+            lambda one: self.measure(one, penalty, aims),
+            parameters / norm,
+            step,
+            rng,
+            n_evaluations,
+        )
+        return np.append(self.before, last)
+
+    def follow(self, parameters):
+        """Search at smaller and smaller tolerances, each time from where the last search ended.
+
+        Models that keep tolerances smaller than the requested ones keep these, too.
+        """
+        for factor in _FACTORS:
+            parameters = self.run(parameters, _PENALTY, factor, _SHORT_STEP, _SHORT_EVALUATIONS)
+        return parameters
 
     def rescale(self, candidate):
         """The candidate with scale and intercept of least objective, on which no rank depends."""

@@ -16,7 +16,8 @@ from scipy.optimize import minimize
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._gap import RangeGap
-from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.exceptions import ConstraintCostWarning, InfeasibleConstraintWarning
+from skfair.fitting._counting import excess_of
 from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
     Subtask,
@@ -31,6 +32,18 @@ from skfair.utils._checks import warn
 
 _ROUNDING = 1e-12
 """Excesses below it are rounding."""
+
+_TIE_BITS = 36
+"""Binary digits of scores with offsets, relative to their standard deviation."""
+
+_TIE_MARGIN = 1e-5
+"""Distance to a tie, in standard deviations, at which documents have passed each other."""
+
+_MAX_PAIRS = 1 << 20
+"""Pairs of documents of two groups up to which all offsets are searched."""
+
+_MAX_TRIES = 100
+"""Offsets of least excess that are recounted."""
 
 _N_PLACES, _N_ZOOMS = 25, 5
 """Points of the path of offsets that are tried at a time, and how often with smaller distances."""
@@ -57,9 +70,21 @@ class RankedDocuments(NamedTuple):
     bound: Any  # the constraint on attention
     k: int | None  # ranks that get attention
 
+    def predict(self, offsets):
+        """Score plus offset of each document."""
+        if not len(offsets):
+            return self.scores
+        return round_ties(self.scores + self.features @ offsets, self.tie_unit)
+
+    @property
+    def tie_unit(self):
+        """Difference up to which scores tie where there are offsets, a power of 2."""
+        spread = self.scores.std() or 1.0
+        return float(np.exp2(np.floor(np.log2(spread)) - _TIE_BITS))
+
     def attention(self, offsets):
         """Attention of each document in the ranking by score and offset."""
-        return document_exposure(self.scores + self.features @ offsets, self.query, self.k, "log")
+        return document_exposure(self.predict(offsets), self.query, self.k, "log")
 
     def violation(self, offsets):
         """By how much the gap exceeds the tolerance; infinite if it is unknown."""
@@ -69,11 +94,28 @@ class RankedDocuments(NamedTuple):
         return float(excess) if excess > _ROUNDING else 0.0
 
 
-def search_offsets(documents):
-    """The smallest offsets on a path that keep the tolerance, or those that exceed it least.
+def round_ties(scores, unit):
+    """Scores as multiples of a unit, a power of 2, so that those that differ by rounding tie."""
+    return np.rint(scores / unit) * unit
 
-    And how often places on a path were searched.
+
+class OffsetSearch(NamedTuple):
+    """Offsets, the number of rounds that led to them, and whether no smaller ones are as good."""
+
+    offsets: np.ndarray
+    n_rounds: int
+    is_exhaustive: bool
+
+
+def search_offsets(documents):
+    """The smallest offsets that keep the tolerance, or those that exceed it least.
+
+    Of two known groups all offsets are searched. Else these are on a path.
     """
+    sides = _split_by_offset(documents)
+    pairs = None if sides is None else _pair_documents(*sides)
+    if pairs is not None:
+        return OffsetSearch(_sweep_offsets(documents, *sides, pairs), 1, True)
     results = []
     for n_problems in _N_PROBLEMS:
         # From no offsets to the multipliers of the bound, then to equal exposures and beyond.
@@ -84,7 +126,135 @@ def search_offsets(documents):
         if not results[-1][0]:
             break
     _, offsets = min(results, key=lambda result: result[0])
-    return offsets, _N_ZOOMS * len(results)
+    return OffsetSearch(offsets, _N_ZOOMS * len(results), False)
+
+
+# Of two known groups the ranking changes only where a document of one passes one of the other.
+
+
+class _Side(NamedTuple):
+    """Documents of one offset: those of a query with equal scores are one entry, best first."""
+
+    query: np.ndarray
+    scores: np.ndarray
+    counts: np.ndarray  # documents of each entry
+    before: np.ndarray  # documents of the query and side before it
+    effects: np.ndarray  # of the attention of its documents on the sums, (n_sums, n_entries)
+
+
+class _Pairs(NamedTuple):
+    """Pairs of entries of two sides in one query."""
+
+    low: np.ndarray  # entries of the side that no offset moves
+    high: np.ndarray  # entries of the side that the offset raises
+    offsets: np.ndarray  # at which their scores are equal
+
+
+def _split_by_offset(documents):
+    """The two `_Side` of documents that one offset moves relative to each other; None if not so."""
+    values = np.unique(documents.features)
+    if documents.features.shape[1] != 1 or len(values) != 2:
+        return None
+    is_high = documents.features[:, 0] == values[1]
+    effects = documents.bound.sums.events.averaging_matrix.toarray()
+    sides = []
+    for rows in (np.flatnonzero(~is_high), np.flatnonzero(is_high)):
+        rows = rows[np.lexsort((-documents.scores[rows], documents.query[rows]))]
+        query = documents.query[rows]
+        scores = documents.scores[rows]
+        is_new_query = np.diff(query, prepend=-1) != 0
+        first = np.flatnonzero(is_new_query | (np.diff(scores, prepend=np.nan) != 0.0))
+        query_start = np.maximum.accumulate(np.where(is_new_query, np.arange(len(rows)), 0))
+        counts = np.diff(first, append=len(rows))
+        # Documents of equal score share their attention.
+        shared = np.add.reduceat(effects[:, rows], first, axis=1) / counts
+        sides.append(
+            _Side(
+                query=query[first],
+                scores=scores[first],
+                counts=counts,
+                before=(np.arange(len(rows)) - query_start)[first],
+                effects=shared,
+            )
+        )
+    return sides
+
+
+def _pair_documents(low, high):
+    """All `_Pairs` of two sides; None if they are too many."""
+    first = np.searchsorted(high.query, low.query, side="left")
+    n_others = np.searchsorted(high.query, low.query, side="right") - first
+    n_pairs = int(n_others.sum())
+    if not 0 < n_pairs <= _MAX_PAIRS:
+        return None
+    of_low = np.repeat(np.arange(len(low.query)), n_others)
+    position = np.arange(n_pairs) - np.repeat(np.cumsum(n_others) - n_others, n_others)
+    of_high = first[of_low] + position
+    return _Pairs(of_low, of_high, low.scores[of_low] - high.scores[of_high])
+
+
+def _sweep_offsets(documents, low, high, pairs):
+    """The smallest offset that keeps the tolerance, or that exceeds it least, as (1,)."""
+    order = np.argsort(pairs.offsets, kind="stable")
+    pairs = _Pairs(*(one[order] for one in pairs))
+    at_tie, after = _change_sums(documents, low, high, pairs)
+    # Offsets that differ by rounding are one: there all their pairs are equal in score.
+    starts = np.flatnonzero(np.diff(pairs.offsets, prepend=-np.inf) > 2.0 * documents.tie_unit)
+    ties = pairs.offsets[starts]
+    at_tie, after = (np.add.reduceat(one, starts, axis=1) for one in (at_tie, after))
+    # Sums below the smallest tie, between each two ties, and above the largest.
+    scale = np.ptp(documents.features)
+    spread = documents.scores.std() or 1.0
+    lowest = np.array([(ties[0] - spread) / scale])
+    sums = documents.bound.sums.exact_means(documents.attention(lowest))[:, np.newaxis]
+    changes = np.zeros((len(sums), len(ties) + 1))
+    changes[: len(after), 1:] = np.cumsum(after, axis=1)
+    between = sums + changes
+    equal = between[:, :-1].copy()
+    equal[: len(at_tie)] += at_tie
+    # The point of each interval that is nearest to 0, and all ties; the smallest first.
+    edges = np.concatenate(([ties[0] - spread], ties, [ties[-1] + spread]))
+    margins = np.minimum(np.diff(edges) / 2.0, _TIE_MARGIN * spread)
+    inside = np.where(edges[1:] <= 0.0, edges[1:] - margins, edges[:-1] + margins)
+    offsets = np.concatenate((inside, ties)) / scale
+    excess = excess_of(documents.bound, np.hstack((between, equal)))
+    excess = np.where(excess > _ROUNDING, excess, 0.0)
+    order = np.lexsort((np.abs(offsets), excess))[:_MAX_TRIES]
+    # Recount them: scores of ties may differ by more than rounding.
+    recounted = []
+    for offset in offsets[order, np.newaxis]:
+        recounted.append((documents.violation(offset), offset))
+        if not recounted[-1][0]:
+            break
+    return min(recounted, key=lambda one: one[0])[1]
+
+
+def _change_sums(documents, low, high, pairs):
+    """Changes of the sums of attention by each pair: at equal scores, and after them.
+
+    Two arrays of shape (n_sums, n_pairs).
+    """
+    n_ranks = int(np.bincount(documents.query).max())
+    ranks = np.arange(1, n_ranks + 1)
+    attention = (ranks <= (np.inf if documents.k is None else documents.k)) / np.log2(1.0 + ranks)
+    total = np.append(0.0, np.cumsum(attention))  # of the first ranks
+    # Before, documents of the low side have the first of the ranks that both entries take.
+    n_low = low.counts[pairs.low]
+    n_high = high.counts[pairs.high]
+    first = low.before[pairs.low] + high.before[pairs.high]
+    last = first + n_low + n_high
+    of_both = total[last] - total[first]
+    low_before = total[first + n_low] - total[first]
+    low_after = total[last] - total[first + n_high]
+    by_low = low.effects[:, pairs.low]
+    by_high = high.effects[:, pairs.high]
+    # What one side loses the other one gains.
+    difference = by_low - by_high
+    at_tie = difference * (of_both * n_low / (n_low + n_high) - low_before)
+    return at_tie, difference * (low_after - low_before)
+
+
+# Else offsets on a path follow from dual problems.
 
 
 def _search_path(documents, path):
@@ -152,20 +322,43 @@ def fit_exposure_rule(estimator, cross, query):
             events = replace(events, compares_scores=False)  # offsets do not depend on the score
             fitted["_event_features"], values, _ = features_of(estimator, cross, columns, events)
             documents = documents._replace(features=values[0, :, 1:])
-            offsets, n_iter = search_offsets(documents)
+            search = search_offsets(documents)
         else:
-            offsets = np.empty(0)
-            n_iter = 0
-    predictions = documents.scores + documents.features @ offsets
+            search = OffsetSearch(np.empty(0), 0, True)
+    predictions = documents.predict(search.offsets)
     fitted |= {
-        "rule_coef_": np.append(1.0, offsets),
+        "rule_coef_": np.append(1.0, search.offsets),
         "rule_intercept_": 0.0,
-        "n_iter_": n_iter,
+        "_tie_unit": documents.tie_unit,
+        "n_iter_": search.n_rounds,
         "oof_prediction_": fitted["_unit"].from_unit(predictions),
     }
     if not cross.constraints:
         return fitted | unconstrained_fit_attributes({})
-    return fitted | _describe_exposure(cross.training, documents, offsets)
+    _warn_of_worse_ranks(cross.training.samples.target, documents, search.offsets)
+    return fitted | _describe_exposure(cross.training, documents, search)
+
+
+def _warn_of_worse_ranks(relevance, documents, offsets):
+    """Warn if rankings gain less than random ones, and those by the scores alone gain more."""
+    if not len(offsets):
+        return
+    # Random ranks: all documents of a query tie.
+    same = np.zeros(len(relevance))
+    random = document_exposure(same, documents.query, documents.k, "log")
+    gains = documents.weights * relevance
+    free = documents._replace(features=documents.features[:, :0]).attention(np.empty(0))
+    taken, unconstrained, chance = (
+        float(gains @ one) for one in (documents.attention(offsets), free, random)
+    )
+    if taken < chance < unconstrained:
+        warn(
+            "The rankings are worse than random ranks: their discounted cumulative gain is "
+            f"{taken / chance:.3g} times that of random ranks on the training data, that without "
+            f"offsets {unconstrained / chance:.3g} times. Raise the tolerance, or leave small "
+            "groups out (min_group_size).",
+            ConstraintCostWarning,
+        )
 
 
 def _rank_documents(estimator, cross, scores, query):
@@ -196,16 +389,16 @@ def _rank_documents(estimator, cross, scores, query):
     )
 
 
-def _describe_exposure(training, documents, offsets):
+def _describe_exposure(training, documents, search):
     """Fitted attributes of the report, the violation and the status; warn of a violation."""
     system = ConstraintSystem((documents.bound,))
-    attention = documents.attention(offsets)
+    attention = documents.attention(search.offsets)
     report = system.report_columns(attention)
-    violation = documents.violation(offsets)
+    violation = documents.violation(search.offsets)
     if len(documents.shares) < 2:
         warn_of_one_group(training, system)
         return unconstrained_fit_attributes(report)
-    status = "optimal" if len(offsets) < 2 else "feasible"  # of two groups all offsets are searched
+    status = "optimal" if search.is_exhaustive else "feasible"
     if violation:
         outcome = SimpleNamespace(gaps=system.gaps(attention), violation=violation, scores=None)
         warn(describe_violation(system, outcome), InfeasibleConstraintWarning)

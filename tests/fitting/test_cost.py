@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +24,11 @@ from skfair.constraints import DemographicParity, MeanParity, PartialStatistical
 from skfair.exceptions import ConstraintCostWarning
 from skfair.fitting import _outcome
 from skfair.fitting._counting import rank_correlations
-from skfair.fitting._outcome import warn_of_cost, warn_of_moved_decisions
+from skfair.fitting._outcome import (
+    warn_of_cost,
+    warn_of_moved_decisions,
+    warn_of_worse_ranks,
+)
 from skfair.regression import (
     ConstrainedERMRegressor,
     ConstrainedRegressorCV,
@@ -203,8 +206,7 @@ def test_correlations_of_ranks_agree_with_areas_and_spearman():
     weights = rng.integers(1, 4, size=200)
 
     def correlations(target, scores):
-        problem = SimpleNamespace(target=target, mean_weights=weights / weights.sum())
-        return rank_correlations(problem, scores)[0]
+        return rank_correlations(target, weights / weights.sum(), scores)[0]
 
     labels = np.where(target > 0.5, 1.0, -1.0)
     area = roc_auc_score(labels, scores, sample_weight=weights)
@@ -219,8 +221,8 @@ def test_deviation_of_random_ranks():
     rng = np.random.default_rng(0)
     labels = np.where(np.arange(200) < 40, 1.0, -1.0)
     weights = rng.uniform(0.5, 2.0, size=200)
-    problem = SimpleNamespace(target=labels, mean_weights=weights / weights.sum())
-    values, deviation = rank_correlations(problem, rng.normal(size=(500, 200)))
+    scores = rng.normal(size=(500, 200))
+    values, deviation = rank_correlations(labels, weights / weights.sum(), scores)
     assert deviation == pytest.approx(values.std(), rel=0.1)
 
 
@@ -386,3 +388,19 @@ def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
     )
     np.testing.assert_array_equal(scores > 0, oof > 0)
     assert np.mean((plain_scores > 0) == y) > 0.6
+
+
+def test_ranks_worse_than_random_are_warned_of():
+    rng = np.random.default_rng(0)
+    target = np.where(np.arange(200) < 100, 1.0, -1.0)
+    weights = np.full(200, 1.0 / 200.0)
+    free = target + rng.normal(size=200)
+    with pytest.warns(ConstraintCostWarning, match="worse than random ranks") as caught:
+        warn_of_worse_ranks(target, weights, -free, free)
+    area = roc_auc_score(target, -free)
+    assert f"is {area:.3g} on the training data" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_worse_ranks(target, weights, free, free)
+        # Nothing is lost where ranks without constraint are random, too.
+        warn_of_worse_ranks(target, weights, -free, rng.normal(size=200))

@@ -1,6 +1,7 @@
 """Offsets of groups that bound exposure: exact ones, true gaps, any ranker, refusals."""
 
 import pickle
+import warnings
 from itertools import permutations, product
 
 import numpy as np
@@ -17,7 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import ExposureParity
 from skfair.datasets import make_ranking
-from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.exceptions import (
+    ConstraintCostWarning,
+    InfeasibleConstraintWarning,
+    MissingSensitiveFeaturesWarning,
+)
 from skfair.metrics import exposure_difference, exposure_ratio, get_scorer
 from skfair.metrics._ranking import document_exposure
 from skfair.preprocessing import ScoreColumn
@@ -120,6 +125,25 @@ def test_the_metric_keeps_the_bound_on_the_training_queries(constraint, groups):
     )
     assert fair.status_ == ("optimal" if groups == "ab" else "feasible")
     assert fair.constraint_violation_ == 0.0
+
+
+def test_rankings_worse_than_random_ones_are_warned_of():
+    """Queries of group "a" alone expose it, so that equality ranks it last in most of the others.
+
+    But there it has all of the relevance.
+    """
+    alone = np.arange(10, 20)
+    query = np.concatenate((np.repeat(np.arange(10), 2), alone))
+    group = np.array(["a", "b"] * 10 + ["a"] * 10)
+    y = (group == "a").astype(float)
+    X = (y + np.append(np.repeat(np.linspace(0.0, 1.0, 10), 2) * y[:20], np.zeros(10)))[:, None]
+    columns = {"query_id": query, "sensitive_features": group}
+    with pytest.warns(ConstraintCostWarning, match="worse than random ranks"):
+        fair = fit_known(X, y, columns, ExposureParity(tolerance=0.05))
+    assert fair.constraint_violation_ == 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConstraintCostWarning)
+        fit_known(X, y, columns, ExposureParity(tolerance=0.25))
 
 
 def test_offsets_by_probabilities_of_groups_keep_the_bound(documents):
@@ -274,3 +298,48 @@ def test_scorers_of_exposure_take_the_queries_of_a_search(documents):
     scored = clone(plain).fit(X[train], y[train], **of_train).predict(X[test])
     assert scores["test_gap"][0] == pytest.approx(-exposure_difference(scored, **held_out))
     assert scores["test_ratio"][0] == pytest.approx(exposure_ratio(scored, **held_out))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_of_two_known_groups_the_smallest_offset_that_keeps_the_bound_is_found(seed):
+    """All offsets: ties of documents of one query, and points between and beyond them."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    query = rng.integers(4, size=n)
+    group = rng.integers(2, size=n)
+    scores = rng.normal(size=n) + 0.8 * group
+    if seed % 2:  # several ties at one offset
+        scores = np.round(2.0 * scores) / 2.0
+    weights = rng.integers(1, 4, size=n).astype(float)
+    k = None if seed % 3 else 3
+    tolerance = (0.0, 0.005, 0.02)[seed % 3]
+    constraint = ExposureParity(tolerance=tolerance, k=k, min_group_size=1)
+    columns = {"query_id": query, "sensitive_features": group, "sample_weight": weights}
+    X = scores[:, np.newaxis]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where no offset keeps the bound
+        fair = ConstrainedRankerCV(FirstColumn().fit(X, scores), constraint, cv="prefit", **KNOWN)
+        fair.fit(X, scores, **columns)
+    moved = fair.predict(X, sensitive_features=group) - scores
+    offset = moved[group == 1].mean() - moved[group == 0].mean()
+
+    def excess(offset):
+        shifted = np.round(scores + offset * group, 9)
+        return exposure_difference(shifted, k=k, **columns) - tolerance
+
+    differences = scores[:, np.newaxis] - scores
+    is_pair = (query[:, np.newaxis] == query) & (group[:, np.newaxis] < group)
+    ties = np.unique(np.round(differences[is_pair], 9))
+    between = np.concatenate(([ties[0] - 1.0], (ties[1:] + ties[:-1]) / 2.0, [ties[-1] + 1.0]))
+    all_offsets = np.concatenate((ties, between, [0.0]))
+    feasible = [abs(one) for one in all_offsets if excess(one) <= 1e-12]
+    if not feasible:
+        assert fair.status_ == "infeasible"
+        smallest = min(excess(one) for one in all_offsets)
+        assert fair.constraint_violation_ == pytest.approx(smallest, abs=1e-9)
+        return
+    assert fair.status_ == "optimal"
+    assert fair.constraint_violation_ == 0.0
+    assert excess(offset) <= 1e-9
+    # No tie or interval that is nearer to 0 keeps the bound.
+    assert abs(offset) <= min(feasible) + 1e-4
