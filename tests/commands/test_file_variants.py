@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from skfair.commands._audit import add_certify_options
-from skfair.commands._monitor import add_monitor_options, feed, read_log
+from skfair.commands._decision_log import feed, read_log
+from skfair.commands._monitor import add_monitor_options
 from skfair.commands._predictions import read_audit
 from skfair.monitoring import GapMonitor
 
