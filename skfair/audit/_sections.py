@@ -165,7 +165,8 @@ def _describe_sample(report):
         return f"{text} were audited{rates}{small}."
     inside = samples_clause(report.n_samples - n_unknown, {last: n_groups})
     inside = inside.replace("samples", "of them", 1)
-    unknown = f"{n_unknown:,} have no recorded group"
+    by = f" by {last}" * (len(names) > 1)
+    unknown = f"{n_unknown:,} have no recorded group{by}"
     return f"{report.n_samples:,} samples were audited{rates}, {inside}; {unknown}{small}."
 
 
@@ -178,9 +179,14 @@ def _count_without_group(report, attribute):
 
 
 def _find_small_groups(report):
-    """Names of the groups that are too small to be compared by any metric."""
+    """The groups that are too small to be compared by any metric.
+
+    They are labels, and pairs with the attribute where several attributes have the label.
+    """
     is_small = report.frame.groupby(["attribute", "group"], sort=False)["is_small"].all()
-    return dict.fromkeys(is_small.index[is_small].get_level_values("group"))
+    counts = is_small.index.get_level_values("group").value_counts()
+    small = is_small.index[is_small]
+    return {(by, group) if counts[group] > 1 else group: None for by, group in small}
 
 
 def find_left_out(frame, gap):
@@ -229,7 +235,9 @@ def _describe_gap(report, gap):
         ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
         text += f", and {ratio}, {gap['four_fifths']}"
     named = _find_small_groups(report)  # by the first finding
-    text += left_out_clause(one for one in find_left_out(report.frame, gap) if one not in named)
+    by = gap["attribute"]
+    left_out = find_left_out(report.frame, gap)
+    text += left_out_clause(one for one in left_out if not {one, (by, one)} & named.keys())
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
     return f"{text}."
@@ -675,8 +683,9 @@ def _reading_notes(report):
         "gap holds for all groups of one attribute and metric together. Differences, ratios and "
         "impact ratios are relative to a group that was chosen because its value is the largest in "
         "these data. Their intervals hold for all groups, metrics and attributes together "
-        "(Bonferroni), so they are wider. Impact ratios hold for all groups and attributes "
-        "together, and a verdict on four fifths is that of their interval, here and in findings. "
+        "(Bonferroni), so they are wider. Impact ratios hold for all groups that are not small, of "
+        "all attributes, and a verdict on four fifths is that of their interval, here and in "
+        "findings. "
         "Differences from a reference group that was named in advance, and ratios to it that are "
         "no impact ratios, hold one at a time.",
         "A sentence under “Findings” claims a gap without “may be chance” only if Holm’s "

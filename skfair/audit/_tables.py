@@ -379,8 +379,10 @@ def tabulate_report(estimators, groupings, weights, level, min_group_size, chose
             about["interval"] = np.full(len(n), estimates.interval, dtype=object)
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
             is_missing = np.array([is_missing_group(group) for group in names[present]])
-            n_families = n_ratio_tables if has_impact_ratio(name) else len(tables)
-            ratio_level = bonferroni_level(level, len(present), n_families)
+            ratio_level = joint
+            if has_impact_ratio(name):
+                n_judged = (~marks["is_small"]).sum() or len(present)
+                ratio_level = bonferroni_level(level, n_judged, n_ratio_tables)
             columns |= impact_ratios(estimates, ratio_level, marks["is_small"] | is_missing)
             if has_impact_ratio(name):
                 _use_impact_ratios(columns, marks["is_reference"])

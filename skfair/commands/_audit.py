@@ -25,7 +25,7 @@ from skfair.commands._options import (
     write_report,
 )
 from skfair.commands._predictions import read_audit
-from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
+from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate, RateParity
 from skfair.metrics import GroupMetric, Rate
 from skfair.utils._checks import check_tolerance, join_names
 
@@ -201,7 +201,10 @@ def add_certify_options(certify):
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
     add_tolerance_options(certify)
-    add("--metric", default="selection_rate", help="rate of --minimum or --maximum, as recall")
+    about = (
+        "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"
+    )
+    add("--metric", help=about)
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
     add("--odds-ratio", type=float, default=1.0, help=about)
@@ -319,8 +322,11 @@ def _read_constraint(options):
                     "--minimum and --maximum bound the rate that --metric names; leave out "
                     f"--constraint {options.constraint}."
                 )
-            return name(options.metric, bound)
+            rate = "coverage" if options.interval else "selection_rate"
+            return name(options.metric or rate, bound)
     constraint = CONSTRAINTS[options.constraint]()
+    if options.interval and options.constraint == "demographic_parity":
+        constraint = RateParity("coverage")
     if options.loss is not None:
         if "loss" not in constraint.get_params():
             raise ValueError(

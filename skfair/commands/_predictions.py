@@ -43,6 +43,8 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         )
         options = Namespace(**vars(options) | {"prediction": "covered", "target": None})
     columns, settings, threshold, k = _read_columns(options, table)
+    if options.interval:
+        columns["covered"] = columns["y_pred"]  # says what the decisions mean
     if threshold is not None:
         facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
     audit = Audit.from_columns(

@@ -331,7 +331,8 @@ class GapMonitor(BaseEstimator):
         "since" of the first alarm after the last certificate, which does not move with later
         alarms; None without an alarm.
     left_out_ : list of str
-        Names of the groups that have too few samples so far to be compared.
+        Names of the groups that have too few samples so far to be compared, with their attribute
+        if several are compared.
     n_batches_ : int
         Number of batches. One `update` and the `update_labels` of the same time are one batch.
     decision_times_ : list
@@ -650,8 +651,9 @@ class GapMonitor(BaseEstimator):
                 for group in one.groups
             }
             small = [event for event, n in sizes.items() if n < self._settings.smallest_size]
-            names += name_left_out(small, sizes.keys() - small)
-        return list(dict.fromkeys(names))
+            by = f" by {attribute}" * (len(self._state.comparisons) > 1)
+            names += [f"{name}{by}" for name in name_left_out(small, sizes.keys() - small)]
+        return names
 
     @property
     def alarms_(self) -> pd.DataFrame:
