@@ -84,10 +84,7 @@ def _write_report(report, options):
 def _build_report(options):
     """The report that the options ask for."""
     metrics = [_import_metric(name) for name in options.metric]
-    # What suits the page; of probabilities alone nothing is missing.
-    missing = "group" if options.summary is None else "exclude"
-    missing = missing if options.sensitive else "error"
-    audit = read_audit(options, _stated_facts(options), missing=missing)
+    audit = read_audit(options, _stated_facts(options))
     level = options.confidence
     subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
     return audit.report(
@@ -172,7 +169,7 @@ def _run_subgroups(options):
     """Print or write the subgroups that the options ask for; return the exit status."""
     resolve_output(options)
     check_column_options(options)
-    report = read_audit(options, {}, missing="group").subgroups(
+    report = read_audit(options, {}).subgroups(
         options.metric,
         max_conditions=options.max_conditions,
         direction=options.direction,
@@ -302,7 +299,7 @@ def _build_claim(options):
     """The claim that the options ask for."""
     constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
-    audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
+    audit = read_audit(options, facts, odds_ratio=options.odds_ratio)
     return audit.certify(
         constraint,
         options.tolerance,
@@ -369,7 +366,7 @@ def _run_compare(options):
     for out in {options.out, options.json} - {None, "-"}:
         check_output(Path(out), options.after)
     files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
-    before, after = (read_audit(one, {}, missing="exclude") for one in files)
+    before, after = (read_audit(one, {}) for one in files)
     settings = {"confidence_level": options.confidence, "min_published": options.min_published}
     changes = before.compare(after, **settings)
     if not changes.gaps["verdict"].any():

@@ -35,6 +35,10 @@ _PERIOD_LENGTH_DIFFERENCES = {"month": 3, "quarter": 2, "year": 1}
 """Days by which the longest period is longer than the shortest."""
 
 
+DEFAULT_MISSING = "exclude"
+"""What happens to decisions about samples of unknown group."""
+
+
 class DecisionLog(NamedTuple):
     """Columns of a file, of the samples that have a positive weight; None where not requested.
 
@@ -80,7 +84,7 @@ def read_log(options, known_bins=None):
     known = SensitiveFeatures(
         table[options.sensitive].apply(write_labels),
         unknown=options.unknown,
-        missing=options.missing,
+        missing=options.missing or DEFAULT_MISSING,
     )
     refuse_empty_groups(known)
     groups = check_groups(known.fill(len(table)), len(table))
@@ -98,6 +102,8 @@ def read_log(options, known_bins=None):
         ids = _read_ids(table, options)
     # Rows that do not count, by reason.
     is_unknown = (groups == MISSING).any(axis=1) & (known.treatment == "exclude")
+    if options.missing is None:
+        _refuse_unknown_periods(is_unknown, periods, options.by)
     left_out = {"samples of unknown group are left out": is_unknown}
     if weights is not None:
         left_out["rows have weight 0"] = ~(weights > 0) & ~is_unknown
@@ -115,6 +121,19 @@ def read_log(options, known_bins=None):
     left_out = {reason: int(mask.sum()) for reason, mask in left_out.items() if mask.any()}
     reading = _describe_log(log, bins, options, written, table)
     return log, add_repeats(options, replace(reading, left_out=left_out), written), bins
+
+
+def _refuse_unknown_periods(is_unknown, periods, by):
+    """Raise for a period in which the groups of most decisions are unknown."""
+    counts = is_unknown.groupby(periods).agg(["sum", "size"])
+    if len(unknown := counts[counts["sum"] > 0.5 * counts["size"]]):
+        n, size = unknown.iloc[0]
+        raise ValueError(
+            f"Most decisions of each {by} must have a group, but in {unknown.index[0]:%Y-%m-%d} "
+            f"{n:,} of {size:,} have none. If columns are missing, repair the file. Pass --missing "
+            "exclude to judge the others alone, or --missing group to compare unknown ones as a "
+            "group from now on."
+        )
 
 
 def _find_decisions(y_pred, y_true, options):

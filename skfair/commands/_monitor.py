@@ -12,7 +12,7 @@ from skfair.audit._protection import check_minimum
 from skfair.audit._reading import (
     find_label,
 )
-from skfair.commands._decision_log import PERIODS, feed, parse_delay, read_log
+from skfair.commands._decision_log import DEFAULT_MISSING, PERIODS, feed, parse_delay, read_log
 from skfair.commands._monitor_page import monitor_findings, monitor_results, render_monitor
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -52,7 +52,7 @@ def add_monitor_options(monitor):
     add("--delay", help="longest time until an outcome is known, such as '90 days'")
     add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
     treatments = ("exclude", "group", "error")
-    add("--missing", choices=treatments, default="group", help="of empty groups (default group)")
+    add("--missing", choices=treatments, help="of empty groups (default exclude)")
     add_row_options(monitor)
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
@@ -130,6 +130,12 @@ _STORED_OPTIONS = ("by", "missing", "threshold")
 """Options that are the same for all files of a state, beside the parameters of its monitor."""
 
 
+def _list_stored(options):
+    """The options that are the same for all files, by name."""
+    stored = {name: getattr(options, name) for name in _STORED_OPTIONS}
+    return stored | {"missing": options.missing or DEFAULT_MISSING}
+
+
 def _read_state(path):
     """What the file --state holds: the monitor, bins of numbers by place, and options."""
     text = path.read_text(encoding="utf-8")
@@ -171,7 +177,7 @@ def _resume(options, log, content):
     params = _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = monitor.max_weight
-    requested = {name: getattr(options, name) for name in _STORED_OPTIONS}
+    requested = _list_stored(options)
     stored = {name: content.get(name, value) for name, value in requested.items()}
     stored["positive"], requested["positive"] = monitor.pos_label, options.positive
     if options.positive in (None, str(monitor.pos_label)):
@@ -204,7 +210,7 @@ def _write(monitor, options, reading, bins, results):
         )
         write_text(page, options.out)
     if options.state is not None:
-        stored = {name: getattr(options, name) for name in _STORED_OPTIONS}
+        stored = _list_stored(options)
         stored["bins"] = {place: one._asdict() for place, one in bins.items()}
         state = seal(json.loads(monitor.to_json()) | stored)
         write_text(json.dumps(state), options.state)

@@ -127,8 +127,8 @@ def add_column_options(command, kinds):
     add(
         "--missing",
         choices=MISSING,
-        help="what happens to empty groups; at_random estimates them, sufficient and independent "
-        "say what is assumed of --group-probability without --sensitive",
+        help="what happens to empty groups (default exclude); at_random estimates them, "
+        "sufficient and independent say what is assumed of --group-probability alone",
     )
     size = MIN_AUDITED_GROUP
     add("--min-size", type=int, default=size, help="samples below which groups are not compared")
