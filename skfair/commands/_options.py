@@ -27,7 +27,9 @@ _OPTIONS = {
     "X": "--features",
     "confidence_level": "--confidence",
     "control_features": "--control",
+    "flips": "--pairs",
     "groups": "--cluster",
+    "growth": "--compare",
     "metrics": "--metric",
     "min_group_size": "--min-size",
     "n_bins": "--bins",
@@ -149,12 +151,13 @@ def add_row_options(command):
 
 
 def add_tolerance_options(command):
-    """Add the bounds on gaps, ratios and rates, of which one is required."""
+    """Add the bounds, of which one is required; the function that is returned adds another."""
     add = command.add_mutually_exclusive_group(required=True).add_argument
     add("--tolerance", type=float, help="largest gap allowed, such as 0.05")
     add("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
     add("--minimum", type=float, help="smallest rate of a group allowed")
     add("--maximum", type=float, help="largest rate of a group allowed")
+    return add
 
 
 def check_column_options(options):
