@@ -379,7 +379,7 @@ def report_sections(report):
     if metrics and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
     if report.subgroups is not None:
-        yield "Subgroups", [report.subgroups.findings, *_subgroup_tables(report.subgroups)]
+        yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     if report.reliability is not None:
         yield "Calibration", list(_reliability_tables(report.reliability))
     for attribute in report.attributes:
@@ -555,7 +555,7 @@ def _reliability_cells(row):
     )
 
 
-def _subgroup_tables(report):
+def subgroup_tables(report):
     """Tables of the listed subgroups of each metric, with their departures from the rest."""
     level = confidence_text(report.confidence_level)
     for metric, rows in report.subgroups.groupby("metric", sort=False):

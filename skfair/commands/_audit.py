@@ -67,9 +67,12 @@ def _run_report(options):
     report = _build_report(options)
     missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
-    sentences = [report.reading, *report.findings, *page, *missing]
-    output_results(options, sentences, report.to_json())
-    return FINDING_STATUS if report.has_finding else 0
+    searched = [] if report.subgroups is None else report.subgroups.findings
+    sentences = [report.reading, *report.findings, *searched, *page, *missing]
+    status = FINDING_STATUS if report.has_finding else 0
+    results = json.loads(report.to_json()) | {"status": status}
+    output_results(options, sentences, json.dumps(results))
+    return status
 
 
 def _write_report(report, options):
@@ -252,6 +255,9 @@ def _run_verify(options):
     sentences = [f"The same claim. {filed}"]
     filed_facts = filed.source
     changed = [one for one in UNCOMPARED_FACTS if filed_facts.get(one) != claim.source.get(one)]
+    if options.salt is None and "salted_sha256" in filed_facts:
+        changed.append("salted_sha256")
+        sentences[0] += " Its salted digest of the samples is not checked; pass --salt for that."
     if changed:
         sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
     if differences:
@@ -288,6 +294,9 @@ def _options_text(options):
     words = []
     for name, value in vars(options).items():
         if name in _UNFILED_OPTIONS or value is None or value is False or value == []:
+            continue
+        if name == "positive" and isinstance(value, list):
+            words += [word for label in value for word in ("--positive", label)]
             continue
         words.append(f"--{name.replace('_', '-')}")
         if value is not True:

@@ -9,7 +9,9 @@ from skfair.commands._options import (
     output_results,
     resolve_output,
 )
-from skfair.statistics._planning import required_sample_size
+from skfair.statistics._estimates import check_level
+from skfair.statistics._planned_draws import total_change_size, total_pair_size
+from skfair.statistics._planning import check_group_shares, required_sample_size
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 
@@ -56,11 +58,26 @@ def _plan(options):
             "--ratio needs --rate, the expected rate of the groups: the smaller it is, the more "
             "samples are required."
         )
-    names = (*_TEXTS, "expected", "rate", "power", "purpose", "flips")
+    names = (*_TEXTS, "expected", "rate", "power", "flips")
     plan = {name: getattr(options, name) for name in names}
     plan |= {"n_groups": options.shares or options.groups}
     plan |= {"confidence_level": options.confidence}
-    n = required_sample_size(**plan)
+    level = check_level(options.confidence, "--confidence")
+    if options.flips is not None:
+        if options.tolerance is None or options.groups != 2 or options.shares is not None:
+            raise ValueError("--pairs plans a --tolerance of two versions; leave out other groups.")
+        n = total_pair_size(
+            options.tolerance, options.flips, options.expected or 0.0, level, options.power
+        )
+    elif options.growth is not None:
+        shares = options.shares or [1.0 / options.groups] * options.groups
+        rate = 0.5 if options.rate is None else options.rate
+        shares = check_group_shares(shares)
+        n = total_change_size(options.growth, rate, shares, level, options.power)
+    else:
+        bounds = {name: plan[name] for name in plan if name not in ("growth", "flips")}
+        n = required_sample_size(**bounds, purpose=options.purpose)
+    plan |= {"purpose": options.purpose}
     if options.flips is not None:
         return plan | {"n_pairs": n, "n_samples": 2 * n} | _describe_plan(plan, f"{n:,} pairs")
     if options.shares is None and options.growth is None:

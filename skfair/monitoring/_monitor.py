@@ -687,7 +687,7 @@ class GapMonitor(BaseEstimator):
         """
         self._check_updated()
         state = self._state
-        return find_delay(self._settings, state.counted, 2.0 * self._settings.tolerance)
+        return find_delay(self._settings, state.counted_batches, 2.0 * self._settings.tolerance)
 
     @property
     def windows_(self) -> pd.DataFrame:

@@ -682,7 +682,7 @@ class State:
         return self.rows[-1].time if self.rows else None
 
     @property
-    def counted(self):
+    def counted_batches(self):
         """The `Decisions` of the batches up to the last of which decisions are counted."""
         return list_counted(self.rows, len(self.outstanding) > 0)
 

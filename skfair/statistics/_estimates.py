@@ -639,14 +639,14 @@ def change_upper_limit(estimates, before, after, level):
     # Second screen: the sign of the first difference.
     is_above = -estimates.upper(-before, screen) > 0.0
     is_below = estimates.upper(before, screen) < 0.0
-    # Limits with each of the three terms, at the whole error and at its third.
+    # Limits with each of the three terms, at the error that is left and at its third.
     forms = [after - before, after, after + before]
     rest = (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
-    whole, third = (
+    undivided, third = (
         np.array([estimates.upper(form, 1.0 - one) for form in forms])
         for one in (rest, rest / len(forms))
     )
-    limits = np.where(is_above, whole[0], np.where(is_below, whole[2], third.min(axis=0)))
+    limits = np.where(is_above, undivided[0], np.where(is_below, undivided[2], third.min(axis=0)))
     return float(min(limits[may_attain].max(), apart))
 
 

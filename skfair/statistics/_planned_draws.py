@@ -11,6 +11,7 @@ from skfair.statistics._estimates import (
     rate_limits,
 )
 from skfair.statistics._gaps import range_probability
+from skfair.utils._checks import argument_error, check_tolerance
 
 _N_DRAWS_LOG2 = 12
 """Binary logarithm of the number of draws, which are the same for all sizes."""
@@ -67,6 +68,12 @@ def total_pair_size(tolerance, flips, expected, level, power):
 
     Of all pairs (flips + expected) / 2 flip in one direction, and the others in the other one.
     """
+    check_tolerance(flips, closed="neither", name="flips")
+    if not 0.0 <= expected < tolerance or expected > flips:
+        raise argument_error(
+            f"expected must be a gap below the tolerance {tolerance!r}, and at most flips={flips!r}"
+            f"; got {expected!r}."
+        )
     toward, away = (flips + expected) / 2.0, (flips - expected) / 2.0
     uniform = _draw_uniform(2)
 
@@ -86,14 +93,18 @@ def total_pair_size(tolerance, flips, expected, level, power):
 def total_change_size(growth, rate, shares, level, power):
     """Samples of each of two periods at which the growth of a difference of groups is shown.
 
-    One group falls by half of the growth, and the others rise by half: the pair of the first two
-    groups that differ is tested by Holm's procedure among all pairs, at its first step.
+    The smallest group falls by half of the growth, and the largest rises by half: their pair is
+    tested by Holm's procedure among all pairs, at its first step.
     """
+    shares = np.asarray(shares)
+    if not growth / 2.0 < rate < 1.0 - growth / 2.0:
+        raise argument_error(
+            f"rate must be more than half of growth={growth!r} away from 0 and 1; got {rate!r}."
+        )
     n_pairs = len(shares) * (len(shares) - 1) // 2
-    smallest, largest = np.argmin(shares), np.argmax(shares)
-    pair = [smallest, largest if largest != smallest else (smallest + 1) % len(shares)]
+    smallest, *_, largest = np.argsort(shares, kind="stable")
     rates = rate + 0.5 * growth * np.array([[0.0, 0.0], [-1.0, 1.0]])
-    variances = (rates * (1.0 - rates) / np.asarray(shares)[pair]).sum()
+    variances = (rates * (1.0 - rates) / shares[[smallest, largest]]).sum()
     quantile = special.ndtri([1.0 - (1.0 - level) / (2.0 * n_pairs), power]).sum()
     return int(np.ceil(variances * (quantile / growth) ** 2))
 

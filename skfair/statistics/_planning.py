@@ -22,9 +22,7 @@ from skfair.statistics._gaps import range_probability
 from skfair.statistics._pilots import FitPilot, find_size
 from skfair.statistics._planned_draws import (
     total_certificate_size,
-    total_change_size,
     total_fit_size,
-    total_pair_size,
 )
 from skfair.utils._checks import argument_error, check_choice, check_tolerance, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL
@@ -51,9 +49,7 @@ def required_sample_size(
     ratio: float | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
-    growth: float | None = None,
     expected: float | None = None,
-    flips: float | None = None,
     n_groups: int | Sequence[float] = 2,
     rate: float | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
@@ -113,17 +109,10 @@ def required_sample_size(
         In place of a tolerance, the smallest ratio allowed.
     minimum, maximum : float in (0, 1), default=None
         In place of a tolerance, the smallest or the largest rate that a group may have.
-    growth : float in (0, 1), default=None
-        In place of a tolerance, the growth of the difference of two rates between two periods that
-        `skfair.audit.Audit.compare` is to show. Periods have equally many samples, which are
-        different ones.
     expected : float in [0, 1], default=None
         What the bound is about, as the model is expected to have it: its gap with a tolerance (by
         default 0), or that of the training data for ``purpose="fit"``; its ratio with `ratio` (by
         default 1); the rate of all groups with `minimum` or `maximum`, where it is required.
-    flips : float in (0, 1), default=None
-        With a tolerance, share of pairs whose two decisions differ, where groups are two versions
-        of the same prompt or applicant (``groups=`` of audits). n is then the number of pairs.
     n_groups : int or list of float, default=2
         Number of groups compared, at least 2; at least 1 with `minimum` or `maximum`. Also the
         shares of groups, which add up to 1: n is then the number of samples in all, to three
@@ -150,16 +139,15 @@ def required_sample_size(
     Returns
     -------
     n : int
-        Samples of each group; of shares and with `growth` (where it is of each period) the samples
-        in all; with `flips` the pairs; with a pilot the samples in all, of which groups have the
-        same shares as in the pilot. The power grows in steps where n p is small, so that it may
-        exceed the one requested. With `minimum` or `maximum` it falls a little between steps.
+        Samples of each group; of shares the samples in all; with a pilot the samples in all, of which groups have the same shares as in the pilot. The power grows in
+        steps where n p is small, so that it may exceed the one requested. With `minimum` or
+        `maximum` it falls a little between steps.
 
     Raises
     ------
     ValueError
         If a number is out of its range, the expected value does not keep the bound, or not exactly
-        one of `tolerance`, `ratio`, `minimum`, `maximum`, `growth` and `pilot` is passed. Also if
+        one of `tolerance`, `ratio`, `minimum`, `maximum` and `pilot` is passed. Also if
         the power is not reached at half of the pilot.
 
     See Also
@@ -201,11 +189,11 @@ def required_sample_size(
     591
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
-    bounds |= {"maximum": maximum, "growth": growth, "pilot": pilot}
+    bounds |= {"maximum": maximum, "pilot": pilot}
     passed = {name: bound for name, bound in bounds.items() if bound is not None}
     if len(passed) != 1:
         raise ValueError(
-            "Pass exactly one of tolerance, ratio, minimum, maximum, growth and pilot; got "
+            "Pass exactly one of tolerance, ratio, minimum, maximum and pilot; got "
             + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
             + "."
         )
@@ -228,7 +216,7 @@ def required_sample_size(
     fewest = 1 if is_one_sided else 2
     shares = None
     if np.ndim(n_groups) == 1:
-        shares = _check_shares(n_groups)
+        shares = check_group_shares(n_groups)
         n_groups = len(shares)
     if not isinstance(n_groups, Integral) or n_groups < fewest:
         raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
@@ -253,22 +241,7 @@ def required_sample_size(
             f"rate must be left out with {name}={bound!r}; got {rate!r}. Pass the rate that is "
             f"expected of the groups as expected={rate!r}."
         )
-    if growth is not None:
-        if expected is not None or not growth / 2.0 < rate < 1.0 - growth / 2.0:
-            raise argument_error(
-                f"rate must leave room for half of growth={growth!r} below and above it, and "
-                f"expected must be None; got rate={rate!r} and expected={expected!r}."
-            )
-        equal = np.full(n_groups, 1.0 / n_groups)
-        return total_change_size(growth, rate, equal if shares is None else shares, level, power)
     expected = _check_expected(name, bound, expected)
-    if flips is not None:
-        if tolerance is None or n_groups != 2 or shares is not None or purpose == "fit":
-            raise argument_error("flips must be passed with a tolerance of two groups of a claim.")
-        check_tolerance(flips, closed="neither", name="flips")
-        if expected > flips:
-            raise argument_error(f"flips must be at least expected={expected!r}; got {flips!r}.")
-        return total_pair_size(tolerance, flips, expected, level, power)
     if shares is not None:
         rates = np.full(n_groups, expected)
         if not is_one_sided:
@@ -287,7 +260,7 @@ def required_sample_size(
     return (_difference_size if name == "tolerance" else _ratio_size)(bound, rates, level, power)
 
 
-def _check_shares(shares):
+def check_group_shares(shares):
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
     values = np.asarray(shares, dtype=np.float64)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:
@@ -409,7 +382,7 @@ def _guarantee_size(tolerance, rates, level, power):
 
 
 def _posterior_width(tolerance, rates, level, power):
-    """Width within which posteriors of rates must lie, which leaves room for sampling noise."""
+    """Width within which posteriors of rates must lie, beside which there is sampling noise."""
     certain, noise = stats.studentized_range.ppf([level, power], len(rates), np.inf)
     gap = np.ptp(rates)
     return gap + (tolerance - gap) * certain / (certain + _NOISE_SHARE * noise)

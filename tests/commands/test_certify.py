@@ -24,6 +24,7 @@ from skfair.constraints import (
 from skfair.metrics import Rate
 from skfair.statistics import required_sample_size
 from skfair.statistics._gaps import gap_lower_limit
+from skfair.statistics._planned_draws import total_change_size, total_pair_size
 from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)
@@ -389,11 +390,11 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     assert f"{plan['n_samples']:,} samples in all are required" in plan["text"]
     assert main(["plan", "--tolerance", "0.05", "--pairs", "0.1"]) == 0
     out = capsys.readouterr().out
-    n = required_sample_size(0.05, flips=0.1)
+    n = total_pair_size(0.05, 0.1, 0.0, 0.95, 0.8)
     assert f"{n:,} pairs of two versions are required" in out and "10 % of all pairs differ" in out
     assert main(["plan", "--compare", "0.1", "--rate", "0.3", "--groups", "3"]) == 0
     out = capsys.readouterr().out
-    n = required_sample_size(growth=0.1, rate=0.3, n_groups=3)
+    n = total_change_size(0.1, 0.3, [1 / 3] * 3, 0.95, 0.8)
     assert f"{n:,} samples in all are required" in out and "in each of two files" in out
     assert "smallest group has 0.25 and the largest 0.35 after" in out
 

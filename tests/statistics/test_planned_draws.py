@@ -8,7 +8,7 @@ from scipy import stats
 from skfair.audit import Audit
 from skfair.constraints import MinimumRate
 from skfair.statistics import required_sample_size
-from skfair.statistics._planned_draws import divide
+from skfair.statistics._planned_draws import divide, total_change_size, total_pair_size
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_the_largest_group_decides_little():
 
 def test_pairs_by_hand():
     """The difference of flips has the variance f / n: n = f (z_.95 + z_.9)^2 / tolerance^2."""
-    n = required_sample_size(0.05, flips=0.2)
+    n = total_pair_size(0.05, 0.2, 0.0, 0.95, 0.8)
     assert n == pytest.approx(0.2 * (1.645 + 1.282) ** 2 / 0.05**2, rel=0.08)
 
 
 def test_changes_by_hand():
-    n = required_sample_size(growth=0.1, rate=0.3)
+    n = total_change_size(0.1, 0.3, [0.5, 0.5], 0.95, 0.8)
     variance = 2 * (2 * 0.3 * 0.7 + 0.25 * 0.75 + 0.35 * 0.65)
     assert n == pytest.approx(variance * ((1.95996 + 0.84162) / 0.1) ** 2, abs=1)
 
@@ -65,19 +65,15 @@ def test_changes_by_hand():
         ({"tolerance": 0.05, "n_groups": [0.5, 0.4]}, "add up to 1"),
         ({"tolerance": 0.05, "n_groups": [1.2, -0.2]}, "positive"),
         ({"tolerance": 0.05, "n_groups": [1.0]}, "from 2 on"),
-        ({"ratio": 0.8, "flips": 0.1}, "flips must be passed with a tolerance"),
-        ({"tolerance": 0.2, "expected": 0.1, "flips": 0.05}, "flips must be at least"),
-        ({"growth": 0.7}, None),
-        ({"growth": 0.7, "rate": 0.3}, "leave room"),
-        ({"growth": 0.1, "tolerance": 0.1}, "exactly one"),
     ],
 )
 def test_plans_that_contradict_themselves_are_refused(plan, match):
-    if match is None:
-        assert required_sample_size(**plan) > 0
-        return
     with pytest.raises(ValueError, match=match):
         required_sample_size(**plan)
+    with pytest.raises(ValueError, match="rate must be more than half of growth=0.7 away"):
+        total_change_size(0.7, 0.3, [0.5, 0.5], 0.95, 0.8)
+    with pytest.raises(ValueError, match="expected must be a gap below the tolerance"):
+        total_pair_size(0.2, 0.05, 0.1, 0.95, 0.8)
 
 
 def draw_counts(rng, sizes, rates):
@@ -91,6 +87,12 @@ def draw_counts(rng, sizes, rates):
     return Audit.from_counts(table, counts="n", sensitive_features="group", y_pred="d", pos_label=1)
 
 
+CHANGE = {
+    "total": total_change_size(0.1, 0.3, [0.3, 0.7], 0.95, 0.8),
+    "n_groups": [0.3, 0.7],
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "rates"),
@@ -99,16 +101,17 @@ def draw_counts(rng, sizes, rates):
         ({"tolerance": 0.05, "n_groups": [0.1, 0.9], "rate": 0.2}, [0.2, 0.2]),
         ({"tolerance": 0.05, "n_groups": [0.1, 0.3, 0.6]}, [0.5, 0.5, 0.5]),
         ({"minimum": 0.75, "n_groups": [0.1, 0.3, 0.6], "expected": 0.8}, [0.8, 0.8, 0.8]),
-        ({"growth": 0.1, "rate": 0.3, "n_groups": [0.3, 0.7]}, [0.3, 0.3]),
+        (CHANGE, [0.3, 0.3]),
     ],
 )
 def test_planned_sizes_have_the_planned_power(plan, rates):
     rng = np.random.default_rng(11)
-    sizes = divide(required_sample_size(**plan), plan["n_groups"]).astype(int)
+    total = plan.get("total") or required_sample_size(**plan)
+    sizes = divide(total, plan["n_groups"]).astype(int)
     n_shown = 0
     for _ in range(200):
         audit = draw_counts(rng, sizes, rates)
-        if "growth" in plan:
+        if plan is CHANGE:
             after = draw_counts(rng, sizes, [0.25, 0.35])
             n_shown += audit.compare(after).gaps["grown"].item() == ("g1", "g0")
         elif "minimum" in plan:
@@ -122,7 +125,7 @@ def test_planned_sizes_have_the_planned_power(plan, rates):
 @pytest.mark.slow
 def test_planned_pairs_have_the_planned_power():
     rng = np.random.default_rng(12)
-    n = required_sample_size(0.05, flips=0.1)
+    n = total_pair_size(0.05, 0.1, 0.0, 0.95, 0.8)
     n_shown = 0
     for _ in range(200):
         u = rng.random(n)
