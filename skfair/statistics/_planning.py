@@ -139,9 +139,10 @@ def required_sample_size(
     Returns
     -------
     n : int
-        Samples of each group; of shares the samples in all; with a pilot the samples in all, of which groups have the same shares as in the pilot. The power grows in
-        steps where n p is small, so that it may exceed the one requested. With `minimum` or
-        `maximum` it falls a little between steps.
+        Samples of each group; of shares the samples in all; with a pilot the samples in all, of
+        which groups have the same shares as in the pilot. The power grows in steps where n p is
+        small, so that it may exceed the one requested. With `minimum` or `maximum` it falls a
+        little between steps.
 
     Raises
     ------
