@@ -277,7 +277,7 @@ def read(command, path):
     options = PARSER.parse_args(command.replace("FILE", str(path)).split())
     if command.startswith("monitor"):
         return read_log(options)[0].periods.dt.month.value_counts().to_dict()
-    audit = read_audit(options, {}, missing="error")
+    audit = read_audit(options, {})
     values = audit.columns["y_pred"]
     if audit.pos_label is not None:
         values = values == audit.pos_label
