@@ -15,6 +15,7 @@ from skfair.audit._certify import certify_audit, protect_claim
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
+from skfair.audit._formats import render_fragment
 from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
@@ -447,6 +448,9 @@ class Audit(AuditData):
         selected.task = infer_task(None, selected.columns)
         selected.pos_label = find_positive_label(selected.task, selected.columns, self.pos_label)
         return selected
+
+    def _repr_html_(self):
+        return render_fragment("Audit", [self.reading.section()])
 
     def __repr__(self) -> str:
         attributes = self.samples.groups.attributes or ["groups that overlap"]

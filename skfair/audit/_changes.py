@@ -51,8 +51,12 @@ class Changes(PageReport):
 
     ``frame`` has a row for each metric of each group, ``gaps`` one for each metric of each
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples. A
-    change ``is_significant`` by Holm's procedure over all gaps, and its ``verdict`` is "larger",
-    "smaller", "open" or, where no two groups are compared, empty. ``uncompared`` has the groups of
+    change ``is_significant`` by Holm's procedure over all gaps, if that of a pair of its groups is
+    by Holm's procedure over all pairs of all gaps, and its ``verdict`` is "larger", "smaller",
+    "open" or, where no two groups are compared, empty. ``grown`` names the two groups whose
+    difference grew most among the pairs that are shown, and is None without any; ``pair_before``,
+    ``pair_after``, ``pair_change``, ``pair_low`` and ``pair_high`` are of the first less the
+    second, with limits that hold by themselves. ``uncompared`` has the groups of
     each attribute that have samples in one period only, with their numbers in both. ``readings``
     are what was read of both, or of the same samples, and ``n_shared`` are the numbers of samples
     that are in both by their ids, in the first alone and in the second alone. ``unpublished`` says
@@ -92,8 +96,9 @@ class Changes(PageReport):
 
     @property
     def has_finding(self) -> bool:
-        """Whether a gap is shown to be larger in the population than it was before."""
-        return bool((self.gaps["verdict"] == "larger").any())
+        """Whether a gap, or the difference of two groups, is shown to be larger than before."""
+        is_larger = (self.gaps["verdict"] == "larger") | self.gaps["grown"].notna()
+        return bool(is_larger.any())
 
     def to_frame(self) -> pd.DataFrame:
         """All rates before and after, with their changes, as a table."""
@@ -226,7 +231,8 @@ def _protect_changes(every, audits, periods, metrics, min_published):
     if hides_moves:
         # Limits of changes depend on how many decisions of a group changed.
         for table in (frame, gaps):
-            table[["change_low", "change_high"]] = np.nan
+            limits = ["change_low", "change_high", "pair_low", "pair_high"]
+            table[table.columns.intersection(limits)] = np.nan
         unpublished.append("numbers of changed decisions, with the limits of changes")
     hidden, counts = protection.hidden, counted.samples.groups.row_counts
     n_samples = np.bincount(counted.period, counts, 2).astype(int).tolist()
@@ -375,6 +381,7 @@ def tabulate_changes(
     rows = []
     gaps = []
     compared_gaps = []
+    compared_names = []
     for attribute, groups in groupings.items():
         n_groups = len(groups.labels)
         names = [group_text(name) for name in groups.names]
@@ -396,13 +403,75 @@ def tabulate_changes(
             rows.append(pd.DataFrame(about).join(columns))
             compared = places[:, known[~rows[-1]["is_small"]]]
             compared_gaps.append((estimates, compared))
+            compared_names.append([names[g] for g in known[~rows[-1]["is_small"]]])
             gap = _gap_change(estimates, compared, level)
             gaps.append({"attribute": attribute, "metric": metric} | gap)
-    gaps = pd.DataFrame(gaps).assign(is_significant=_significant_changes(compared_gaps, level))
+    shown = _shown_pairs(compared_gaps, level)
+    pairs = [
+        _describe_grown_pair(*gap, names, one, level)
+        for gap, names, one in zip(compared_gaps, compared_names, shown, strict=True)
+    ]
+    has_pair = np.array([one.any() for one in shown])
+    gaps = pd.DataFrame(gaps).join(pd.DataFrame(pairs, columns=_PAIR_COLUMNS))
+    gaps["grown"] = gaps["grown"].astype(object).where(gaps["grown"].notna(), None)
+    gaps["is_significant"] = _significant_changes(compared_gaps, level) & has_pair
     gaps["verdict"] = np.where(gaps["change"].isna(), "", "open")
     shown = gaps["is_significant"]
     gaps.loc[shown, "verdict"] = np.where(gaps["change"] > 0.0, "larger", "smaller")[shown]
     return pd.concat(rows, ignore_index=True), gaps
+
+
+_PAIR_COLUMNS = ("grown", "pair_before", "pair_after", "pair_change", "pair_low", "pair_high")
+"""Columns on the pair of groups whose difference grew most, of those that are shown."""
+
+
+def _shown_pairs(compared_gaps, level):
+    """Masks of the ordered pairs of each gap whose difference rose, by Holm's procedure over all.
+
+    A difference that rose is one of the other order that fell: both orders are one hypothesis.
+    """
+    forms = [
+        None if compared.shape[1] < 2 else np.subtract(*_pair_contrasts(estimates, compared))
+        for estimates, compared in compared_gaps
+    ]
+    shown = [np.zeros(0 if one is None else one.shape[0], dtype=bool) for one in forms]
+    n_pairs = n_remaining = sum(len(one) for one in shown) // 2
+    while n_remaining:
+        end = 1.0 - (1.0 - level) / (2.0 * n_remaining)
+        for number, (estimates, _) in enumerate(compared_gaps):
+            if len(shown[number]):
+                shown[number] |= -estimates.upper(-forms[number], end) > 0.0
+        n_left = n_pairs - sum(int(one.sum()) for one in shown)
+        if n_left == n_remaining:
+            break
+        n_remaining = n_left
+    return shown
+
+
+def _pair_contrasts(estimates, compared):
+    """Differences of all ordered pairs of compared groups after and before."""
+    return [compared_contrasts(estimates, at) for at in compared[::-1]]
+
+
+def _describe_grown_pair(estimates, compared, names, is_shown, level):
+    """The shown pair whose difference grew most and is larger now, by name; {} without one."""
+    if not is_shown.any():
+        return {}
+    after, before = _pair_contrasts(estimates, compared)
+    differences = [form @ estimates.values for form in (before, after)]
+    change = differences[1] - differences[0]
+    is_grown = is_shown & (differences[1] > np.abs(differences[0]))
+    if not is_grown.any():
+        return {}
+    at = np.where(is_grown, change, -np.inf).argmax()
+    first, second = np.argwhere(~np.eye(len(names), dtype=bool))[at]
+    end = (1.0 + level) / 2.0
+    form = after[[at]] - before[[at]]
+    low = -estimates.upper(-form, end)[0]
+    high = estimates.upper(form, end)[0]
+    grown = (names[first], names[second])
+    values = (*(one[at] for one in differences), change[at], low, high)
+    return dict(zip(_PAIR_COLUMNS, (grown, *map(float, values)), strict=True))
 
 
 def _significant_changes(compared_gaps, level):
@@ -507,6 +576,7 @@ def change_findings(report):
     if not len(gaps):
         yield "No two groups are in both, known and large enough, so that no gap is compared."
     is_stated = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
+    is_stated |= gaps["grown"].notna()
     for _, gap in gaps[is_stated].iterrows():
         yield f"{_describe_change(gap)}{left_out_clause(find_left_out(report.frame, gap))}."
 
@@ -525,7 +595,8 @@ def _describe_samples(report):
 def _describe_change(gap):
     """Sentence on the change of one gap, without its end."""
     change, low, high = gap[_CHANGE]
-    verdict = "the change may be chance"
+    is_open = gap["grown"] is not None
+    verdict = "whether it is larger is open" if is_open else "the change may be chance"
     if gap["is_significant"]:
         verdict = f"it is {gap['verdict']} in the population"
     quantity = describe_quantity(gap["metric"])
@@ -535,7 +606,21 @@ def _describe_change(gap):
     before, after = map(quantity.gap, gap[["before", "after"]])
     limits = "" if np.isnan(low) else f" ({quantity.interval(low, high)})"
     size = f"{quantity.difference(change)}{limits}"
-    return f"{start} was {before} and is {after}, a change of {size}: {verdict}"
+    return f"{start} was {before} and is {after}, a change of {size}: {verdict}{_grown_clause(gap)}"
+
+
+def _grown_clause(gap):
+    """Clause on the pair of groups whose difference is shown to have grown; empty without one."""
+    if gap["grown"] is None:
+        return ""
+    quantity = describe_quantity(gap["metric"])
+    first, second = map(repr, gap["grown"])
+    values = gap[["pair_before", "pair_after", "pair_change"]]
+    before, after, change = map(quantity.difference, values)
+    low, high = gap[["pair_low", "pair_high"]]
+    limits = "" if np.isnan(low) else f" ({quantity.interval(low, high)})"
+    size = f"from {before} to {after}, by {change}{limits}"
+    return f"; the difference of {first} to {second} is shown to have grown, {size}"
 
 
 def change_sections(report):
@@ -562,8 +647,10 @@ def change_sections(report):
         [
             [
                 f"Every interval holds with {level}, one at a time. The interval of the change of "
-                "a gap holds for all groups of one attribute and metric together. A change is "
-                "shown if Holm's procedure over the changes of all gaps finds it.",
+                "a gap holds for all groups of one attribute and metric together. The change of a "
+                "difference of two groups is shown if Holm's procedure over all pairs of groups of "
+                "all gaps finds it. That of a gap is shown if Holm's procedure over the changes of "
+                "all gaps finds it, and one of its pairs is shown.",
                 *([correlation] if is_stated else []),
                 small_groups_note(report.min_group_size),
             ]

@@ -35,7 +35,7 @@ from skfair.audit._reading import (
 )
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
-from skfair.audit._tables import attribute_name
+from skfair.audit._tables import attribute_name, group_text
 from skfair.audit._task_metrics import find_positive_label, infer_task
 from skfair.groups import Groups, Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
@@ -208,11 +208,25 @@ class AuditData:
             read.append(read_as(role, column, old, positive.get(role), counts))
         left_out = {
             "rows have weight 0": int((~self.is_used).sum()),
-            "samples of unknown group are left out": self.n_excluded,
+            **self._count_excluded(),
             "samples have no outcome": self.n_without_outcome,
         }
         left_out = {reason: n for reason, n in left_out.items() if n}
         return Reading(tuple(read), n_rows, self.n_samples, left_out, is_file=is_file)
+
+    def _count_excluded(self):
+        """Numbers of samples of unknown group by what a reading says of them, by each table."""
+        if not self.n_excluded:
+            return {}
+        reason = "samples of unknown group are left out"
+        groups = self.samples.groups
+        names = [attribute_name(name, place) for place, name in enumerate(groups.attributes)]
+        if len(names) == 1:
+            return {reason: self.n_excluded}
+        sizes = groups.counts @ (groups.labels == MISSING)
+        sizes = dict(zip(names, sizes.astype(int).tolist(), strict=True))
+        sizes[group_text(tuple(names))] = self.n_excluded
+        return {f"{reason} by {name}": n for name, n in sizes.items()}
 
     def _columns_by_role(self, names):
         """Yield the role and the entries of each column that counts, missing where unknown."""

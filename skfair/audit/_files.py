@@ -1,8 +1,10 @@
-"""Columns of a file of predictions: CSV, also compressed by gzip, or Parquet."""
+"""Columns of a file of predictions: CSV or JSON, also compressed by gzip, or Parquet."""
 
 import csv
 import gzip
 import hashlib
+import json
+import re
 import zlib
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -25,7 +27,6 @@ _BINARY_SIGNATURES = {
     b"PK\x03\x04": 'a spreadsheet or another zip archive; save the table as "CSV UTF-8"',
     b"\xff\xfe": "text in UTF-16; commands read it by --encoding utf-16",
     b"\xfe\xff": "text in UTF-16; commands read it by --encoding utf-16",
-    b"{": "JSON; pandas.read_json(path, lines=True).to_csv(other) writes lines of it as CSV",
     b"BZh": "compressed by bzip2; unpack it",
     b"\xfd7zXZ": "compressed by xz; unpack it",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it",
@@ -34,12 +35,13 @@ _BINARY_SIGNATURES = {
 
 
 def read_columns(path, names, encoding=None):
-    """DataFrame of columns of a CSV file, a Parquet file or a folder of these.
+    """DataFrame of columns of a CSV file, JSON records, a Parquet file or a folder of these.
 
-    CSV is in UTF-8, or in another `encoding` of Python. The format is recognised by content, not by
-    name. Entries of CSV are text as it is written, and
-    only empty ones are missing. Entries of Parquet have their stored types. Files that are damaged
-    or of another format, lines of another length than the header, and absent or repeated columns
+    Text is in UTF-8, or in another `encoding` of Python. The format is recognised by content, not
+    by name. JSON is an array of records, or a record on each line. Entries of CSV are text as it is
+    written, and only empty ones are missing; those of JSON are text, too. Entries of Parquet have
+    their stored types. Files that are damaged or of another format, lines of another length than
+    the header, and absent or repeated columns
     raise an OSError or ValueError with one sentence.
     """
     if not path.exists():
@@ -53,12 +55,14 @@ def read_columns(path, names, encoding=None):
     with _explain_text_errors(path, encoding):
         if encoding is None:
             _refuse_binary(path)
+        if _holds_records(path):
+            return _read_records(path, names, encoding)
         return _read_csv_columns(path, names, partial(_open_text, path, encoding))
 
 
 def count_repeated_lines(path, encoding=None):
-    """Number of lines of a CSV file that equal an earlier one; None for Parquet."""
-    if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
+    """Number of lines of a CSV file that equal an earlier one; None for other formats."""
+    if path.is_dir() or _first_bytes(path, 4) == b"PAR1" or _holds_records(path):
         return None
     with _open_text(path, encoding) as lines:
         texts = filter(None, map(str.strip, lines))
@@ -159,6 +163,39 @@ def _read_csv_columns(path, names, open_text):
             na_values=[""],
         )
     return table[places].set_axis(names, axis=1)
+
+
+def _holds_records(path):
+    """Whether a file begins with a JSON record, or with an array of them."""
+    with _open_bytes(path) as file:
+        content = file.read(1 << 10).removeprefix(b"\xef\xbb\xbf")
+    return re.match(rb'\s*\[?\s*\{\s*"', content) is not None
+
+
+def _read_records(path, names, encoding):
+    """Columns of an array of JSON records, or of a record on each line, as text."""
+    with _open_text(path, encoding) as lines:
+        text = lines.read()
+    try:
+        is_array = text.lstrip().startswith("[")
+        texts = [text] if is_array else filter(str.strip, text.splitlines())
+        records = [json.loads(one) for one in texts]
+    except ValueError as error:
+        raise ValueError(
+            f"{path} must be an array of JSON records, or have one record on each line, but it is "
+            f"not ({error}); write it again."
+        ) from None
+    records = records[0] if is_array else records
+    if not all(isinstance(one, dict) for one in records):
+        raise ValueError(f"All entries of {path} must be records, such as {{'group': 'a'}}.")
+    check_columns(dict.fromkeys(name for one in records for name in one), names, path)
+    columns = {name: [_entry_text(one.get(name)) for one in records] for name in names}
+    return pd.DataFrame(columns, dtype=object)
+
+
+def _entry_text(value):
+    """An entry of a record as CSV has it; missing if it is null or empty."""
+    return None if value is None or value == "" else str(value)
 
 
 def _refuse_binary(path):

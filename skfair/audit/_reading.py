@@ -11,11 +11,8 @@ import numpy as np
 import pandas as pd
 
 from skfair.groups._groups import normalize_label
-from skfair.groups._known import is_like_unknown
+from skfair.groups._known import MISSING_MARKS, is_like_unknown
 from skfair.utils._checks import join_names
-
-_MISSING_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
-"""Entries that mark missing numbers, in lower case."""
 
 _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
 """Spellings of booleans."""
@@ -106,7 +103,7 @@ def parse_column(column):
 
 def is_missing_mark(text):
     """Whether text is a usual mark of a missing value."""
-    return text.strip().casefold() in _MISSING_MARKS
+    return text.strip().casefold() in MISSING_MARKS
 
 
 def _replace_decimal_commas(texts):

@@ -472,7 +472,7 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
     frame, gaps = make_tables(
         estimators, by, samples.weights, settings.reference, level, audit.min_group_size
     )
-    gaps["four_fifths"] = [four_fifths_clause(gap) for gap in gaps.to_dict("records")]
+    gaps["four_fifths"] = [four_fifths_clause(gap, frame) for gap in gaps.to_dict("records")]
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
     counts_samples = counts_samples and audit.clusters is None
     provenance = collect_facts(

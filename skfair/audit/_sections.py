@@ -165,7 +165,8 @@ def _describe_sample(report):
         return f"{text} were audited{rates}{small}."
     inside = samples_clause(report.n_samples - n_unknown, {last: n_groups})
     inside = inside.replace("samples", "of them", 1)
-    unknown = f"{n_unknown:,} have no recorded group"
+    by = f" by {last}" * (len(names) > 1)
+    unknown = f"{n_unknown:,} have no recorded group{by}"
     return f"{report.n_samples:,} samples were audited{rates}, {inside}; {unknown}{small}."
 
 
@@ -178,9 +179,14 @@ def _count_without_group(report, attribute):
 
 
 def _find_small_groups(report):
-    """Names of the groups that are too small to be compared by any metric."""
+    """The groups that are too small to be compared by any metric.
+
+    They are labels, and pairs with the attribute where several attributes have the label.
+    """
     is_small = report.frame.groupby(["attribute", "group"], sort=False)["is_small"].all()
-    return dict.fromkeys(is_small.index[is_small].get_level_values("group"))
+    counts = is_small.index.get_level_values("group").value_counts()
+    small = is_small.index[is_small]
+    return {(by, group) if counts[group] > 1 else group: None for by, group in small}
 
 
 def find_left_out(frame, gap):
@@ -229,7 +235,9 @@ def _describe_gap(report, gap):
         ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
         text += f", and {ratio}, {gap['four_fifths']}"
     named = _find_small_groups(report)  # by the first finding
-    text += left_out_clause(one for one in find_left_out(report.frame, gap) if one not in named)
+    by = gap["attribute"]
+    left_out = find_left_out(report.frame, gap)
+    text += left_out_clause(one for one in left_out if not {one, (by, one)} & named.keys())
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
     return f"{text}."
@@ -260,16 +268,28 @@ def _possible_gap_clause(quantity, gap):
     return f"a gap of up to {quantity.limit(gap['gap_high'])} is possible"
 
 
-def four_fifths_clause(gap):
-    """Clause on the four-fifths rule; empty where it does not apply."""
+def four_fifths_clause(gap, frame):
+    """Clause on the four-fifths rule; empty where it does not apply.
+
+    The verdict is that on the impact ratio of the group with the lowest rate.
+    """
     if gap["metric"] not in IMPACT_RATES or np.isnan(gap["ratio"]):
         return ""
-    if gap["ratio_high"] < FOUR_FIFTHS and gap["is_significant"]:
+    if gap["ratio_high"] < FOUR_FIFTHS:
         return "below four fifths"
     if gap["ratio_low"] >= FOUR_FIFTHS:
-        return "not below four fifths"
+        rows = _rows(frame, gap["attribute"], gap["metric"])
+        rows = rows[~rows["is_small"] & (rows["impact_ratio_low"] < FOUR_FIFTHS)]
+        others = join_names(map(repr, rows["group"]))
+        return "not below four fifths" + f", which is undecided for {others}" * len(others[:1])
     side = "below" if gap["ratio"] < FOUR_FIFTHS else "above"
-    return f"{side} four fifths in these data, but undecided in the population"
+    exact = "" if _is_ratio_clear(gap["ratio"]) else f" ({gap['ratio']:.6f})"
+    return f"{side} four fifths{exact} in these data, but undecided in the population"
+
+
+def _is_ratio_clear(ratio):
+    """Whether a ratio to three digits is on the same side of four fifths."""
+    return (round(ratio, 3) < FOUR_FIFTHS) == (ratio < FOUR_FIFTHS)
 
 
 def open_questions(report):
@@ -359,7 +379,7 @@ def report_sections(report):
     if metrics and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
     if report.subgroups is not None:
-        yield "Subgroups", [report.subgroups.findings, *_subgroup_tables(report.subgroups)]
+        yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     if report.reliability is not None:
         yield "Calibration", list(_reliability_tables(report.reliability))
     for attribute in report.attributes:
@@ -472,10 +492,12 @@ def _adverse_impact_tables(report):
         "Each group against the most selected one. Groups with less than "
         f"{100 * report.min_share:g} % of all samples are left out. Standard deviations: "
         "difference of the rates in standard errors of the pooled rate, of which more than two are "
-        "held to be significant. P-value: Fisher's exact test, two-sided. Shortfall: further "
-        "selections that would make the rate equal."
+        "held to be significant. P-value: Fisher's exact test, two-sided. Both are of a group by "
+        "itself, whatever else is compared; verdicts on the population are those of impact ratios "
+        "and findings. Shortfall: further selections that would make the rate equal."
     )
-    comparisons = ("Impact ratio", "Below four fifths", "Standard deviations", "P-value")
+    comparisons = ("Impact ratio", "Below four fifths in these data")
+    comparisons += ("Standard deviations, by itself", "P-value, by itself")
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
@@ -490,11 +512,12 @@ def _adverse_impact_cells(row):
     """Cells of a group's comparison with the most selected one."""
     ratio = row["impact_ratio"]
     verdict = ("yes" if ratio < FOUR_FIFTHS else "no") if isfinite(ratio) else "–"
+    digits = ".3f" if _is_ratio_clear(ratio) else ".6f"
     return (
         row["group"],
         f"{row['n']:,}",
         f"{row['n_selected']:,}",
-        "left out" if row["is_excluded"] else _format_number(ratio, ".3f"),
+        "left out" if row["is_excluded"] else _format_number(ratio, digits),
         verdict,
         _format_number(row["standard_deviations"], "+.2f"),
         _format_number(row["p_value"], ".3g"),
@@ -532,7 +555,7 @@ def _reliability_cells(row):
     )
 
 
-def _subgroup_tables(report):
+def subgroup_tables(report):
     """Tables of the listed subgroups of each metric, with their departures from the rest."""
     level = confidence_text(report.confidence_level)
     for metric, rows in report.subgroups.groupby("metric", sort=False):
@@ -660,8 +683,11 @@ def _reading_notes(report):
         "gap holds for all groups of one attribute and metric together. Differences, ratios and "
         "impact ratios are relative to a group that was chosen because its value is the largest in "
         "these data. Their intervals hold for all groups, metrics and attributes together "
-        "(Bonferroni), so they are wider. Differences from a reference group that was named in "
-        "advance, and ratios to it, hold one at a time.",
+        "(Bonferroni), so they are wider. Impact ratios hold for all groups that are not small, of "
+        "all attributes, and a verdict on four fifths is that of their interval, here and in "
+        "findings. "
+        "Differences from a reference group that was named in advance, and ratios to it that are "
+        "no impact ratios, hold one at a time.",
         "A sentence under “Findings” claims a gap without “may be chance” only if Holm’s "
         "procedure over the gaps of all metrics and attributes finds it above 0. For a model "
         f"without gaps, at most {100 * (1 - report.confidence_level):.3g} % of reports claim one. "

@@ -309,8 +309,13 @@ def name_left_out(small, compared):
 
 
 def left_out_clause(groups):
-    """Clause that names the groups which are too small to be compared; empty without any."""
-    names = join_names(map(repr, groups))
+    """Clause that names the groups which are too small to be compared; empty without any.
+
+    A group is a label, or a pair of an attribute and a label where the label is not enough.
+    """
+    names = join_names(
+        f"{one[1]!r} by {one[0]}" if isinstance(one, tuple) else repr(one) for one in groups
+    )
     return f"; left out as too small: {names}" if names else ""
 
 

@@ -12,9 +12,10 @@ import pandas as pd
 from scipy import special
 
 from skfair.audit._bins import cut_numbers, range_text
-from skfair.audit._formats import Report, collect_facts
+from skfair.audit._formats import Report, collect_facts, render_fragment
 from skfair.audit._protection import check_minimum, select_published
 from skfair.audit._reading import UNREAD, Reading
+from skfair.audit._sections import subgroup_tables
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
@@ -520,6 +521,10 @@ class SubgroupReport(Report):
         if hidden := self.source.get("suppressed"):
             texts.insert(0, f"Not published, but part of what follows: {hidden}.")
         return texts
+
+    def _repr_html_(self):
+        elements = [self.findings, *subgroup_tables(self)]
+        return render_fragment("Subgroups", [self.reading.section(), ("Findings", elements)])
 
     def _describe(self, search):
         """Yield the sentences on one metric."""

@@ -242,6 +242,24 @@ def impact_ratios(estimates, level, is_left_out):
     return columns
 
 
+def _use_impact_ratios(columns, is_reference):
+    """Let ratios to a reference be impact ratios, if the reference has the largest rate."""
+    if (columns["impact_ratio"][is_reference] == 1.0).any():
+        for name in ("ratio", "ratio_low", "ratio_high"):
+            columns[name] = np.where(is_reference, np.nan, columns[f"impact_{name}"])
+
+
+def _find_impact_ratio(columns, names, gap):
+    """The ratio of a gap and its limits, by name: the impact ratio of the group that is lowest.
+
+    {} where the highest group has no impact ratio of 1, as that of missing values.
+    """
+    if columns["impact_ratio"][names == gap["highest"]][0] != 1.0:
+        return {}
+    (at,) = np.flatnonzero(names == gap["lowest"])
+    return {name: columns[f"impact_{name}"][at] for name in ("ratio", "ratio_low", "ratio_high")}
+
+
 def differences_with_limits(estimates, against, end):
     """Differences to the reference and their limits."""
     return (
@@ -330,8 +348,14 @@ def tabulate_report(estimators, groupings, weights, level, min_group_size, chose
         attribute: {name: estimator(groups, weights) for name, estimator in estimators.items()}
         for attribute, groups in groupings.items()
     }
-    tables = [one for metrics in estimated.values() for one in metrics.values()]
-    n_tables = sum(len(present) > 1 for _, present in tables)
+    tables = [
+        (attribute, name)
+        for attribute, metrics in estimated.items()
+        for name, (_, present) in metrics.items()
+        if len(present) > 1
+    ]
+    # Impact ratios are a family by themselves: the only one with a verdict on ratios.
+    n_ratio_tables = sum(one != OVERALL and has_impact_ratio(name) for one, name in tables)
     rows = []
     gaps = []
     compared = []
@@ -345,7 +369,7 @@ def tabulate_report(estimators, groupings, weights, level, min_group_size, chose
             # Rows of one metric: values, comparisons with the reference, impact ratios.
             n = _group_sizes(estimates)
             at = np.flatnonzero(present == reference)
-            joint = bonferroni_level(level, len(present), n_tables)
+            joint = bonferroni_level(level, len(present), len(tables))
             reference_level = level if attribute in chosen else joint
             columns = comparison_columns(
                 estimates, level, at[0] if len(at) else None, reference_level
@@ -355,13 +379,21 @@ def tabulate_report(estimators, groupings, weights, level, min_group_size, chose
             about["interval"] = np.full(len(n), estimates.interval, dtype=object)
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
             is_missing = np.array([is_missing_group(group) for group in names[present]])
-            columns |= impact_ratios(estimates, joint, marks["is_small"] | is_missing)
+            ratio_level = joint
+            if has_impact_ratio(name):
+                n_judged = (~marks["is_small"]).sum() or len(present)
+                ratio_level = bonferroni_level(level, n_judged, n_ratio_tables)
+            columns |= impact_ratios(estimates, ratio_level, marks["is_small"] | is_missing)
+            if has_impact_ratio(name):
+                _use_impact_ratios(columns, marks["is_reference"])
             rows.append(about | columns | marks)
             if attribute == OVERALL:
                 continue
             # Its gap, among the groups that are large enough.
             compared.append((estimates, np.flatnonzero(n >= min_group_size)))
             gap = gap_row(estimates, level, compared[-1][1], names[present])
+            if has_impact_ratio(name) and gap["lowest"] is not None:
+                gap |= _find_impact_ratio(columns, names[present], gap)
             gaps.append({"attribute": attribute, "metric": name} | gap)
     columns = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
     columns += ["ratio", "ratio_low", "ratio_high"]

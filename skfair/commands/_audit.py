@@ -25,7 +25,7 @@ from skfair.commands._options import (
     write_report,
 )
 from skfair.commands._predictions import read_audit
-from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
+from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate, RateParity
 from skfair.metrics import GroupMetric, Rate
 from skfair.utils._checks import check_tolerance, join_names
 
@@ -67,9 +67,12 @@ def _run_report(options):
     report = _build_report(options)
     missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
-    sentences = [report.reading, *report.findings, *page, *missing]
-    output_results(options, sentences, report.to_json())
-    return FINDING_STATUS if report.has_finding else 0
+    searched = [] if report.subgroups is None else report.subgroups.findings
+    sentences = [report.reading, *report.findings, *searched, *page, *missing]
+    status = FINDING_STATUS if report.has_finding else 0
+    results = json.loads(report.to_json()) | {"status": status}
+    output_results(options, sentences, json.dumps(results))
+    return status
 
 
 def _write_report(report, options):
@@ -84,10 +87,7 @@ def _write_report(report, options):
 def _build_report(options):
     """The report that the options ask for."""
     metrics = [_import_metric(name) for name in options.metric]
-    # What suits the page; of probabilities alone nothing is missing.
-    missing = "group" if options.summary is None else "exclude"
-    missing = missing if options.sensitive else "error"
-    audit = read_audit(options, _stated_facts(options), missing=missing)
+    audit = read_audit(options, _stated_facts(options))
     level = options.confidence
     subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
     return audit.report(
@@ -172,7 +172,7 @@ def _run_subgroups(options):
     """Print or write the subgroups that the options ask for; return the exit status."""
     resolve_output(options)
     check_column_options(options)
-    report = read_audit(options, {}, missing="group").subgroups(
+    report = read_audit(options, {}).subgroups(
         options.metric,
         max_conditions=options.max_conditions,
         direction=options.direction,
@@ -201,7 +201,10 @@ def add_certify_options(certify):
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
     add_tolerance_options(certify)
-    add("--metric", default="selection_rate", help="rate of --minimum or --maximum, as recall")
+    about = (
+        "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"
+    )
+    add("--metric", help=about)
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
     add("--odds-ratio", type=float, default=1.0, help=about)
@@ -252,6 +255,9 @@ def _run_verify(options):
     sentences = [f"The same claim. {filed}"]
     filed_facts = filed.source
     changed = [one for one in UNCOMPARED_FACTS if filed_facts.get(one) != claim.source.get(one)]
+    if options.salt is None and "salted_sha256" in filed_facts:
+        changed.append("salted_sha256")
+        sentences[0] += " Its salted digest of the samples is not checked; pass --salt for that."
     if changed:
         sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
     if differences:
@@ -289,6 +295,9 @@ def _options_text(options):
     for name, value in vars(options).items():
         if name in _UNFILED_OPTIONS or value is None or value is False or value == []:
             continue
+        if name == "positive" and isinstance(value, list):
+            words += [word for label in value for word in ("--positive", label)]
+            continue
         words.append(f"--{name.replace('_', '-')}")
         if value is not True:
             words += map(str, value if isinstance(value, list) else [value])
@@ -299,7 +308,7 @@ def _build_claim(options):
     """The claim that the options ask for."""
     constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
-    audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
+    audit = read_audit(options, facts, odds_ratio=options.odds_ratio)
     return audit.certify(
         constraint,
         options.tolerance,
@@ -319,8 +328,11 @@ def _read_constraint(options):
                     "--minimum and --maximum bound the rate that --metric names; leave out "
                     f"--constraint {options.constraint}."
                 )
-            return name(options.metric, bound)
+            rate = "coverage" if options.interval else "selection_rate"
+            return name(options.metric or rate, bound)
     constraint = CONSTRAINTS[options.constraint]()
+    if options.interval and options.constraint == "demographic_parity":
+        constraint = RateParity("coverage")
     if options.loss is not None:
         if "loss" not in constraint.get_params():
             raise ValueError(
@@ -363,7 +375,7 @@ def _run_compare(options):
     for out in {options.out, options.json} - {None, "-"}:
         check_output(Path(out), options.after)
     files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
-    before, after = (read_audit(one, {}, missing="exclude") for one in files)
+    before, after = (read_audit(one, {}) for one in files)
     settings = {"confidence_level": options.confidence, "min_published": options.min_published}
     changes = before.compare(after, **settings)
     if not changes.gaps["verdict"].any():

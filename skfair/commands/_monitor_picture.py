@@ -55,10 +55,11 @@ def draw_gaps(monitor, quantity, period):
     return (
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
         f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone, '
-        f"in {quantity.unit} (circle: within the tolerance, triangle: above it). "
-        "Band: what is stated on all samples so far, its height the interval of the gap, its "
-        "colour the verdict (blue: open, green: shown, orange: contradicted). Line: gap so far. "
-        "Dashed: tolerance.</p>"
+        f"in {quantity.unit} (circle: within the tolerance, triangle: above it), of the decisions "
+        "that are counted by now. "
+        f"Band: what was stated after the {period} on all samples counted so far, its height the "
+        "interval of the gap, its colour the verdict (blue: open, green: shown, orange: "
+        "contradicted). Line: gap so far. Dashed: tolerance.</p>"
     )
 
 

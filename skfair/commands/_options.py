@@ -6,6 +6,7 @@ import re
 import sys
 import tempfile
 import warnings
+from argparse import Action
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +28,9 @@ _OPTIONS = {
     "X": "--features",
     "confidence_level": "--confidence",
     "control_features": "--control",
+    "flips": "--pairs",
     "groups": "--cluster",
+    "growth": "--compare",
     "metrics": "--metric",
     "min_group_size": "--min-size",
     "n_bins": "--bins",
@@ -85,11 +88,38 @@ def print_warnings(options):
         print(f"{options.parser.prog}: warning: {name_options(text, options)}", file=sys.stderr)
 
 
+class _AppendLabel(Action):
+    """Store a label, and a list of the labels of an option that is repeated."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        earlier = getattr(namespace, self.dest)
+        labels = earlier if isinstance(earlier, list) else [earlier] * (earlier is not None)
+        setattr(namespace, self.dest, [*labels, values] if labels else values)
+
+
+def _unite_positive(options, table):
+    """The table with one label for all those of --positive, which becomes this label."""
+    names = {options.prediction, getattr(options, "target", None)} & {*table}
+    occurring = {str(one) for name in names for one in table[name].dropna().unique()}
+    if absent := [one for one in options.positive if one not in occurring]:
+        raise ValueError(
+            f"--positive must name classes of the file, but {join_names(map(repr, absent))} is "
+            f"none of {join_names(map(repr, sorted(occurring)))}."
+        )
+    union = " or ".join(options.positive)
+    united = {
+        name: table[name].mask(table[name].astype(str).isin(options.positive), union)
+        for name in names
+    }
+    return table.assign(**united)
+
+
 def add_file_options(command):
     """Add the file of samples, and the class that means success in it."""
     add = command.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
-    add("--positive", help="the class that means success, as it is written in the file")
+    about = "the class that means success, as in the file; repeated: several classes that mean it"
+    add("--positive", action=_AppendLabel, metavar="LABEL", help=about)
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
@@ -102,7 +132,11 @@ def read_table(options, names):
     table = written
     if options.decimal is not None:
         table = table.apply(parse_numbers, decimal=options.decimal)
-    return written, table.apply(unify_spelling) if options.ignore_case else table
+    table = table.apply(unify_spelling) if options.ignore_case else table
+    if isinstance(options.positive, list):
+        written, table = (_unite_positive(options, one) for one in (written, table))
+        options.positive = " or ".join(options.positive)
+    return written, table
 
 
 def add_column_options(command, kinds):
@@ -127,8 +161,8 @@ def add_column_options(command, kinds):
     add(
         "--missing",
         choices=MISSING,
-        help="what happens to empty groups; at_random estimates them, sufficient and independent "
-        "say what is assumed of --group-probability without --sensitive",
+        help="what happens to empty groups (default exclude); at_random estimates them, "
+        "sufficient and independent say what is assumed of --group-probability alone",
     )
     size = MIN_AUDITED_GROUP
     add("--min-size", type=int, default=size, help="samples below which groups are not compared")
@@ -149,12 +183,13 @@ def add_row_options(command):
 
 
 def add_tolerance_options(command):
-    """Add the bounds on gaps, ratios and rates, of which one is required."""
+    """Add the bounds, of which one is required; the function that is returned adds another."""
     add = command.add_mutually_exclusive_group(required=True).add_argument
     add("--tolerance", type=float, help="largest gap allowed, such as 0.05")
     add("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
     add("--minimum", type=float, help="smallest rate of a group allowed")
     add("--maximum", type=float, help="largest rate of a group allowed")
+    return add
 
 
 def check_column_options(options):

@@ -28,11 +28,8 @@ from skfair.groups._samples import cover_truth
 from skfair.utils._checks import join_names
 
 
-def read_audit(options, facts, *, missing, odds_ratio=1.0):
-    """The audit of the file, and what happens to empty groups if --missing does not say so.
-
-    `facts` has what the user states about the data, by name.
-    """
+def read_audit(options, facts, *, odds_ratio=1.0):
+    """The audit of the file; `facts` has what the user states about the data, by name."""
     written, table = _read_file(options)
     if options.interval:
         if options.target is None:
@@ -43,11 +40,13 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         )
         options = Namespace(**vars(options) | {"prediction": "covered", "target": None})
     columns, settings, threshold, k = _read_columns(options, table)
+    if options.interval:
+        columns["covered"] = columns["y_pred"]  # says what the decisions mean
     if threshold is not None:
         facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
     audit = Audit.from_columns(
         columns,
-        _read_groups(options, table, options.missing or missing, odds_ratio),
+        _read_groups(options, table, odds_ratio),
         task=options.task,
         min_group_size=options.min_size,
         source=describe_file(options) | facts,
@@ -116,7 +115,7 @@ def _read_columns(options, table):
     return columns, settings, threshold, k
 
 
-def _read_groups(options, table, missing, odds_ratio):
+def _read_groups(options, table, odds_ratio):
     """What the file has of groups: labels, and probabilities with what is assumed of them."""
     names = options.group_probability
     labels = probabilities = None
@@ -129,7 +128,7 @@ def _read_groups(options, table, missing, odds_ratio):
     known = SensitiveFeatures(
         labels,
         unknown=options.unknown,
-        missing=missing,
+        missing=options.missing or ("exclude" if options.sensitive else "error"),
         X=_read_features(options, table),
         probabilities=probabilities,
         odds_ratio=odds_ratio,

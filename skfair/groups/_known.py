@@ -32,23 +32,29 @@ from skfair.utils._tables import to_pandas_table
 MISSING = "(missing)"
 """Name of the group of samples whose group is not recorded."""
 
-_UNKNOWN_PATTERN = re.compile(
-    r"\b(unknown|undisclosed|unspecified|missing|decline[sd]?|prefers? not|not "
-    r"(disclosed|stated|specified|reported|recorded|provided|given|known|available|applicable))\b"
-    r"|^\W*((n/?a|nan|null)\W*)?$"
+MISSING_MARKS = frozenset(r"na n/a #n/a #na <na> nan -nan null none nil missing \n ? . -".split())
+"""Usual marks of missing values of any column, in lower case; \\N is that of databases."""
+
+_CLASS_MARK_PATTERN = re.compile(
+    r"\b(unknown|undisclosed|unspecified|missing|not (disclosed|stated|specified|reported|recorded"
+    r"|provided|given|known|available|applicable))\b|^\W*((n/?a|nan|null)\W*)?$|^\\n$"
 )
+"""Labels, in lower case, that look like the mark of an unknown class."""
+
+_GROUP_MARK_PATTERN = re.compile(_CLASS_MARK_PATTERN.pattern + r"|\b(decline[sd]?|prefers? not)\b")
 """Labels, in lower case, that look like the mark of an unknown group."""
 
 
-def is_like_unknown(label):
-    """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
+def is_like_unknown(label, is_group=True):
+    """Whether a label looks like the mark of an unknown group or class; not `MISSING` itself."""
+    pattern = _GROUP_MARK_PATTERN if is_group else _CLASS_MARK_PATTERN
     is_text = isinstance(label, str) and label != MISSING
-    return is_text and _UNKNOWN_PATTERN.search(normalize_label(label)) is not None
+    return is_text and pattern.search(normalize_label(label)) is not None
 
 
-def warn_of_missing_marks(labels, name):
+def warn_of_missing_marks(labels, name, are_groups=False):
     """Warn of labels that look like missing values, but are groups, classes or queries."""
-    if marks := [repr(label) for label in labels if is_like_unknown(label)]:
+    if marks := [repr(label) for label in labels if is_like_unknown(label, are_groups)]:
         warn(
             f"Labels of {name} look like missing values, but count like any other: "
             f"{', '.join(marks)}. If they mark missing values, name those of groups as unknown of "
@@ -61,7 +67,8 @@ def warn_of_unclear_labels(groups):
     """Warn of labels of attributes that may be one, and of those that look like missing values."""
     warn_of_similar_labels(groups)
     for name, column in zip(groups.attributes, groups.labels.T, strict=False):
-        warn_of_missing_marks(dict.fromkeys(column), f"attribute {name!r} of sensitive_features")
+        about = f"attribute {name!r} of sensitive_features"
+        warn_of_missing_marks(dict.fromkeys(column), about, are_groups=True)
 
 
 def fill_missing(sensitive_features, unknown=()):

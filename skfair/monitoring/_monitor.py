@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 # Monitors as text in JSON.
 
 
-_VERSION = 6
+_VERSION = 7
 """Version of the format; other versions are refused."""
 
 _STORABLE_CLASSES = {
@@ -203,7 +203,7 @@ def _decode(value, path):
 # Monitor of a gap over time, valid at every look.
 
 
-_WINDOW_COLUMNS = ("n_batches", "start", "gap", "low", "high", "verdict", "extremes")
+_WINDOW_COLUMNS = ("n_batches", "start", "end", "gap", "low", "high", "verdict", "extremes")
 
 _RATE_COLUMNS = ("batch", "time", "attribute", "event", "group", "n", "weight", "estimate")
 
@@ -287,11 +287,13 @@ class GapMonitor(BaseEstimator):
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
     windows : tuple of int, default=(3, 6, 12)
-        Numbers of the last batches whose pooled rates are judged after each batch. Needs
-        `run_length`, whose false alarms windows and detector share: the limits of windows have the
-        errors with which three quarters of them come from windows, in simulated batches of equal
-        size and normal means. A page says falsely that a window is within the tolerance with
-        probability ``1 / (2 * run_length)`` at most.
+        Numbers of the last batches whose pooled rates are judged after each batch. They are
+        batches of decisions, up to the last of which a decision is counted: where outcomes come
+        later, batches whose decisions all wait are not among them. Needs `run_length`, whose false
+        alarms windows and detector share: the limits of windows have the errors with which three
+        quarters of them come from windows, in simulated batches of equal size and normal means. A
+        page says falsely that a window is within the tolerance with probability
+        ``1 / (2 * run_length)`` at most.
         Windows with unequal weights, or without two groups of sufficient size, are not judged.
     min_group_size : int, default=30
         Samples that the rate of a group must count, so far or in a window or batch, to be compared
@@ -305,7 +307,8 @@ class GapMonitor(BaseEstimator):
         while a window is above the tolerance or has limits that exclude this mean. "contradicted":
         an alarm was raised, which takes precedence. "open": neither.
     windows_ : DataFrame
-        One row per window: "n_batches", "start" (time of its first batch), "gap", "low", "high"
+        One row per window: "n_batches", "start" and "end" (times of decisions in its first and its
+        last batch), "gap", "low", "high"
         (limits of the gap), "verdict" ("shown", "open" or "contradicted") and "extremes" (names,
         means and samples of the two groups that differ most, or of the one with the largest mean).
     evidence_for_ : float
@@ -328,7 +331,8 @@ class GapMonitor(BaseEstimator):
         "since" of the first alarm after the last certificate, which does not move with later
         alarms; None without an alarm.
     left_out_ : list of str
-        Names of the groups that have too few samples so far to be compared.
+        Names of the groups that have too few samples so far to be compared, with their attribute
+        if several are compared.
     n_batches_ : int
         Number of batches. One `update` and the `update_labels` of the same time are one batch.
     decision_times_ : list
@@ -647,8 +651,9 @@ class GapMonitor(BaseEstimator):
                 for group in one.groups
             }
             small = [event for event, n in sizes.items() if n < self._settings.smallest_size]
-            names += name_left_out(small, sizes.keys() - small)
-        return list(dict.fromkeys(names))
+            by = f" by {attribute}" * (len(self._state.comparisons) > 1)
+            names += [f"{name}{by}" for name in name_left_out(small, sizes.keys() - small)]
+        return names
 
     @property
     def alarms_(self) -> pd.DataFrame:
@@ -682,9 +687,7 @@ class GapMonitor(BaseEstimator):
         """
         self._check_updated()
         state = self._state
-        return find_delay(
-            self._settings, state.comparisons, state.rows, 2.0 * self._settings.tolerance
-        )
+        return find_delay(self._settings, state.counted_batches, 2.0 * self._settings.tolerance)
 
     @property
     def windows_(self) -> pd.DataFrame:
@@ -692,7 +695,8 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         rows = map(vars, self._state.rows[-1].statement.windows)
         frame = state_gaps(self._settings, pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
-        return frame.assign(start=restore_times(frame["start"]))
+        ends = {name: restore_times(frame[name]) for name in ("start", "end")}
+        return frame.assign(**ends)
 
     def to_frame(self) -> pd.DataFrame:
         """Counts and rates by batch and group.
@@ -701,7 +705,8 @@ class GapMonitor(BaseEstimator):
         -------
         frame : DataFrame
             One row per batch, time of decisions, attribute, event and group, with the columns
-            "batch", "time" (of the decisions, also where outcomes came later), "attribute",
+            "batch" (that counted them), "time" (of the decisions, also where outcomes came later),
+            "attribute",
             "event", "group", "n" (samples), "weight" and "estimate" (mean, weighted).
         """
         self._check_updated()
@@ -718,16 +723,18 @@ class GapMonitor(BaseEstimator):
         Returns
         -------
         frame : DataFrame
-            One row per batch with the columns "batch", "time" (at which it was read), "n" (samples
-            of the batch that count), "batch_gap", "gap", "low", "high" (of `interval`),
-            "evidence_for", "evidence_against", "change_evidence", "verdict" and "n_outstanding".
+            One row per batch with the columns "batch", "time", "counted_until", "n", "batch_gap",
+            "gap", "low", "high" (of `interval`), "evidence_for", "evidence_against",
+            "change_evidence", "verdict" and "n_outstanding". "n" and "batch_gap" are of the
+            decisions of this time that are counted by now, also where outcomes came later. The
+            others say what was known after the batch was read, of decisions up to "counted_until".
             Of a `MinimumRate` gaps are the smallest rates, here and in `interval` and `windows_`.
-            Only the last row changes, with samples or outcomes of the same time.
         """
         self._check_updated()
-        rows = [row.summarize() for row in self._state.rows]
+        rows = self._state.summarize(self._settings)
         frame = state_gaps(self._settings, pd.DataFrame(rows))
-        return frame.assign(time=restore_times(frame["time"]))
+        times = {name: restore_times(frame[name]) for name in ("time", "counted_until")}
+        return frame.assign(**times)
 
     def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
         """Draw gap, interval and verdict over time.

@@ -1,14 +1,15 @@
 """What the last batches say, whatever was before: limits of pooled rates at every look."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from skfair.audit._sentences import event_text
-from skfair.monitoring._batches import unscale_mean
+from skfair.monitoring._batches import restore_time, unscale_mean
 from skfair.statistics._estimates import rate_limits
 from skfair.statistics._gaps import Verdict, find_verdict
 
@@ -30,14 +31,16 @@ _WITHIN_SHARE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Gap of the samples that were counted in the last batches, with its limits.
+    """Gap of the samples that were decided on in the last batches, with its limits.
 
     Attributes
     ----------
-    n_batches, first_batch : int
-        Length of the window, and number of its first batch.
-    start : int, float, str or None
-        Time of its first batch.
+    n_batches : int
+        Length of the window.
+    first_batch : int
+        Number of the batch in which the first of its samples were counted.
+    start, end : int, float, str or None
+        Times of its first and of its last batch.
     gap, low, high : float
         Largest gap and its limits, in units of the mean.
     verdict : {"shown", "open", "contradicted"}
@@ -52,6 +55,7 @@ class Window:
     n_batches: int
     first_batch: int
     start: Any
+    end: Any
     gap: float
     low: float
     high: float
@@ -65,6 +69,56 @@ def add_tables(*tables):
     total = wide.copy()
     total[:, : narrow.shape[1]] += narrow
     return total
+
+
+class Decisions(NamedTuple):
+    """What is counted of the decisions of one batch, whenever their outcomes came.
+
+    Attributes
+    ----------
+    time : int, float, str or None
+        Time of the batch.
+    first_batch : int
+        Number of the batch in which the first of them were counted; of the batch without any.
+    tables : list of tuples
+        Time of the decisions, attribute, cell and counts, as of `Row`.
+    """
+
+    time: Any
+    first_batch: int
+    tables: list
+
+
+def group_by_decision(rows):
+    """What is counted of the decisions of each batch.
+
+    Late decisions, whose time no batch has, belong to the first batch after it.
+    """
+    tables = [[] for _ in rows]
+    first = [row.number for row in rows]
+    places = {row.time: i for i, row in reversed([*enumerate(rows)])}
+    for i, row in enumerate(rows):
+        for table in row.tables:
+            place = i if table[0] in (None, row.time) else places.get(table[0])
+            if place is None:
+                times = [restore_time(one.time) for one in rows]
+                place = bisect_left(times, restore_time(table[0]))
+            first[place] = first[place] if tables[place] else row.number
+            tables[place].append(table)
+    return [Decisions(row.time, *one) for row, *one in zip(rows, first, tables, strict=True)]
+
+
+def list_counted(rows, has_outstanding):
+    """The `Decisions` of the batches up to the last of which decisions are counted.
+
+    Where no outcome comes later than its decision these are all batches.
+    """
+    batches = group_by_decision(rows)
+    times = {row.time for row in rows} - {None}
+    counted_later = (times & {table[0] for table in row.tables} - {row.time} for row in rows)
+    if not has_outstanding and not any(counted_later):
+        return batches
+    return batches[: max((i + 1 for i, one in enumerate(batches) if one.tables), default=0)]
 
 
 def pool_tables(tables):
@@ -99,8 +153,8 @@ def find_alarm_error(run_length, windows):
     return min(max(float(special.ndtr(-z)), rate / len(windows)), _LARGEST_ERROR)
 
 
-def judge_windows(settings, comparisons, rows):
-    """The windows at the end of these rows, shortest first; none where nothing can be said.
+def judge_windows(settings, comparisons, batches):
+    """The windows at the end of these `Decisions`, shortest first; none if nothing can be said.
 
     A sum of independent values between 0 and 1 whose means differ has smaller tails than a binomial
     one of the same mean (W. Hoeffding, "On the distribution of the number of successes in
@@ -114,9 +168,9 @@ def judge_windows(settings, comparisons, rows):
     error_above = find_alarm_error(settings.run_length, settings.windows)
     error_within = 1.0 / (_WITHIN_SHARE * settings.run_length * len(settings.windows))
     windows = [
-        _judge_window(settings, comparisons, rows[-length:], error_above, error_within)
+        _judge_window(settings, comparisons, batches[-length:], error_above, error_within)
         for length in settings.windows
-        if length <= len(rows)
+        if length <= len(batches)
     ]
     return [window for window in windows if window is not None]
 
@@ -126,21 +180,21 @@ def differ_from_mean(windows, gap):
     return any(one.verdict == "contradicted" or not one.low <= gap <= one.high for one in windows)
 
 
-def find_delay(settings, comparisons, rows, gap):
+def find_delay(settings, batches, gap):
     """Batches until a window is above the tolerance in half of all cases, about; None for never.
 
     All groups have the same mean so far, and the smallest one begins to differ by the gap. Batches
     have their mean numbers of samples, and rates are as expected.
     """
     hypothesis = settings.hypothesis
-    pooled = pool_tables([table for row in rows for table in row.tables])
+    pooled = pool_tables([table for one in batches for table in one.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
     compared = find_compared(settings, pooled)
     gap = gap / np.ptp(settings.range)
     error = find_alarm_error(settings.run_length, settings.windows)
     error /= max(_count_contrasts_at_tolerance(settings, compared), 1)
-    cells = [(n / len(rows), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
+    cells = [(n / len(batches), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
     for delay in range(1, max(settings.windows) + 1 if cells else 1):
         for length in settings.windows:
             lows = []
@@ -150,14 +204,14 @@ def find_delay(settings, comparisons, rows, gap):
                 means[n.argmin()] += change * min(1.0, delay / length)
                 ends = rate_limits(means, n * length, 1.0 - error)
                 lows.append(hypothesis.lower_limit(means, *ends))
-            if length <= len(rows) + delay and min(lows) > settings.scaled_tolerance:
+            if length <= len(batches) + delay and min(lows) > settings.scaled_tolerance:
                 return delay
     return None
 
 
-def _judge_window(settings, comparisons, rows, error_above, error_within):
+def _judge_window(settings, comparisons, batches, error_above, error_within):
     """One window; None without two groups to compare, or if weights differ."""
-    pooled = pool_tables([table for row in rows for table in row.tables])
+    pooled = pool_tables([table for one in batches for table in one.tables])
     if not all(np.allclose(counts, weights) for counts, weights, _ in pooled.values()):
         return None
     hypothesis = settings.hypothesis
@@ -172,16 +226,17 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     is_contradicted = low > settings.scaled_tolerance
     # Groups whose numbers change differently must show the same if compared batch by batch.
     if hypothesis.compares_group_pairs and (is_shown or is_contradicted):
-        by_batch = [_equalise_batches(rows, key, codes) for key, (codes, *_) in compared.items()]
+        by_batch = [_equalise_batches(batches, key, codes) for key, (codes, *_) in compared.items()]
         low_by_batch, high_by_batch = (0.0, np.inf) if None in by_batch else limit_gap(by_batch)
         is_shown &= high_by_batch <= settings.scaled_tolerance
         is_contradicted &= low_by_batch > settings.scaled_tolerance
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
     return Window(
-        n_batches=len(rows),
-        first_batch=rows[0].number,
-        start=rows[0].time,
+        n_batches=len(batches),
+        first_batch=batches[0].first_batch,
+        start=batches[0].time,
+        end=batches[-1].time,
         gap=settings.unscale(gap),
         low=settings.unscale(low),
         high=settings.unscale(high),
@@ -206,15 +261,15 @@ def _limit_gap(hypothesis, cells, error_low, error_high):
     return low, high
 
 
-def _equalise_batches(rows, key, codes):
+def _equalise_batches(batches, key, codes):
     """Effective sizes and rates of groups, in which a batch has the same weight in all groups.
 
     The weights are those of Mantel and Haenszel: of two groups, the product of their numbers over
     the sum. None where no batch has samples of all groups.
     """
-    tables = np.zeros((len(rows), 3, codes.max() + 1))
-    for table, row in zip(tables, rows, strict=True):
-        of_batch = pool_tables(row.tables).get(key, np.zeros((3, 0)))[:, : table.shape[1]]
+    tables = np.zeros((len(batches), 3, codes.max() + 1))
+    for table, one in zip(tables, batches, strict=True):
+        of_batch = pool_tables(one.tables).get(key, np.zeros((3, 0)))[:, : table.shape[1]]
         table[:, : of_batch.shape[1]] = of_batch
     n, _, sums = tables[(tables[:, 0, codes] > 0).all(axis=1)][..., codes].transpose(1, 0, 2)
     if not len(n):

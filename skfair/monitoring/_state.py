@@ -25,7 +25,9 @@ from skfair.monitoring._recent import (
     add_tables,
     differ_from_mean,
     find_compared,
+    group_by_decision,
     judge_windows,
+    list_counted,
     pool_tables,
 )
 from skfair.statistics._estimates import combine_margins, constrained_rate
@@ -622,10 +624,10 @@ class Row:
     tables : list of tuples
         Time of the decisions, attribute, cell, and an array of samples, weights and weighted sums
         of the groups.
-    gap : float
-        Largest gap of the samples of the batch; nan without samples.
     n_outstanding : int
         Samples that are not counted yet.
+    counted_until : int, float, str or None
+        Time of the last batch of which decisions were counted by then.
     statement : Statement
     """
 
@@ -633,20 +635,9 @@ class Row:
     time: Any
     has_decisions: bool
     tables: list
-    gap: float
     n_outstanding: int
+    counted_until: Any
     statement: Statement | None
-
-    def summarize(self):
-        """The line of `GapMonitor.summary`."""
-        counts = {}
-        for _, attribute, _, table in self.tables:
-            counts[attribute] = counts.get(attribute, 0) + int(table[0].sum())
-        line = {"batch": self.number, "time": self.time, "n": max(counts.values(), default=0)}
-        line |= {"batch_gap": self.gap, "gap": self.statement.estimate}
-        names = "low", "high", "evidence_for", "evidence_against", "change_evidence"
-        line |= {name: getattr(self.statement, name) for name in (*names, "verdict")}
-        return line | {"n_outstanding": self.n_outstanding}
 
     def rates(self, settings, comparisons):
         """The lines of `GapMonitor.to_frame`."""
@@ -691,6 +682,31 @@ class State:
         return self.rows[-1].time if self.rows else None
 
     @property
+    def counted_batches(self):
+        """The `Decisions` of the batches up to the last of which decisions are counted."""
+        return list_counted(self.rows, len(self.outstanding) > 0)
+
+    def summarize(self, settings):
+        """Yield the lines of `GapMonitor.summary`."""
+        names = "low", "high", "evidence_for", "evidence_against", "change_evidence", "verdict"
+        for row, decided in zip(self.rows, group_by_decision(self.rows), strict=True):
+            counts = {}
+            for _, attribute, _, table in decided.tables:
+                counts[attribute] = counts.get(attribute, 0) + int(table[0].sum())
+            compared = find_compared(settings, pool_tables(decided.tables)).values()
+            gaps = [settings.hypothesis.tested_value(rates) for _, _, rates in compared]
+            line = {
+                "batch": row.number,
+                "time": row.time,
+                "counted_until": row.counted_until,
+                "n": max(counts.values(), default=0),
+                "batch_gap": settings.unscale(max(gaps)) if gaps else np.nan,
+                "gap": row.statement.estimate,
+            }
+            line |= {name: getattr(row.statement, name) for name in names}
+            yield line | {"n_outstanding": row.n_outstanding}
+
+    @property
     def since(self):
         """Time since which the tolerance is exceeded: of the first alarm after a certificate."""
         if not self.alarms:
@@ -709,8 +725,8 @@ class State:
                 time=time,
                 has_decisions=has_decisions,
                 tables=[],
-                gap=np.nan,
                 n_outstanding=0,
+                counted_until=None,
                 statement=None,
             )
         return replace(last, has_decisions=last.has_decisions or has_decisions)
@@ -775,13 +791,14 @@ def advance_state(settings, state, row, cohorts):
     row = replace(
         row,
         tables=[(*key, table) for key, table in tables.items()],
-        gap=_gap_of_tables(settings, comparisons, tables),
         n_outstanding=len(state.outstanding),
     )
     alarms = state.alarms
     n_restarts = sum(one["batch"] < row.number for one in alarms)
     was_exceeded = bool(state.rows) and state.rows[-1].statement.was_exceeded
-    windows = judge_windows(settings, comparisons, [*state.rows[: row.number - 1], row])
+    rows = [*state.rows[: row.number - 1], row]
+    counted = list_counted(rows, len(state.outstanding) > 0)
+    windows = judge_windows(settings, comparisons, counted)
     # Windows raise an alarm that no earlier one was about.
     last_alarm = max((one["batch"] for one in alarms if one["batch"] < row.number), default=0)
     has_excess = any(
@@ -796,7 +813,8 @@ def advance_state(settings, state, row, cohorts):
         best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
         alarm = {"time": _last_decision_time(row), "since": best.start_of_excess()}
         alarms = [*alarms, {"batch": row.number} | alarm]
-    rows = [*state.rows[: row.number - 1], replace(row, statement=statement)]
+    counted_until = counted[-1].time if counted else None
+    rows[-1] = replace(row, counted_until=counted_until, statement=statement)
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
 
 
@@ -821,10 +839,10 @@ def add_late_cohort(settings, state, cohort):
     rows[position] = replace(
         rows[position],
         tables=[(*key, table) for key, table in tables.items()],
-        gap=_gap_of_tables(settings, state.comparisons, tables),
     )
     # The last statement has the windows of now; a certificate may lapse, and no alarm is raised.
-    windows = judge_windows(settings, state.comparisons, rows)
+    counted = list_counted(rows, len(state.outstanding) > 0)
+    windows = judge_windows(settings, state.comparisons, counted)
     last = rows[-1].statement
     has_lapsed = last.verdict == "shown" and differ_from_mean(windows, last.estimate)
     verdict = "open" if has_lapsed else last.verdict
@@ -843,14 +861,6 @@ def _count_and_bet(settings, comparisons, number, cohort, tables):
         for cell, table in counted.items():
             key = cohort.time, name, cell
             tables[key] = add_tables(table, tables[key]) if key in tables else table
-
-
-def _gap_of_tables(settings, comparisons, tables):
-    """The largest gap of a cell in a batch alone; nan if its groups are too small."""
-    cells = pool_tables([(*key, table) for key, table in tables.items()])
-    compared = find_compared(settings, cells).values()
-    gaps = [settings.hypothesis.tested_value(rates) for _, _, rates in compared]
-    return settings.unscale(max(gaps)) if gaps else np.nan
 
 
 def _last_decision_time(row):

@@ -615,9 +615,10 @@ def change_upper_limit(estimates, before, after, level):
 
     for the pair (i, j) that attains the second gap. A first screen keeps the pairs that may attain
     it. A second one selects which of the three terms to subtract, by the sign of
-    :math:`D_1(i, j)`, or by the smallest margin where the sign is not known. Each takes a tenth of
-    the error. The largest limit of the pairs that are left bounds the change at the rest of the
-    error: only the pair that attains the gap has to be covered.
+    :math:`D_1(i, j)`. Each takes a tenth of the error. Where the sign is not known all three are
+    limits: the smallest one, with the error divided among them, holds. The largest limit of the
+    pairs that are left bounds the change at the rest of the error: only the pair that attains the
+    gap has to be covered.
 
     Of three groups or more, a pair that does not change may attain the second gap, and another one
     the first. Then the upper limit of the second gap less the lower limit of the first one may be
@@ -638,13 +639,14 @@ def change_upper_limit(estimates, before, after, level):
     # Second screen: the sign of the first difference.
     is_above = -estimates.upper(-before, screen) > 0.0
     is_below = estimates.upper(before, screen) < 0.0
-    # Limits and margins with each of the three terms.
+    # Limits with each of the three terms, at the error that is left and at its third.
     forms = [after - before, after, after + before]
     rest = (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
-    limits = [estimates.upper(form, 1.0 - rest) for form in forms]
-    margins = [limit - form @ estimates.values for limit, form in zip(limits, forms, strict=True)]
-    chosen = np.where(is_above, 0, np.where(is_below, 2, np.argmin(margins, axis=0)))
-    limits = np.take_along_axis(np.array(limits), chosen[np.newaxis], axis=0)[0]
+    undivided, third = (
+        np.array([estimates.upper(form, 1.0 - one) for form in forms])
+        for one in (rest, rest / len(forms))
+    )
+    limits = np.where(is_above, undivided[0], np.where(is_below, undivided[2], third.min(axis=0)))
     return float(min(limits[may_attain].max(), apart))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -19,6 +20,10 @@ from skfair.statistics._estimates import (
 )
 from skfair.statistics._gaps import range_probability
 from skfair.statistics._pilots import FitPilot, find_size
+from skfair.statistics._planned_draws import (
+    total_certificate_size,
+    total_fit_size,
+)
 from skfair.utils._checks import argument_error, check_choice, check_tolerance, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
@@ -45,7 +50,7 @@ def required_sample_size(
     minimum: float | None = None,
     maximum: float | None = None,
     expected: float | None = None,
-    n_groups: int = 2,
+    n_groups: int | Sequence[float] = 2,
     rate: float | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
     power: float = 0.8,
@@ -108,8 +113,10 @@ def required_sample_size(
         What the bound is about, as the model is expected to have it: its gap with a tolerance (by
         default 0), or that of the training data for ``purpose="fit"``; its ratio with `ratio` (by
         default 1); the rate of all groups with `minimum` or `maximum`, where it is required.
-    n_groups : int, default=2
-        Number of groups compared, at least 2; at least 1 with `minimum` or `maximum`.
+    n_groups : int or list of float, default=2
+        Number of groups compared, at least 2; at least 1 with `minimum` or `maximum`. Also the
+        shares of groups, which add up to 1: n is then the number of samples in all, to three
+        digits. With an expected gap or ratio the first half of them has the smallest rate.
     rate : float in (0, 1), default=None
         Mean of the smallest and the largest expected rate of a group, with a tolerance or ratio; by
         default 0.5, which needs the largest sample for a tolerance. For a ratio a rate near 0 does.
@@ -132,16 +139,17 @@ def required_sample_size(
     Returns
     -------
     n : int
-        Samples of each group; with a pilot the samples in all, of which groups have the same shares
-        as in the pilot. The power grows in steps where n p is small, so that it may exceed
-        the one requested. With `minimum` or `maximum` it falls a little between steps.
+        Samples of each group; of shares the samples in all; with a pilot the samples in all, of
+        which groups have the same shares as in the pilot. The power grows in steps where n p is
+        small, so that it may exceed the one requested. With `minimum` or `maximum` it falls a
+        little between steps.
 
     Raises
     ------
     ValueError
         If a number is out of its range, the expected value does not keep the bound, or not exactly
-        one of `tolerance`, `ratio`, `minimum`, `maximum` and `pilot` is passed. Also if the power
-        is not reached at half of the pilot.
+        one of `tolerance`, `ratio`, `minimum`, `maximum` and `pilot` is passed. Also if
+        the power is not reached at half of the pilot.
 
     See Also
     --------
@@ -170,6 +178,11 @@ def required_sample_size(
     4940
     >>> required_sample_size(ratio=0.8, expected=0.9, rate=0.2)
     3659
+
+    Groups of 3 % and 97 % need fewer samples in all than equal groups as large as the smallest:
+
+    >>> required_sample_size(0.05, n_groups=[0.03, 0.97])
+    29300
 
     A floor of .75 for the recall of two groups that have .8:
 
@@ -202,6 +215,10 @@ def required_sample_size(
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
     fewest = 1 if is_one_sided else 2
+    shares = None
+    if np.ndim(n_groups) == 1:
+        shares = check_group_shares(n_groups)
+        n_groups = len(shares)
     if not isinstance(n_groups, Integral) or n_groups < fewest:
         raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
     check_choice("purpose", purpose, ("certificate", "fit"))
@@ -226,6 +243,14 @@ def required_sample_size(
             f"expected of the groups as expected={rate!r}."
         )
     expected = _check_expected(name, bound, expected)
+    if shares is not None:
+        rates = np.full(n_groups, expected)
+        if not is_one_sided:
+            rates = _expected_rates(name, expected, rate, n_groups)
+        if purpose == "fit":
+            width = _posterior_width(tolerance, rates, level, power)
+            return total_fit_size(rates, shares, width, level)
+        return total_certificate_size(name, bound, rates, shares, level, power)
     if is_one_sided:
         # A ceiling is a floor of the rate of the other outcome.
         floor = (bound, expected) if name == "minimum" else (1.0 - bound, 1.0 - expected)
@@ -234,6 +259,17 @@ def required_sample_size(
     if purpose == "fit":
         return _guarantee_size(tolerance, rates, level, power)
     return (_difference_size if name == "tolerance" else _ratio_size)(bound, rates, level, power)
+
+
+def check_group_shares(shares):
+    """Shares of groups as an array; raise unless they are positive and add up to 1."""
+    values = np.asarray(shares, dtype=np.float64)
+    if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:
+        raise argument_error(
+            f"n_groups must be a number of groups, or their shares, which are positive and add up "
+            f"to 1; got {list(shares)}, with the sum {values.sum():g}."
+        )
+    return values
 
 
 def _check_expected(name, bound, expected):
@@ -336,7 +372,7 @@ def _guarantee_size(tolerance, rates, level, power):
     certain, noise = stats.studentized_range.ppf([level, power], len(rates), np.inf)
     errors = certain + _NOISE_SHARE * noise
     gap = np.ptp(rates)
-    width = gap + (tolerance - gap) * certain / errors
+    width = _posterior_width(tolerance, rates, level, power)
     # At the variance of the rates in the middle; one-sided where the gap is large.
     variance = rates.mean() * (1.0 - rates.mean()) - gap**2 / 4.0
     start = 0.4 * variance * (errors / (tolerance - gap)) ** 2
@@ -344,6 +380,13 @@ def _guarantee_size(tolerance, rates, level, power):
         max(1, int(start)),
         lambda n: range_probability(rates, np.full(len(rates), n), width) >= level,
     )
+
+
+def _posterior_width(tolerance, rates, level, power):
+    """Width within which posteriors of rates must lie, beside which there is sampling noise."""
+    certain, noise = stats.studentized_range.ppf([level, power], len(rates), np.inf)
+    gap = np.ptp(rates)
+    return gap + (tolerance - gap) * certain / (certain + _NOISE_SHARE * noise)
 
 
 def _smallest_size(start, is_enough):

@@ -1,5 +1,6 @@
 """Columns that can be read in two ways are refused with both, and others are not."""
 
+import json
 import re
 
 import numpy as np
@@ -192,12 +193,21 @@ def test_dates_years_away_from_the_others_are_refused(tmp_path, capsys):
     assert monitor_dates(tmp_path, dates_of_two_years) == 0
 
 
-def test_lines_of_json_are_named(tmp_path, capsys):
-    path = tmp_path / "lines.jsonl"
-    table_of(YES).to_json(path, orient="records", lines=True)
+@pytest.mark.parametrize("is_array", [True, False])
+def test_records_of_json_are_read_as_csv(is_array, tmp_path, capsys):
+    table = table_of(YES)
+    table.to_json(tmp_path / "records", orient="records", lines=not is_array)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    columns = ["--prediction", "d", "--sensitive", "sex", "--positive", "Yes", "--json", "-"]
+    results = []
+    for name in ("records", "table.csv"):
+        main(["report", str(tmp_path / name), *columns])
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["frame"] == results[1]["frame"]
+    (tmp_path / "records").write_text('[{"d": 1}, 2]' if is_array else '{"d": 1}\n{"d": ')
     with pytest.raises(SystemExit, match="2"):
-        main(["report", str(path), "--prediction", "d", "--sensitive", "sex", "--positive", "Yes"])
-    assert "but it is JSON; pandas.read_json" in capsys.readouterr().err
+        main(["report", str(tmp_path / "records"), *columns])
+    assert "records" in capsys.readouterr().err
 
 
 @pytest.mark.slow

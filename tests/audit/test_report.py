@@ -72,9 +72,12 @@ def test_gaps_and_ratios_are_those_of_the_inference():
     for attribute, groups in {"race": ATTRIBUTES["race"], "sex × race": ATTRIBUTES}.items():
         row = gaps.loc[(attribute, "selection_rate")]
         gap = gap_interval(DECISIONS, sensitive_features=groups)
-        ratio = ratio_interval(DECISIONS, sensitive_features=groups)
         assert row[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(gap))
-        assert row[["ratio", "ratio_low", "ratio_high"]].tolist() == pytest.approx(list(ratio))
+        # The ratio of a gap is the impact ratio of its lowest group, with the same limits.
+        lowest = cell(plain_report(), attribute, row["lowest"], "selection_rate")
+        names = ["ratio", "ratio_low", "ratio_high"]
+        impact = lowest[[f"impact_{name}" for name in names]].tolist()
+        assert row[names].tolist() == impact == lowest[names].tolist()
 
 
 def test_a_difference_to_a_named_reference_is_the_gap_of_two_groups():
@@ -111,8 +114,14 @@ def test_differences_to_a_data_dependent_reference_have_simultaneous_intervals()
         # gap_interval ends at 0.
         assert max(0.0, -row["difference_high"]) == pytest.approx(gap.low)
         assert -row["difference_low"] == pytest.approx(gap.high)
+        # Impact ratios are a family of three tables.
+        ratio = ratio_interval(
+            DECISIONS[two],
+            sensitive_features=by[two].to_numpy(),
+            confidence_level=1.0 - 0.05 / 3 / n_pairs,
+        )
         assert row["impact_ratio"] == row["ratio"]
-        assert row["impact_ratio_low"] == row["ratio_low"]
+        assert row["impact_ratio_low"] == row["ratio_low"] == pytest.approx(ratio.low)
 
 
 def test_the_reference_can_be_chosen():
@@ -561,8 +570,7 @@ def test_the_verdict_on_four_fifths_needs_the_interval(rates, n, verdict):
         decisions, decisions, sensitive_features=groups, reference={"attribute 1": "other"}
     )
     row = cell(report, "attribute 1", "other", "selection_rate")
-    each = 1.0 - 0.05 / len(report.gaps)
-    ratio = ratio_interval(decisions, sensitive_features=groups, confidence_level=each)
+    ratio = ratio_interval(decisions, sensitive_features=groups)
     assert row["impact_ratio"] == pytest.approx(rates[1] / rates[0])
     assert row["impact_ratio_low"] == pytest.approx(ratio.low)
     words = impact_table(report.to_html(), "attribute 1").split(" other ")[1]
@@ -570,6 +578,38 @@ def test_the_verdict_on_four_fifths_needs_the_interval(rates, n, verdict):
     assert {"kept", "below four fifths", "undecided"} & {verdict} == {
         one for one in ("kept", "below four fifths", "undecided") if one in words
     }
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(6), pytest.param(range(6, 300), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_a_ratio_has_one_interval_and_one_verdict(seeds):
+    verdicts = {"below four fifths": "below", "kept": "not below", "undecided": "undecided"}
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        table = pd.DataFrame({"sex": rng.choice([*"fm"], 2000)})
+        table["race"] = rng.choice([*"abcd"], 2000, p=[0.5, 0.25, 0.15, 0.1])
+        rates = np.where(table["race"] == "b", rng.uniform(0.25, 0.46), 0.46)
+        decisions = (rng.random(2000) < rates).astype(int)
+        report = report_predictions(None, decisions, sensitive_features=table)
+        pages = {by: impact_table(report.to_html(), by) for by in ("sex", "race")}
+        for gap in report.gaps.dropna(subset=["lowest"]).to_dict("records"):
+            row = cell(report, gap["attribute"], gap["lowest"], gap["metric"])
+            for name in ("ratio", "ratio_low", "ratio_high"):
+                assert gap[name] == row[f"impact_{name}"]
+            if gap["attribute"] in pages:
+                words = pages[gap["attribute"]].split(f" {gap['lowest']} ")[1]
+                printed = re.search("below four fifths|kept|undecided", words)[0]
+                clause = gap["four_fifths"].partition(" four fifths in these data, but ")[2]
+                assert (clause or gap["four_fifths"]).startswith(verdicts[printed])
+
+
+def test_a_ratio_that_is_printed_as_four_fifths_is_on_its_side():
+    decisions = np.concatenate([np.arange(10_000) < n for n in (5000, 3999)]).astype(int)
+    report = report_predictions(None, decisions, sensitive_features=np.repeat([*"ab"], 10_000))
+    (clause,) = report.gaps["four_fifths"]
+    assert clause.startswith("below four fifths (0.799800) in these data")
+    assert "0.799800" in re.sub(r"<[^>]*>", " ", report.to_html()).split("Adverse impact by")[1]
 
 
 def test_a_copied_and_a_pickled_report_are_the_same():

@@ -150,7 +150,7 @@ def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
             sensitive_features=table.loc[is_known, name].to_numpy(),
             reference={"attribute 1": {"sex": "m", "race": "a"}[name]},
         )
-        columns = ["n", "estimate", "low", "high", "difference", "ratio_low", "ratio_high"]
+        columns = ["n", "estimate", "low", "high", "difference", "difference_low", "ratio"]
         pd.testing.assert_frame_equal(
             rows(report, name)[columns], rows(expected, "attribute 1")[columns]
         )

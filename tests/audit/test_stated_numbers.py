@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from skfair.audit import Audit, SensitiveFeatures
-from skfair.commands._monitor import monitor_findings
+from skfair.commands._monitor_page import monitor_findings
 from skfair.constraints import DemographicParity, MinimumRate
 from skfair.monitoring import GapMonitor
 

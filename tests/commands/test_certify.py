@@ -24,6 +24,7 @@ from skfair.constraints import (
 from skfair.metrics import Rate
 from skfair.statistics import required_sample_size
 from skfair.statistics._gaps import gap_lower_limit
+from skfair.statistics._planned_draws import total_change_size, total_pair_size
 from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)
@@ -381,18 +382,28 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     out = capsys.readouterr().out
     assert f"{required_sample_size(0.05, expected=0.03, rate=0.2):,} samples of each" in out
     assert "rates about 0.2 with a gap of 0.03" in out and "no gap" not in out
-    options = ["--tolerance", "0.05", "--groups", "4", "--smallest-share", "0.1", "--json", "-"]
+    options = ["--tolerance", "0.05", "--shares", "0.1", "0.3", "0.6", "--json", "-"]
     assert main(["plan", *options]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert plan["required_sample_size"] == required_sample_size(0.05, n_groups=4)
-    assert plan["n_samples"] == 10 * plan["required_sample_size"]
+    assert plan["n_samples"] == required_sample_size(0.05, n_groups=[0.1, 0.3, 0.6])
+    assert plan["required_sample_size"] == int(np.ceil(0.1 * plan["n_samples"]))
+    assert f"{plan['n_samples']:,} samples in all are required" in plan["text"]
+    assert main(["plan", "--tolerance", "0.05", "--pairs", "0.1"]) == 0
+    out = capsys.readouterr().out
+    n = total_pair_size(0.05, 0.1, 0.0, 0.95, 0.8)
+    assert f"{n:,} pairs of two versions are required" in out and "10 % of all pairs differ" in out
+    assert main(["plan", "--compare", "0.1", "--rate", "0.3", "--groups", "3"]) == 0
+    out = capsys.readouterr().out
+    n = total_change_size(0.1, 0.3, [1 / 3] * 3, 0.95, 0.8)
+    assert f"{n:,} samples in all are required" in out and "in each of two files" in out
+    assert "smallest group has 0.25 and the largest 0.35 after" in out
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--ratio", "0.8"], "--ratio needs --rate"),
-        (["--tolerance", "0.1", "--smallest-share", "0.6"], "--smallest-share must be above 0"),
+        (["--tolerance", "0.1", "--shares", "0.6", "0.6"], "--groups must be a number of groups"),
         (["--tolerance", "0.1", "--groups", "1"], "--groups must be a whole number from 2 on"),
         (["--tolerance", "0.1", "--rate", "2"], "--rate must be strictly between 0 and 1"),
     ],

@@ -68,7 +68,10 @@ def test_counts_have_the_results_of_their_samples(files, options, capsys):
         (["report", "--sensitive", "sex", "--task", "regression"], "out --task regression"),
         (["report", "--sensitive", "sex", "--missing", "at_random"], "--missing at_random"),
         (["report", "--sensitive", "sex", "--count", "sex"], "named twice"),
-        (["certify", "--sensitive", "sex", "--tolerance", "0.1"], "rows have none in 'sex'"),
+        (
+            ["certify", "--sensitive", "sex", "--tolerance", "0.1", "--missing", "error"],
+            "rows have none in 'sex'",
+        ),
         (["certify", "--sensitive", "age", "--tolerance", "0.1", "--count", "sex"], "complete"),
         (["subgroups", "--sensitive", "sex", "n"], "named twice"),
     ],

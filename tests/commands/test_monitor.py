@@ -271,11 +271,11 @@ LATE = ["--target", "late", "--constraint", "equal_opportunity", "--outcome-date
 
 
 @pytest.mark.slow
-def test_outcomes_with_dates_count_in_the_month_in_which_they_were_known(tmp_path):
+def test_outcomes_with_dates_count_in_the_month_of_their_decision(tmp_path):
     path = write_log(tmp_path, 6, **known_until("2026-06-30"))
     results = read_results(path, *LATE)
-    known = pd.Series(OUTCOME_DATES[(OUTCOME_DATES < "2026-07-01") & (LOG["y"] == "yes")])
-    expected = known.dt.month.value_counts().reindex(range(1, 7), fill_value=0)
+    decided = pd.Series(DATES[(OUTCOME_DATES < "2026-07-01") & (LOG["y"] == "yes")])
+    expected = decided.dt.month.value_counts().reindex(range(1, 7), fill_value=0)
     assert [one["n"] for one in results["batches"]] == expected.tolist()
     assert results["n_outstanding"] == (OUTCOME_DATES >= "2026-07-01").sum()
     assert results["findings"][-1].endswith("they wait for their outcome.")

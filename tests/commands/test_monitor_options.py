@@ -103,10 +103,10 @@ def test_enough_evidence_without_a_certificate_says_why(monitor):
 def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     table = draw_month(1)
     table.loc[:99, "sex"], table.loc[100:149, "sex"] = "Unknown", ""
-    results = monitor(table, "--unknown", "unknown", "--missing", "exclude")
+    results = monitor(table, "--unknown", "unknown")
     assert results["reading"]["left_out"] == {"samples of unknown group are left out": 150}
     assert sum(one["n"] for one in results["batches"]) == 250
-    results = monitor(table, "--unknown", "unknown")
+    results = monitor(table, "--unknown", "unknown", "--missing", "group")
     assert {one["group"]: one["n"] for one in results["rates"]}["(missing)"] == 150
     with pytest.raises(SystemExit):
         monitor(table, "--missing", "error")
@@ -156,11 +156,24 @@ def test_many_numbers_are_bins_which_a_state_keeps(monitor, capsys):
     assert "The column 'age' must hold numbers" in capsys.readouterr().err
 
 
+def test_a_month_without_groups_is_refused_unless_the_user_says_so(monitor, capsys):
+    """One such month would end a certificate if "(missing)" were a group from then on."""
+    table = pd.concat([draw_month(1), draw_month(2).assign(sex="")])
+    with pytest.raises(SystemExit):
+        monitor(table)
+    assert "but in 2025-02-01 400 of 400 have none" in capsys.readouterr().err
+    results = monitor(table, "--missing", "exclude")
+    assert results["reading"]["left_out"] == {"samples of unknown group are left out": 400}
+    assert {one["group"] for one in results["rates"]} == {"f", "m"}
+    groups = {one["group"] for one in monitor(table, "--missing", "group")["rates"]}
+    assert groups == {"f", "m", "(missing)"}
+
+
 def test_options_of_a_state_are_kept(monitor, capsys):
     monitor(draw_month(1), "--state", "s.json")
     with pytest.raises(SystemExit):
-        monitor(draw_month(2), "--state", "s.json", "--missing", "exclude")
-    assert "--missing must be that of s.json, group; got exclude" in capsys.readouterr().err
+        monitor(draw_month(2), "--state", "s.json", "--missing", "group")
+    assert "--missing must be that of s.json, exclude; got group" in capsys.readouterr().err
 
 
 @pytest.mark.slow

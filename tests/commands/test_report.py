@@ -115,7 +115,7 @@ def test_missing_entries(path, capsys):
         path, capsys
     )
     TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
-    assert "(missing)" in run(path)
+    assert "(missing)" in run(path, "--missing", "group")
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_groups_may_have_names_of_missing_values(path, capsys):
     sex = np.resize([*names, ""], N)
     TABLE.assign(sex=sex).to_csv(path, index=False)
     columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex"]
-    html = run(path, columns=columns)
+    html = run(path, "--missing", "group", columns=columns)
     assert re.search("look like missing values.*'n/a'.*--unknown to a", capsys.readouterr().err)
     assert all(f">{name}<" in html for name in [*names, "(missing)"])
     assert f"{N} samples in 10 groups" in html
@@ -317,7 +317,8 @@ def test_missing_groups_are_a_group_or_left_out(path):
     TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
     assert "(missing)" not in run(path, "--missing", "exclude")
     assert "41 by sex" in run(path, "--missing", "exclude")
-    assert run(path, "--missing", "group") == run(path)
+    assert run(path, "--missing", "exclude") == run(path)
+    assert "(missing)" in run(path, "--missing", "group")
 
 
 @pytest.mark.slow

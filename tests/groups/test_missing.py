@@ -28,6 +28,11 @@ def test_labels_like_unknown(label):
     assert is_like_unknown(label)
 
 
+@pytest.mark.parametrize(("label", "is_class_mark"), [(r"\N", True), ("decline", False)])
+def test_marks_of_classes_are_another_list(label, is_class_mark):
+    assert is_like_unknown(label) and is_like_unknown(label, is_group=False) == is_class_mark
+
+
 @pytest.mark.parametrize(
     "label",
     ["f", "male", "White", "Two or more", "None", "Other", "Not Hispanic", "n", "1", MISSING]

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 from skfair.audit._reading import UNREAD
-from skfair.commands._monitor import monitor_findings, render_monitor
+from skfair.commands._monitor_page import monitor_findings, render_monitor
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
 from skfair.monitoring import GapMonitor

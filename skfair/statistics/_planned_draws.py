@@ -1,0 +1,135 @@
+"""Sizes of samples whose power is the share of drawn counts that show what is planned."""
+
+import numpy as np
+from scipy import special, stats
+
+from skfair.statistics._estimates import (
+    LogRates,
+    Rates,
+    clopper_pearson_limits,
+    combine_margins,
+    rate_limits,
+)
+from skfair.statistics._gaps import range_probability
+from skfair.utils._checks import argument_error, check_tolerance
+
+_N_DRAWS_LOG2 = 12
+"""Binary logarithm of the number of draws, which are the same for all sizes."""
+
+_SMALLEST_STEP = 2e-3
+"""Relative width of the bracket of a size at which its search ends."""
+
+
+def find_total_size(is_enough, start=100):
+    """Smallest total size, to three digits, from which on it is enough."""
+    low = 0
+    high = start
+    while not is_enough(high):
+        low = high
+        high = 2 * high
+    while high - low > max(1, _SMALLEST_STEP * high):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def total_certificate_size(name, bound, rates, shares, level, power):
+    """Total size at which groups with these shares show a tolerance, ratio, minimum or maximum."""
+    uniform = _draw_uniform(len(shares))
+
+    def is_enough(total):
+        sizes = divide(total, shares)
+        hits = stats.binom.ppf(uniform, sizes, rates)
+        if name == "ratio":
+            values, low, high = _limit_logs(hits, sizes, level)
+            return _largest_upper_limits(values, low, high, -np.log(bound), power)
+        if name == "tolerance":
+            values = hits / sizes
+            limits = rate_limits(values, sizes * np.ones_like(values), level)
+            return _largest_upper_limits(values, *limits, bound, power)
+        # A ceiling is a floor of the rate of the other outcome.
+        hits = hits if name == "minimum" else sizes - hits
+        floor = bound if name == "minimum" else 1.0 - bound
+        smallest = stats.binom.isf(1.0 - level, sizes, floor) + 1.0
+        return (hits >= smallest).all(axis=1).mean() >= power
+
+    return find_total_size(is_enough)
+
+
+def total_fit_size(rates, shares, width, level):
+    """Total size at which posteriors of rates of groups with these shares lie within a width."""
+    return find_total_size(
+        lambda total: range_probability(rates, divide(total, shares), width) >= level
+    )
+
+
+def total_pair_size(tolerance, flips, expected, level, power):
+    """Number of pairs of answers at which few flips between two versions are shown.
+
+    Of all pairs (flips + expected) / 2 flip in one direction, and the others in the other one.
+    """
+    check_tolerance(flips, closed="neither", name="flips")
+    if not 0.0 <= expected < tolerance or expected > flips:
+        raise argument_error(
+            f"expected must be a gap below the tolerance {tolerance!r}, and at most flips={flips!r}"
+            f"; got {expected!r}."
+        )
+    toward, away = (flips + expected) / 2.0, (flips - expected) / 2.0
+    uniform = _draw_uniform(2)
+
+    def is_enough(n):
+        first = stats.binom.ppf(uniform[:, 0], n, toward)
+        second = stats.binom.ppf(uniform[:, 1], n - first, away / (1.0 - toward))
+        hits = np.column_stack((first, second))
+        values = hits / n
+        low, high = clopper_pearson_limits(hits, n, level)
+        gaps = values[:, 0] - values[:, 1]
+        uppers = combine_margins(high - values, (values - low)[:, ::-1])
+        return ((np.column_stack((gaps, -gaps)) + uppers) <= tolerance).all(axis=1).mean() >= power
+
+    return find_total_size(is_enough)
+
+
+def total_change_size(growth, rate, shares, level, power):
+    """Samples of each of two periods at which the growth of a difference of groups is shown.
+
+    The smallest group falls by half of the growth, and the largest rises by half: their pair is
+    tested by Holm's procedure among all pairs, at its first step.
+    """
+    shares = np.asarray(shares)
+    if not growth / 2.0 < rate < 1.0 - growth / 2.0:
+        raise argument_error(
+            f"rate must be more than half of growth={growth!r} away from 0 and 1; got {rate!r}."
+        )
+    n_pairs = len(shares) * (len(shares) - 1) // 2
+    smallest, *_, largest = np.argsort(shares, kind="stable")
+    rates = rate + 0.5 * growth * np.array([[0.0, 0.0], [-1.0, 1.0]])
+    variances = (rates * (1.0 - rates) / shares[[smallest, largest]]).sum()
+    quantile = special.ndtri([1.0 - (1.0 - level) / (2.0 * n_pairs), power]).sum()
+    return int(np.ceil(variances * (quantile / growth) ** 2))
+
+
+def divide(total, shares):
+    """Whole numbers of samples of groups with these shares, at least 1."""
+    return np.maximum(1.0, np.round(total * np.asarray(shares)))
+
+
+def _draw_uniform(n_columns):
+    """Numbers between 0 and 1 that fill the unit cube evenly, and are the same at each call."""
+    return stats.qmc.Sobol(n_columns, seed=0).random_base2(_N_DRAWS_LOG2)
+
+
+def _limit_logs(hits, sizes, level):
+    """Logarithms of drawn rates, and their limits."""
+    sums = (np.repeat(one.reshape(-1, 1), 3, axis=1) for one in (hits, sizes - hits))
+    logs = LogRates(Rates.from_sums(*sums))
+    low, high = logs.limits(level)
+    return (one.reshape(hits.shape) for one in (logs.values, low, high))
+
+
+def _largest_upper_limits(values, low, high, bound, power):
+    """Whether all differences are shown to be within the bound in enough draws."""
+    margins = combine_margins((high - values)[:, :, np.newaxis], (values - low)[:, np.newaxis])
+    uppers = values[:, :, np.newaxis] - values[:, np.newaxis] + margins
+    uppers[:, np.eye(values.shape[1], dtype=bool)] = -np.inf
+    return (uppers <= bound).all(axis=(1, 2)).mean() >= power
