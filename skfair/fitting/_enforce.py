@@ -207,17 +207,21 @@ def fit_from_starts(fitter, first, n_starts):
     for number, start in enumerate(starts):
         # No objective is below the bound.
         is_far = not best.keeps_bound or best.result.fun - bound > FAR_GAP * abs(bound)
-        if _is_near(best, bound) or (number >= n_starts and not is_far):
+        is_solved = _is_near(best, bound) and best.result.status == "optimal"
+        if is_solved or (number >= n_starts and not is_far):
             break
         fits.append(fitter.fit(fitter.problem, fitter.problem.initial_point(start)))
-        best = min(fits, key=lambda one: (not one.keeps_bound and one.violation, one.result.fun))
-    best = best._replace(objective_bound=bound)
-    if _is_near(best, bound):
-        return best
-    # Fits that agree differ by rounding, and not all of them may have converged.
-    agree = [_is_near(one, best.result.fun) for one in fits]
-    best = first._replace(objective_bound=bound) if agree[0] else best
-    return best._replace(is_local=not all(agree))
+        best = _choose_fit(fits)
+    all_agree = all(_is_near(one, best.result.fun) for one in fits)
+    is_local = not _is_near(best, bound) and not all_agree
+    return best._replace(objective_bound=bound, is_local=is_local)
+
+
+def _choose_fit(fits):
+    """The fit of least objective that keeps the bound; of those that agree the first converged."""
+    best = min(fits, key=lambda one: (not one.keeps_bound and one.violation, one.result.fun))
+    agree = [one for one in fits if _is_near(one, best.result.fun)]
+    return next((one for one in agree if one.result.status == "optimal"), best)
 
 
 def _is_near(candidate, objective):
