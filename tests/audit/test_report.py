@@ -588,8 +588,8 @@ def test_a_ratio_has_one_interval_and_one_verdict(seeds):
     for seed in seeds:
         rng = np.random.default_rng(seed)
         table = pd.DataFrame({"sex": rng.choice([*"fm"], 2000)})
-        table["race"] = rng.choice([*"abcd"], 2000, p=[0.5, 0.25, 0.15, 0.1])
-        rates = np.where(table["race"] == "b", rng.uniform(0.25, 0.46), 0.46)
+        table["race"] = rng.choice(["r1", "r2", "r3", "r4"], 2000, p=[0.5, 0.25, 0.15, 0.1])
+        rates = np.where(table["race"] == "r2", rng.uniform(0.25, 0.46), 0.46)
         decisions = (rng.random(2000) < rates).astype(int)
         report = report_predictions(None, decisions, sensitive_features=table)
         pages = {by: impact_table(report.to_html(), by) for by in ("sex", "race")}
@@ -600,8 +600,8 @@ def test_a_ratio_has_one_interval_and_one_verdict(seeds):
             if gap["attribute"] in pages:
                 words = pages[gap["attribute"]].split(f" {gap['lowest']} ")[1]
                 printed = re.search("below four fifths|kept|undecided", words)[0]
-                clause = gap["four_fifths"].partition(" four fifths in these data, but ")[2]
-                assert (clause or gap["four_fifths"]).startswith(verdicts[printed])
+                clause = gap["four_fifths"].rpartition(" in these data, but ")[2]
+                assert clause.startswith(verdicts[printed])
 
 
 def test_a_ratio_that_is_printed_as_four_fifths_is_on_its_side():
