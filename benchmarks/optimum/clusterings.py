@@ -81,7 +81,8 @@ def compare_labels(seed, costs, members, group_weights, requirement, cost, count
     ``group_weights`` are those of samples, (n_samples, n_groups). Rounding may exceed a limit by a
     sample: then the optimum may use as much.
     """
-    reached, all_reached = values_of(counts), values_of(members @ group_weights)
+    reached = values_of(counts)
+    all_reached = values_of(members @ group_weights)
     required = required_values(requirement, group_weights.sum(axis=0))
     exact, same = np.ones((2, len(members)), dtype=bool)
     for name, value in required.items():

@@ -74,7 +74,8 @@ def total_pair_size(tolerance, flips, expected, level, power):
             f"expected must be a gap below the tolerance {tolerance!r}, and at most flips={flips!r}"
             f"; got {expected!r}."
         )
-    toward, away = (flips + expected) / 2.0, (flips - expected) / 2.0
+    toward = (flips + expected) / 2.0
+    away = (flips - expected) / 2.0
     uniform = _draw_uniform(2)
 
     def is_enough(n):
