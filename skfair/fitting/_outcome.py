@@ -204,10 +204,13 @@ def _warn_of_constant_decisions(estimator, constraint, candidate):
 
 
 def _warn_of_distant_bound(candidate):
-    """Warn of an objective that is far above the bound that no model is below."""
+    """Warn of an objective that is far above the bound that no model is below.
+
+    Where all starts end at one objective, the bound may be as far from the least one.
+    """
     bound = candidate.objective_bound
     excess = candidate.result.fun - bound
-    if np.isfinite(bound) and excess > FAR_GAP * abs(bound):
+    if candidate.is_local and np.isfinite(bound) and excess > FAR_GAP * abs(bound):
         warn(
             f"The objective is {limit_text(candidate.result.fun)}, and no model that keeps the "
             f"constraint has one below {limit_text(bound, is_lower=True)}. Differences of mean "

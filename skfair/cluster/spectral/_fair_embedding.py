@@ -301,7 +301,6 @@ def check_affinity(affinity, n_jobs=None):
             f"affinity must not be negative, but its minimum is {least:g}. Clip it at 0, or use "
             "another kernel."
         )
-    _refuse_distances(affinity)
     affinity = _rescale(affinity, largest)
     gap = 0.0 if mirrored else _asymmetry(affinity, n_jobs)
     if gap > SYMMETRY_TOLERANCE:
@@ -309,6 +308,7 @@ def check_affinity(affinity, n_jobs=None):
             f"affinity must be symmetric, but two mirrored entries differ by {gap:.2g} of the root "
             "of the product of their nodes' degrees; pass (affinity + affinity.T) / 2."
         )
+    _refuse_distances(affinity)
     return affinity
 
 
