@@ -66,7 +66,11 @@ def test_every_table_of_records_belongs_to_a_benchmark_that_names_it():
 )
 def test_recorded_shows_runs(name):
     """Others are compared with pages below, and erm-time-course in test_papers.py."""
-    assert run(name, RECORDED).records
+    try:
+        report = run(name, RECORDED)
+    except OSError as error:
+        pytest.skip(f"needs public data: {error}")
+    assert report.records
 
 
 def test_a_command_without_records_says_so(capsys):
