@@ -101,7 +101,9 @@ def constraint_values(
     (True, True)
     """
     setting = ConstraintSettings(constraint, tolerance, surrogate, by_pair)
-    evaluate = disable_compilation(_evaluate_constraints)
+    # It is asked here, not in a function that torch.compile may leave, where nothing is compiled.
+    is_compiling = require_torch().compiler.is_compiling()
+    evaluate = disable_compilation(_evaluate_constraints) if is_compiling else _evaluate_constraints
     return evaluate(setting, scores.reshape(-1), target, sensitive_features)
 
 
@@ -158,11 +160,8 @@ _UNCOMPILED_FUNCTIONS: dict = {}
 
 def disable_compilation(function):
     """The function, which torch.compile calls between two graphs and does not trace."""
-    compiler = require_torch().compiler
-    if not compiler.is_compiling():
-        return function
     if function not in _UNCOMPILED_FUNCTIONS:
-        _UNCOMPILED_FUNCTIONS[function] = compiler.disable(function)
+        _UNCOMPILED_FUNCTIONS[function] = require_torch().compiler.disable(function)
     return _UNCOMPILED_FUNCTIONS[function]
 
 

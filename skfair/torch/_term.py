@@ -129,7 +129,9 @@ class ConstraintTerm:
         Groups are those of the training samples, or some of them. Where gradients are disabled, as
         in validation, the multipliers stay as they are.
         """
-        evaluate = disable_compilation(ConstraintTerm._evaluate)
+        evaluate = ConstraintTerm._evaluate
+        if require_torch().compiler.is_compiling():
+            evaluate = disable_compilation(evaluate)
         return evaluate(self, scores.reshape(-1), target, sensitive_features)
 
     def _evaluate(self, scores, target, sensitive_features):
