@@ -517,8 +517,9 @@ class AuditData:
         Parameters
         ----------
         table : DataFrame
-            One row for each combination of values: a table of pandas, polars, pyarrow or DuckDB, or
-            a mapping of names to columns. A combination may have several rows.
+            One row for each combination of values: a table of pandas, polars or pyarrow, what
+            exports a stream of Arrow, or a mapping of names to columns. A combination may have
+            several rows.
         counts : str
             Column of the number of samples that a row stands for: whole numbers. Rows of none are
             left out.

@@ -355,7 +355,7 @@ def _warn_of_worse_ranks(relevance, documents, offsets):
         warn(
             "The rankings are worse than random ranks: their discounted cumulative gain is "
             f"{taken / chance:.3g} times that of random ranks on the training data, that without "
-            f"offsets {unconstrained / chance:.3g} times. Raise the tolerance, or leave small "
+            f"offsets {unconstrained / chance:.3g} times. Loosen the bound, or leave small "
             "groups out (min_group_size).",
             ConstraintCostWarning,
         )

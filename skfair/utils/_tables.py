@@ -8,7 +8,7 @@ import pandas as pd
 
 
 def to_pandas_table(table: Any) -> Any:
-    """A table of polars, pyarrow, DuckDB or the like as a DataFrame; anything else as it is.
+    """A table of polars, pyarrow or the like as a DataFrame; anything else as it is.
 
     A table is what has named columns by a protocol of tables: a method ``get_columns`` (polars),
     ``__dataframe__``, or ``__arrow_c_stream__`` without values of its own.
