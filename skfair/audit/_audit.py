@@ -380,9 +380,9 @@ class Audit(AuditData):
             Probability with which each interval holds.
         ids : tuple of two array-likes, default=None
             Names of the samples of both audits, one for each row that was passed. Samples whose
-            name occurs once in both are the same. None takes all samples as different ones. If
-            both audits have `groups`, limits count these instead, and equal groups of both are the
-            same.
+            name occurs once in both are the same, where 7 and "7.0 " are one name. None takes all
+            samples as different ones. If both audits have `groups`, limits count these instead, and
+            equal groups of both are the same.
         min_published : int, default=None
             Smallest count that may be published, as in :meth:`report`, in each period and, where
             one may consist of the other and further samples, of these. Verdicts are about all
@@ -399,7 +399,8 @@ class Audit(AuditData):
         ------
         ValueError
             If attributes or tasks differ, predictions of single samples are passed for a table of
-            counts, ids do not name the samples of two audits, or one of these has no groups.
+            counts, ids do not name the samples of two audits or none is in both, or one of these
+            has no groups.
 
         References
         ----------

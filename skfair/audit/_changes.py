@@ -10,7 +10,7 @@ from sklearn.utils import check_consistent_length
 
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
 from skfair.audit._protection import check_minimum, protect_periods
-from skfair.audit._reading import Reading
+from skfair.audit._reading import Reading, normalize_ids
 from skfair.audit._sections import (
     difference_cell,
     difference_title,
@@ -40,7 +40,7 @@ from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics
 from skfair.statistics._estimates import change_upper_limit, check_level, contrast_matrix
 from skfair.statistics._group_estimates import estimate_means
-from skfair.utils._checks import argument_error, join_names, refuse_clusters
+from skfair.utils._checks import argument_error, join_names, refuse_clusters, warn
 
 # The report of two models or two periods.
 
@@ -265,13 +265,36 @@ def _check_ids(audits, ids):
 
 
 def _match_ids(before, after):
-    """Numbers of the samples of two audits, equal where both have an id once; None without ids."""
+    """Numbers of the samples of two audits, equal where both have an id once; None without ids.
+
+    Raise if no id is in both, and warn if more ids were without the zeros that they begin with.
+    """
     if before is None or after is None:
         return None
-    first, second = (pd.Index(one).map(str) for one in (before, after))
-    is_once = ~first.duplicated(keep=False) & ~pd.Index(before).isna()
-    once = pd.Series(np.arange(len(first)), first)[is_once]
-    shared = once.reindex(second).where(~second.duplicated(keep=False)).to_numpy()
+    both = [normalize_ids(pd.Series(one)) for one in (before, after)]
+    units = _number_ids(*both)
+    stripped = _number_ids(*(one.str.replace(r"^0+(?=\d)", "", regex=True) for one in both))
+    n_lost = len(np.unique(units)) - len(np.unique(stripped))
+    hint = (
+        f"{n_lost:,} more ids would be in both without the zeros that they begin with, which some "
+        "programs drop, as in 7 for 007. Store ids as text."
+    )
+    if len(np.unique(units)) == len(units):
+        examples = " and ".join(repr(one.get(one.first_valid_index())) for one in both)
+        raise argument_error(
+            f"ids must name samples of both audits, but none, such as {examples}, occurs once in "
+            f"both. {hint if n_lost > 0 else 'Different samples are compared without ids.'}"
+        )
+    if n_lost > 0:
+        warn(hint)
+    return units
+
+
+def _number_ids(first, second):
+    """Numbers of the samples of two columns of ids, equal where both have an id once."""
+    is_once = ~first.duplicated(keep=False) & first.notna()
+    once = pd.Series(np.arange(len(first)), first)[is_once.to_numpy()]
+    shared = once.reindex(second).where(~second.duplicated(keep=False).to_numpy()).to_numpy()
     others = len(first) + np.arange(len(second))
     units = np.where(np.isnan(shared), others, shared)
     return np.append(np.arange(len(first)), units.astype(np.intp))
@@ -585,7 +608,7 @@ def _describe_samples(report):
     """The samples of both: the same, different ones, or how many of each."""
     n_shared, *alone = report.n_shared or [0]
     if not n_shared:
-        return "different samples" + ", as no id is in both" * report.is_paired
+        return "different samples"
     if not any(alone):
         return "the same samples"
     first, second = (f"{n:,} of {name} alone" for n, name in zip(alone, report.names, strict=True))

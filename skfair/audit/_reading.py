@@ -644,7 +644,16 @@ def refuse_repeats(table, name, path):
 
 def count_shared_ids(table, name):
     """Number of rows whose id occurs in another row with other entries."""
-    return int(table.drop_duplicates()[name].duplicated(keep=False).sum())
+    return int(normalize_ids(table.drop_duplicates()[name]).duplicated(keep=False).sum())
+
+
+def normalize_ids(column):
+    """Ids as text without surrounding spaces, whole numbers without decimals; missing stay so."""
+    is_number = pd.api.types.is_float_dtype(column)
+    if is_number and (column.dropna() % 1.0 == 0.0).all():
+        column = column.astype("Int64")  # whole numbers with decimals because of missing ones
+    texts = column.astype(str).str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    return texts.where(column.notna())
 
 
 def _find_notation(read):

@@ -31,6 +31,7 @@ _OPTIONS = {
     "flips": "--pairs",
     "groups": "--cluster",
     "growth": "--compare",
+    "ids": "--id",
     "metrics": "--metric",
     "min_group_size": "--min-size",
     "n_bins": "--bins",

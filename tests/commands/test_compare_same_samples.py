@@ -1,6 +1,7 @@
 """Two files of the same samples are matched by --id, and all that is shown has a sentence."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -64,16 +65,51 @@ def test_samples_of_one_file_alone_are_counted_as_other_samples(compare):
     assert (shorter < width).all()
 
 
-def test_ids_of_other_samples_and_repeated_ids_match_nothing(compare):
+def test_an_id_is_the_same_however_it_is_written(compare):
+    before = TABLE.assign(d=OLD, id=np.arange(N))
+    after = TABLE.assign(d=NEW, id=np.arange(N))
+    _, expected = compare(before, after, "--id", "id")
+    assert expected["n_shared"] == [N, 0, 0]
+    for write in ("{}.0", "{} ", " {}.00"):
+        _, results = compare(before, after.assign(id=[*map(write.format, range(N))]), "--id", "id")
+        assert results["n_shared"] == [N, 0, 0] and results["gaps"] == expected["gaps"]
+    # Parquet stores numbers: with a missing one they have decimals.
+    written = [[3.0, np.nan, 2.0], [3, None, 2], ["03", " 2", "x"]]
+    audit = Audit.from_predictions(None, [1, 0, 1] * 9, sensitive_features=["a"] * 27)
+    for ids, n_shared in zip(written, (26, 26, 25), strict=True):
+        # 1 to 27 before, and after 4 to 27 and those as they are written.
+        with warnings.catch_warnings(action="ignore"):  # of the zero of 03
+            changes = audit.compare(audit, ids=(np.arange(1, 28), [*ids, *range(4, 28)]))
+        assert changes.n_shared == [n_shared, 27 - n_shared, 27 - n_shared]
+
+
+def test_ids_of_other_samples_are_an_error_and_repeated_ids_match_nothing(compare, capsys):
     before = TABLE.assign(d=OLD)
     after = TABLE.assign(d=NEW)
-    _, apart = compare(before, after)
-    _, others = compare(before, after.assign(id=[f"q{i}" for i in range(N)]), "--id", "id")
-    assert others["gaps"] == apart["gaps"]
-    assert others["findings"][0].endswith("on different samples, as no id is in both.")
+    with pytest.raises(SystemExit):
+        compare(before, after.assign(id=[f"q{i}" for i in range(N)]), "--id", "id")
+    error = capsys.readouterr().err
+    assert "--id must name samples of both audits, but none, such as 'p0' and 'q0'," in error
+    assert "occurs once in both. Different samples are compared without ids." in error
     twice = after.assign(id=after["id"].where(after.index > 1, "p0"))
     _, results = compare(before, twice, "--id", "id", "--repeats", "keep")
     assert results["n_shared"] == [N - 2, 2, 2]
+
+
+def test_ids_that_lost_their_first_zeros_have_a_hint(compare, capsys):
+    before = TABLE.assign(d=OLD, id=[f"{i:04}" for i in range(N)])
+    after = TABLE.assign(d=NEW, id=np.arange(N))
+    with pytest.raises(SystemExit):
+        compare(before, after, "--id", "id")
+    hint = f"{N:,} more ids would be in both without the zeros that they begin with"
+    assert hint in capsys.readouterr().err
+    before["id"] = np.arange(N).astype(str)
+    before.loc[:9, "id"] = [f"00{i}" for i in range(10)]
+    before.to_csv("before.csv", index=False)
+    main(["compare", "before.csv", "after.csv", *COLUMNS, "--id", "id"])
+    printed = capsys.readouterr()
+    assert "warning: 10 more ids would be in both without the zeros" in printed.err
+    assert f"{N - 10:,} samples of both by their ids" in printed.out
 
 
 def test_ids_are_not_for_counts(compare, capsys):
