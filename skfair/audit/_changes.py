@@ -130,6 +130,11 @@ class _Periods(NamedTuple):
 def compare_audits(before, after, metrics, confidence_level, ids=None, min_published=None):
     """The changes between two audits, or of an audit and predictions of another model."""
     level = check_level(confidence_level)
+    if before.known.is_modelled:
+        raise ValueError(
+            f"Changes are of known groups, but {before.known.argument} models them. Pass "
+            "missing='exclude' or missing='group', or compare reports of both."
+        )
     is_one_audit = not hasattr(after, "samples")
     further = find_group_metrics(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]

@@ -431,7 +431,7 @@ def check_counts(column, name):
         wrong = column.tolist()[int((~is_count).argmax())]
         raise ValueError(
             f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
-            f"but it holds {wrong!r}. Sampling weights are sample_weight of Audit.from_predictions."
+            f"but it holds {wrong!r}. Sampling weights are sample_weight, of a row for each sample."
         )
     if not counts.any():
         raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")

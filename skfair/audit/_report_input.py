@@ -158,17 +158,16 @@ def check_can_model_groups(audit, metrics):
     known, samples = audit.known, audit.samples
     setting, positive = known.argument, audit.pos_label
     is_complete = samples.is_equally_weighted and samples.groups.is_disjoint
+    if known.labels is None and known.missing == "error":
+        raise ValueError(
+            "Groups that are known as probabilities alone need an assumption: pass "
+            "missing='sufficient' or missing='independent'. Claims need none."
+        )
     if positive is None or len(metrics) or not is_complete or audit.k is not None:
         raise ValueError(
             f"{setting} estimates rates of decisions between two classes, for samples of equal "
             "weight and columns of attributes. Leave out metrics, sample_weight and top(k), or "
             'pass missing="exclude".'
-        )
-    if known.labels is None and known.missing == "error":
-        raise ValueError(
-            "Groups that are known as probabilities alone need an assumption: pass "
-            "missing='sufficient' or 'independent', got 'error'. "
-            "SensitiveFeatures.gap_interval has bounds without an assumption."
         )
     if known.odds_ratio != 1.0:
         raise ValueError(

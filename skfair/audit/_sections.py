@@ -185,7 +185,7 @@ def _find_small_groups(report):
     """
     is_small = report.frame.groupby(["attribute", "group"], sort=False)["is_small"].all()
     counts = is_small.index.get_level_values("group").value_counts()
-    small = is_small.index[is_small]
+    small = [one for one in is_small.index[is_small] if one != ("overall", "overall")]
     return {(by, group) if counts[group] > 1 else group: None for by, group in small}
 
 
@@ -228,6 +228,9 @@ def _describe_gap(report, gap):
         if gap["gap_high"] > 0.0:
             text += f"; in the population {_possible_gap_clause(quantity, gap)}"
         return f"{text}."
+    if report.assumption:
+        how = "of known group, estimated for all" if report.n_missing else "by their probabilities"
+        quantity = quantity._replace(counted=f"{quantity.counted} {how}")
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
     size = quantity.size(*itemgetter("gap", "gap_low", "gap_high")(gap))
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"

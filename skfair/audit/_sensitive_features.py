@@ -156,7 +156,8 @@ class SensitiveFeatures:
     @property
     def argument(self) -> str:
         """The argument by which groups are modelled, as messages name it."""
-        return "probabilities=" if self.labels is None else "missing='at_random'"
+        known = "a table of probabilities of groups"
+        return known if self.labels is None else "missing='at_random'"
 
     def gap_interval(
         self,

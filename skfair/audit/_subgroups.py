@@ -689,8 +689,8 @@ def _check_metrics(metrics, columns):
             )
         if "y_true" not in columns and name != "selection_rate":
             raise argument_error(
-                f"y_true must hold true classes, with which metrics={name!r} compares, but is "
-                "None; pass them, or leave metrics out to compare selection rates."
+                f"y_true must hold true classes, with which metrics={name!r} compares. "
+                "Pass them, or leave metrics out to compare selection rates."
             )
     return names
 

@@ -20,6 +20,7 @@ from skfair.commands._options import (
     add_tolerance_options,
     check_column_options,
     check_output,
+    name_options,
     output_results,
     resolve_output,
     write_report,
@@ -27,7 +28,8 @@ from skfair.commands._options import (
 from skfair.commands._predictions import read_audit
 from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate, RateParity
 from skfair.metrics import GroupMetric, Rate
-from skfair.utils._checks import check_tolerance, join_names
+from skfair.metrics._rates import RATES_BY_ANY_NAME
+from skfair.utils._checks import check_choice, check_tolerance, join_names
 
 # The report.
 
@@ -81,7 +83,7 @@ def _write_report(report, options):
         return []
     missing = [] if options.summary is None else report.missing_fields(options.summary)
     write_report(report, options.out, summary=options.summary)
-    return [f"Missing in the summary: {sentence}" for sentence in missing]
+    return [f"Missing in the summary: {name_options(sentence, options)}" for sentence in missing]
 
 
 def _build_report(options):
@@ -329,7 +331,13 @@ def _read_constraint(options):
                     f"--constraint {options.constraint}."
                 )
             rate = "coverage" if options.interval else "selection_rate"
+            check_choice("--metric", options.metric or rate, RATES_BY_ANY_NAME)
             return name(options.metric or rate, bound)
+    if options.metric is not None:
+        raise ValueError(
+            "--metric names the rate of --minimum or --maximum; leave it out, and compare another "
+            "rate by --constraint, such as equal_opportunity."
+        )
     constraint = CONSTRAINTS[options.constraint]()
     if options.interval and options.constraint == "demographic_parity":
         constraint = RateParity("coverage")

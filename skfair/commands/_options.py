@@ -13,6 +13,7 @@ from pathlib import Path
 from skfair.audit._claims import EXIT_STATUSES
 from skfair.audit._files import file_digest, read_columns
 from skfair.audit._reading import parse_numbers, refuse_headings_and_totals, unify_spelling
+from skfair.constraints import CONSTRAINTS
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -30,6 +31,7 @@ _OPTIONS = {
     "control_features": "--control",
     "flips": "--pairs",
     "groups": "--cluster",
+    "group_probabilities": "--group-probability",
     "growth": "--compare",
     "ids": "--id",
     "metrics": "--metric",
@@ -58,8 +60,20 @@ _ARGUMENT = re.compile(
 """A word of a message, or a keyword of Python with its value, but no quotation and no path."""
 
 
+_UNQUOTED = re.compile(r"(?i)\b(leave out |leave |state it in )(\w+)")
+"""A word of a message that is an argument by what is said of it."""
+
+_CONSTRAINT_CLASSES = {type_.__name__: name for name, type_ in CONSTRAINTS.items()} | {
+    "MinimumRate": "--minimum",
+    "MaximumRate": "--maximum",
+}
+_CONSTRAINT = re.compile(rf"\b({'|'.join(_CONSTRAINT_CLASSES)})\b(\([^()]*\))?")
+"""A constraint as Python shows it."""
+
+
 def name_options(text, options):
     """A message of the library, in which arguments are named by the options of the command."""
+    text = _CONSTRAINT.sub(lambda match: _CONSTRAINT_CLASSES[match[1]], text)
 
     def name_option(match):
         name, value = match.groups()
@@ -69,7 +83,11 @@ def name_options(text, options):
             return match[0]
         return option if value is None else f"{option} {value}"
 
-    return _ARGUMENT.sub(name_option, text)
+    def name_unquoted(match):
+        is_argument = match[2] in _OPTIONS or match[2] == "provenance"
+        return match[1] + (find_option(match[2]) if is_argument else match[2])
+
+    return _ARGUMENT.sub(name_option, _UNQUOTED.sub(name_unquoted, text))
 
 
 def describe_error(error, options):

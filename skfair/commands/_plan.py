@@ -70,6 +70,8 @@ def _plan(options):
             options.tolerance, options.flips, options.expected or 0.0, level, options.power
         )
     elif options.growth is not None:
+        if options.expected is not None:
+            raise ValueError("--compare plans a change from equal rates; leave out --expected.")
         shares = options.shares or [1.0 / options.groups] * options.groups
         rate = 0.5 if options.rate is None else options.rate
         shares = check_group_shares(shares)

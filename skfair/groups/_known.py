@@ -112,7 +112,7 @@ def _mask_unknown_labels(by_name, unknown):
         known[name] = column.astype(object).mask(column.isin(labels), None) if labels else column
     if absent := [label for folded, label in wanted.items() if folded not in occurring]:
         warn(
-            f"unknown names {join_names(map(repr, absent))}, but no attribute has such a label; "
+            f"unknown labels {join_names(map(repr, absent))} are named, but no attribute has them; "
             "check the spelling."
         )
     return known
@@ -173,7 +173,7 @@ def check_group_probabilities(probabilities, data):
     numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
     totals = numbers.sum(axis=1)
     if numbers.shape[1] < 2 or numbers.min() < 0.0 or np.abs(totals - 1.0).max() > 1e-6:
-        raise ValueError(
+        raise argument_error(
             "group_probabilities must have a column for each of two or more groups, and each "
             f"sample's must be in [0, 1] and sum to 1. Got {numbers.shape[1]} columns, numbers "
             f"from {numbers.min():g} to {numbers.max():g}, and sums from {totals.min():g} to "

@@ -249,7 +249,7 @@ _METRIC_LABELS = {
 @display_docs
 @make_constructor
 class ParetoFrontDisplay(Display):
-    """Pareto front of clustering cost against balance.
+    """Pareto front of clustering cost against balance, or of accuracy against the gap of decisions.
 
     The front is a step function: the smallest cost at which each balance is reached. Dominated
     points are not drawn. To compare several fronts on the same axes, pass ``ax=display.ax_`` to the
@@ -257,13 +257,17 @@ class ParetoFrontDisplay(Display):
 
     :meth:`skfair.cluster.ParetoFront.plot` draws a front that was computed.
 
+    Of classifiers, whose accuracies and gaps are estimates, all points are drawn and connected by
+    ascending gap, with their intervals.
+
     Parameters
     ----------
     table : DataFrame
         The points, one in each row, as :meth:`skfair.cluster.ParetoFront.to_frame` returns them.
         The column ``cost`` has the clustering cost of each point, such as the mean squared distance
         to the cluster's centre or the normalised cut. The column of the name ``metric`` has its
-        balance, in [0, 1].
+        balance, in [0, 1]. Or the table of :func:`skfair.audit.fairness_front`, with the columns
+        ``accuracy`` and ``gap``.
     selected : int, default=None
         Position of the point to mark.
     name : str, default=None
@@ -282,6 +286,7 @@ class ParetoFrontDisplay(Display):
     See Also
     --------
     skfair.cluster.cluster_front : Compute a front of clusterings.
+    skfair.audit.fairness_front : Compute a front of classifiers.
 
     Examples
     --------
@@ -321,31 +326,51 @@ class ParetoFrontDisplay(Display):
         self._draw_front(n_before=self._count_drawn())
         self._draw_bound(bound)
         self._draw_selected()
-        ax.set(xlabel=_METRIC_LABELS[self.metric], ylabel="cost")
+        y, x = self._names()
+        ax.set(xlabel=_METRIC_LABELS.get(x, x), ylabel=y)
         strip_frame(ax, "top", "right")
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
+    def _names(self):
+        """Columns of cost and balance, or of accuracy and gap."""
+        names = ("cost", self.metric), ("accuracy", "gap")
+        known = next((pair for pair in names if {*pair} <= {*self.table}), None)
+        if known is None:
+            raise ValueError(
+                f"table must have the columns 'cost' and {self.metric!r} of clusterings, or "
+                f"'accuracy' and 'gap' of classifiers, but has {[*self.table]}."
+            )
+        return known
+
     def _coordinates(self):
-        """Cost and balance of the points."""
-        return self.table["cost"].to_numpy(), self.table[self.metric].to_numpy()
+        """Cost and balance of the points, or accuracy and gap."""
+        return [self.table[name].to_numpy() for name in self._names()]
 
     def _draw_front(self, n_before):
-        """Draw the points that are not dominated as steps."""
+        """Draw the points that are not dominated as steps, or all of classifiers as a line."""
         cost, balance = self._coordinates()
-        # Steps by ascending balance, without dominated points.
-        front = np.flatnonzero(non_dominated_mask(cost, balance))
+        is_step = "cost" in self._names()
+        # By ascending balance or gap, without dominated clusterings.
+        is_drawn = non_dominated_mask(cost, balance) if is_step else ~np.isnan(balance)
+        front = np.flatnonzero(is_drawn)
         front = front[np.argsort(balance[front])]
         (self.line_,) = self.ax_.plot(
             balance[front],
             cost[front],
-            drawstyle="steps-pre",
+            drawstyle="steps-pre" if is_step else "default",
             markersize=4.5,
             markevery=max(1, len(front) // _MAX_MARKERS),
             label=self.name,
             gid=self._gid,
             **style(n_before, "color", "linestyle", "marker"),
         )
+        limits = [f"{name}_{end}" for name in self._names() for end in ("low", "high")]
+        if {*limits} <= {*self.table}:
+            low, high, left, right = self.table[limits].to_numpy()[front].T
+            lines = {"colors": self.line_.get_color(), "linewidth": 0.8, "alpha": 0.6}
+            self.ax_.vlines(balance[front], low, high, **lines)
+            self.ax_.hlines(cost[front], left, right, **lines)
 
     def _draw_bound(self, bound):
         """Mark the balance of the data, once for all fronts of the axes."""
@@ -359,6 +384,7 @@ class ParetoFrontDisplay(Display):
         if self.selected is None:
             return
         cost, balance = (values[self.selected] for values in self._coordinates())
+        y, x = self._names()
         self.ax_.plot(
             balance,
             cost,
@@ -369,5 +395,5 @@ class ParetoFrontDisplay(Display):
             markeredgecolor=INK,
             markeredgewidth=1.6,
             zorder=3,
-            label=f"selected: {self.metric.replace('_', ' ')} {balance:.3g}, cost {cost:.4g}",
+            label=f"selected: {x.replace('_', ' ')} {balance:.3g}, {y} {cost:.4g}",
         )

@@ -58,8 +58,8 @@ def refuse_clusters(clusters, what):
     """Raise for clusters of samples, unless there are none, where samples must be independent."""
     if clusters is not None:
         raise argument_error(
-            f"groups must be None for {what}, where samples count one by one. Leave groups out, "
-            "and pass one sample of each person or household."
+            f"groups must be left out for {what}, where samples count one by one. Pass one sample "
+            "of each person or household."
         )
 
 
@@ -384,6 +384,6 @@ def positive_class(labels, pos_label):
     if pos_label is not None:
         raise argument_error(f"pos_label must be one of {listed}; got {pos_label!r}.")
     raise argument_error(
-        "pos_label must name the positive class, which rates of groups are about, but is None and "
-        f"the labels are {listed}. Pass one of them, or encode the classes as 0 and 1."
+        "pos_label must name the positive class, which rates of groups are about, as the labels "
+        f"are {listed}. Pass one of them, or encode the classes as 0 and 1."
     )

@@ -135,6 +135,10 @@ def lock_file(path):
     The lock is that of the operating system on a file beside it, which ends with its process.
     """
     beside = Path(f"{os.path.realpath(path)}.lock")
+    if not beside.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path} must be in a folder that exists, but {beside.parent} does not; create it."
+        )
     with beside.open("a+b") as file:
         deadline = monotonic() + _LONGEST_WAIT
         while not _try_to_lock(file):

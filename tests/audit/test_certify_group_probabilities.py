@@ -135,11 +135,11 @@ def test_at_most_one_in_twenty_is_certified_on_the_edge(monkeypatch):
         ),
         (
             {"constraint": EqualOpportunity(reference="overall")},
-            "probabilities= is for differences",
+            "a table of probabilities of groups is for differences",
         ),
         (
             {"constraint": MinimumRate("recall", 0.2), "tolerance": None},
-            "probabilities= is for differences",
+            "a table of probabilities of groups is for differences",
         ),
         ({"group_probabilities": np.ones((N, 2))}, "sum to 1"),
         ({"group_probabilities": PROBABILITIES[:9]}, "inconsistent|index"),

@@ -215,7 +215,7 @@ def test_changes_count_clusters():
     pd.testing.assert_frame_equal(of_audit, of_model)
     plain = audit_clusters(decisions, group, family, groups=None).compare(later).gaps
     assert (of_model["change_high"] > 1.5 * plain["change_high"]).all()
-    with pytest.raises(ValueError, match="groups must be None for one of two audits alone"):
+    with pytest.raises(ValueError, match="groups must be left out for one of two audits alone"):
         before.compare(audit_clusters(later, group, family, groups=None))
 
 
@@ -239,7 +239,7 @@ def test_clusters_are_refused_where_limits_count_samples():
     ]
     for ask in refused[:-1]:
         with pytest.raises(
-            ValueError, match="groups must be None for .*one by one|not those of clusters"
+            ValueError, match="groups must be left out for .*one by one|not those of clusters"
         ):
             ask()
     for wrong in (np.zeros(240), family[:-1], np.where(family, family, np.nan)):

@@ -61,5 +61,5 @@ def test_clusters_that_cannot_be_counted_are_an_error(run, capsys, options, mess
     with pytest.raises(SystemExit, match="2"):
         run("certify", *COLUMNS, "--tolerance", "0.1", *options)
     assert message in capsys.readouterr().err
-    with pytest.raises(ValueError, match="groups must be None for counts of samples"):
+    with pytest.raises(ValueError, match="groups must be left out for counts of samples"):
         Audit.from_file("answers.csv", FILE | {"groups": "prompt", "counts": "prompt"})

@@ -49,7 +49,7 @@ def test_floors_and_ceilings_are_certified(path, table, option, constraint, boun
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--minimum", "0.5", "--metric", "recal"], "rate must be one of"),
+        (["--minimum", "0.5", "--metric", "recal"], "--metric must be one of"),
         (["--minimum", "0.5", "--constraint", "equal_opportunity"], "leave out --constraint"),
         (["--minimum", "0.5", "--tolerance", "0.1"], "not allowed with argument"),
     ],

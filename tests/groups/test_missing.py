@@ -62,7 +62,7 @@ def test_any_container(kind):
 
 
 def test_a_misspelt_label_is_warned_of():
-    with pytest.warns(UserWarning, match="unknown names 'Unkown', but no attribute has such"):
+    with pytest.warns(UserWarning, match="unknown labels 'Unkown' are named, but no attribute has"):
         fill_missing(["f", "Unknown"], ["Unkown"])
 
 

@@ -109,3 +109,28 @@ def test_long_fronts_are_not_drowned_in_markers():
     points = np.linspace(0, 1, 1000)
     display = ParetoFrontDisplay(pd.DataFrame({"cost": points, "balance": points})).plot()
     assert len(points) / display.line_.get_markevery() <= 26
+
+
+def test_a_front_of_classifiers_is_drawn_with_all_points_and_intervals():
+    table = pd.DataFrame({"tolerance": [0.3, 0.02, 0.1, 0.2], "accuracy": [0.9, 0.8, 0.84, 0.83]})
+    table["gap"] = [0.25, 0.01, np.nan, 0.12]
+    for name in ("accuracy", "gap"):
+        table[f"{name}_low"] = table[name] - 0.02
+        table[f"{name}_high"] = table[name] + 0.03
+    display = ParetoFrontDisplay(table, selected=3, name="model").plot()
+    gap, accuracy = display.line_.get_data()
+    assert gap.tolist() == [0.01, 0.12, 0.25] and accuracy.tolist() == [0.8, 0.83, 0.9]
+    assert display.line_.get_drawstyle() == "default"
+    ax = display.ax_
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("gap", "accuracy")
+    assert legend_of(ax) == ["model", "selected: gap 0.12, accuracy 0.83"]
+    vertical, horizontal = (
+        [one.tolist() for one in lines.get_segments()] for lines in ax.collections
+    )
+    assert vertical[0] == [[0.01, pytest.approx(0.78)], [0.01, pytest.approx(0.83)]]
+    assert horizontal[2] == [[pytest.approx(0.23), 0.9], [pytest.approx(0.28), 0.9]]
+
+
+def test_a_table_of_other_columns_is_refused():
+    with pytest.raises(ValueError, match="columns 'cost' and 'balance' of clusterings, or 'accu"):
+        ParetoFrontDisplay(pd.DataFrame({"cost": COST, "gap": BALANCE})).plot()

@@ -1,0 +1,90 @@
+"""Messages of commands name options and not Python, and say what was passed alone."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.__main__ import main
+
+N = 600
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame({"sex": RNG.choice(["f", "m"], N), "p": RNG.random(N)})
+TABLE["q"] = 1.0 - TABLE["p"]
+TABLE["d"] = (RNG.random(N) < np.where(TABLE["sex"] == "f", 0.3, 0.6)).astype(int)
+TABLE["y"] = RNG.integers(0, 2, N)
+
+_PYTHON = re.compile(r"Audit\.|SensitiveFeatures|\b[A-Z][a-z]+[A-Z]|\bNone\b|Errno|\w=|\w\(\)")
+"""Classes, methods, keywords and the marks of errors of Python."""
+
+
+@pytest.fixture
+def error(tmp_path, monkeypatch, capsys):
+    """A function that returns the message of a command that fails."""
+    monkeypatch.chdir(tmp_path)
+    TABLE.to_csv("d.csv", index=False)
+    TABLE.assign(sex=TABLE["sex"].where(TABLE["p"] < 0.5)).to_csv("part.csv", index=False)
+
+    def run(command):
+        with pytest.raises(SystemExit) as stop:
+            main(command.split())
+        assert stop.value.code == 2
+        return capsys.readouterr().err
+
+    return run
+
+
+D = "d.csv --prediction d --sensitive sex"
+BY_PROBABILITY = "d.csv --prediction d --group-probability"
+
+
+@pytest.mark.parametrize(
+    "command, sentence",
+    [
+        (f"report {BY_PROBABILITY} p q", "pass --missing sufficient or --missing independent. Cla"),
+        (f"report {BY_PROBABILITY} p", "--group-probability must have a column for each of two"),
+        (
+            f"report {BY_PROBABILITY} p q --missing sufficient --weight p",
+            "Leave out --metric, --weight and top(k), or pass --missing exclude.",
+        ),
+        (f"report {D} --salt abc", "--salt must be a secret text of 16 characters or more, which"),
+        (f"report {D} --count p", "Sampling weights are --weight, of a row for each sample."),
+        (f"certify {D} --tolerance .1 --constraint equalized_odds", "on which equalized_odds depe"),
+        (f"certify {D} --minimum .1 --metric recall", "on which --minimum depends"),
+        (f"certify {D} --minimum .1 --metric nothing", "--metric must be one of 'base_rate'"),
+        (f"certify {D} --tolerance .1 --metric recall", "--metric names the rate of --minimum or"),
+        (f"certify {D} --tolerance 2", "which is 1 for demographic_parity. Rates are fractions"),
+        (f"certify {D} --tolerance .1 --ledger no/x", "no/x must be in a folder that exists, but"),
+        (f"subgroups {D} --metric true_positive_rate", "or leave --metric out to compare selecti"),
+        (f"subgroups {D} p --cluster y", "--cluster must be left out for a search of subgroups"),
+        ("compare part.csv part.csv --prediction d --sensitive sex --missing at_random", "Changes"),
+        ("plan --compare .1 --expected .2", "--compare plans a change from equal rates; leave"),
+    ],
+)
+def test_errors_name_options(error, command, sentence):
+    message = error(command)
+    assert sentence in message
+    assert _PYTHON.findall(message.partition("error: ")[2]) == [], message
+
+
+def test_estimated_rates_are_of_known_groups(error, capsys):
+    command = "report part.csv --prediction d --sensitive sex --features q --missing at_random"
+    main([*command.split(), "--out", "x.md"])
+    known = TABLE.loc[TABLE["p"] < 0.5, "sex"].value_counts()
+    sizes = f"of {known['m']} and {known['f']} samples of known group, estimated for all"
+    assert sizes in capsys.readouterr().out
+    main([*f"report {BY_PROBABILITY} p q --missing sufficient --out x.md".split()])
+    assert "samples by their probabilities), a gap of" in capsys.readouterr().out
+
+
+def test_all_samples_are_no_group_that_is_too_small(error, capsys):
+    main([*f"report {D} --min-size 9999 --out x.md".split()])
+    assert "left out as too small: 'f', 'm'." in capsys.readouterr().out
+
+
+def test_what_a_summary_lacks_is_named_by_options(error, capsys):
+    main([*f"report {D} --summary ll144 --out x.md".split()])
+    out = capsys.readouterr().out
+    assert "pass these two attributes as --sensitive" in out
+    assert "Source of the data: state it in --provenance, under the name 'source'." in out
