@@ -29,7 +29,6 @@ from skfair.audit._reading import (
     place_outcomes,
     read_as,
     read_outcomes,
-    refuse_headings_and_totals,
     refuse_marks_among_numbers,
     write_labels,
 )
@@ -595,7 +594,8 @@ class AuditData:
         Parameters
         ----------
         path : str or path-like
-            File, or a folder of Parquet files. Reports state its name and SHA-256 digest.
+            File, or a folder of files, whose column "file" names the file of each row unless
+            these have such a column. Reports state its name and SHA-256 digest.
         columns : dict of str
             Names of columns by what they hold: "sensitive_features" (one name, several, or a
             :class:`SensitiveFeatures` of them), "y_true", "y_pred", "y_score" and
@@ -634,8 +634,7 @@ class AuditData:
                 "row for each sample, or leave one of them out."
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
-        table = read_columns(path, list(names))
-        refuse_headings_and_totals(table, path)
+        table = read_columns([path], list(names))
         outcome, *others = roles.values()
         y_pred, y_score, weights, counts, ids = (check_complete_column(table, x) for x in others)
         y_true = read_outcomes(table, outcome, y_pred)
@@ -646,7 +645,7 @@ class AuditData:
             pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
         facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
-            facts["sha256"] = file_digest(path)
+            facts["sha256"] = file_digest([path])
         return cls.from_columns(
             {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
             known.replace_labels(table[sensitive].apply(write_labels)),

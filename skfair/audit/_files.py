@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
+from skfair.audit._reading import refuse_headings_and_totals
 from skfair.partitions._blocks import open_blocks
 from skfair.partitions._collections import load_rows
 from skfair.utils._checks import join_names
@@ -34,49 +35,137 @@ _BINARY_SIGNATURES = {
 """First bytes of files of other formats -> what they are, and what to do."""
 
 
-def read_columns(path, names, encoding=None):
-    """DataFrame of columns of a CSV file, JSON records, a Parquet file or a folder of these.
+FILE_COLUMN = "file"
+"""Column that names the file of each row, where several are read and have none of this name."""
+
+
+def read_columns(paths, names, encoding=None):
+    """DataFrame of columns of a file, or of several files or folders, one below the other.
 
     Text is in UTF-8, or in another `encoding` of Python. The format is recognised by content, not
     by name. JSON is an array of records, or a record on each line. Entries of CSV are text as it is
     written, and only empty ones are missing; those of JSON are text, too. Entries of Parquet have
     their stored types. Files that are damaged or of another format, lines of another length than
-    the header, and absent or repeated columns
-    raise an OSError or ValueError with one sentence.
+    the header, lines
+    that look like a second header or totals, and absent or repeated columns raise an OSError or
+    ValueError with one sentence.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {path}.")
-    if not path.is_dir() and not path.is_file():
-        raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
-    if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
+    files = list_files(paths)
+    if all(map(_is_parquet, files.values())) and len(paths) == 1:
+        table = open_blocks(paths[0])
+        if {*names} <= {*table.columns} or FILE_COLUMN not in names or len(files) == 1:
+            return _load_blocks(table, names, paths[0])
+    if len({*map(_is_parquet, files.values())}) > 1:
+        raise ValueError(
+            f"Files must have one format, but some of {join_names(files, 4)} are Parquet and some "
+            "are text. Write all of them as Parquet, or as CSV."
+        )
+    tables = []
+    for name, path in files.items():
+        label = name if len(files) > 1 and FILE_COLUMN in names else None
+        tables.append(_read_file(path, names, encoding, label))
+    return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+
+
+def list_files(paths):
+    """The files at some paths, and in folders among these, by name.
+
+    In folders, names that begin with "." or "_" are skipped, as pyarrow and Spark do.
+    """
+    files = {}
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file or folder {path}.")
+        if not path.is_dir() and not path.is_file():
+            raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
+        found = {path.name: path}
+        if path.is_dir():
+            inside = {one.relative_to(path): one for one in sorted(path.rglob("*"))}
+            found = {
+                name.as_posix(): one
+                for name, one in inside.items()
+                if one.is_file() and not any(part[0] in "._" for part in name.parts)
+            }
+        if not found:
+            raise ValueError(f"The folder {path} must hold files of samples, but is empty.")
+        if repeated := [name for name in found if name in files]:
+            raise ValueError(
+                f"Files must have different names, but {repeated[0]!r} occurs twice; rename one, "
+                "or pass it once."
+            )
+        files |= found
+    return files
+
+
+def _is_parquet(path):
+    """Whether a file is of the format Parquet."""
+    return _first_bytes(path, 4) == b"PAR1"
+
+
+def _read_file(path, names, encoding, label):
+    """Columns of one file, and its label as the column `FILE_COLUMN` unless it is None or known."""
+    if _is_parquet(path):
         table = open_blocks(path)
-        check_columns(table.columns, names, path)
-        return load_rows(table[names])
+        return _load_blocks(table, names, path, label)
     with _explain_text_errors(path, encoding):
         if encoding is None:
             _refuse_binary(path)
         if _holds_records(path):
-            return _read_records(path, names, encoding)
-        return _read_csv_columns(path, names, partial(_open_text, path, encoding))
+            table = _read_records(path, names, encoding, label)
+        else:
+            table = _read_csv_columns(path, names, partial(_open_text, path, encoding), label)
+    refuse_headings_and_totals(table, path)
+    return _add_label(table, names, label)
 
 
-def count_repeated_lines(path, encoding=None):
-    """Number of lines of a CSV file that equal an earlier one; None for other formats."""
-    if path.is_dir() or _first_bytes(path, 4) == b"PAR1" or _holds_records(path):
+def _load_blocks(table, names, path, label=None):
+    """Columns of a table of Parquet, and the label of its file."""
+    own = _own_names(table.columns, names, path, label)
+    table = load_rows(table[own])
+    refuse_headings_and_totals(table, path)
+    return _add_label(table, names, label)
+
+
+def _own_names(columns, names, path, label):
+    """Names of the columns that a file must have, after checking that it has them."""
+    if label is not None and FILE_COLUMN not in columns:
+        names = [name for name in names if name != FILE_COLUMN]
+    check_columns(columns, names, path)
+    return names
+
+
+def _add_label(table, names, label):
+    """The columns of some names, of which the file's label may be one."""
+    missing = {FILE_COLUMN: label} if {*names} > {*table} else {}
+    return table.assign(**missing)[names]
+
+
+def count_repeated_lines(paths, encoding=None):
+    """Number of lines of CSV files of one header that equal an earlier one; None for others."""
+    files = list_files(paths).values()
+    if any(_is_parquet(path) or _holds_records(path) for path in files):
         return None
-    with _open_text(path, encoding) as lines:
-        texts = filter(None, map(str.strip, lines))
-        hashes = np.fromiter(map(hash, texts), dtype=np.int64)
+    hashes = []
+    for path in files:
+        with _open_text(path, encoding) as lines:
+            texts = filter(None, map(str.strip, lines))
+            hashes.append(np.fromiter(map(hash, texts), dtype=np.int64))
+    if len({one[0] for one in hashes}) > 1:
+        return None
+    hashes = np.concatenate([hashes[0], *(one[1:] for one in hashes[1:])])
     return len(hashes) - len(np.unique(hashes))
 
 
-def file_digest(path):
-    """SHA-256 digest of a file; of a folder, that of the names and digests of its files."""
-    if not path.is_dir():
-        with open(path, "rb") as file:
+def file_digest(paths):
+    """SHA-256 digest of a file; of several, that of their digests and names."""
+    if len(paths) == 1 and not paths[0].is_dir():
+        with open(paths[0], "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    files = sorted(one for one in path.rglob("*") if one.is_file())
-    lines = [f"{file_digest(one)}  {one.relative_to(path).as_posix()}\n" for one in files]
+    files = {}
+    for path in paths:
+        inside = (one for one in path.rglob("*") if one.is_file()) if path.is_dir() else ()
+        files |= {one.relative_to(path).as_posix(): one for one in inside} or {path.name: path}
+    lines = [f"{file_digest([files[name]])}  {name}\n" for name in sorted(files)]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -141,14 +230,14 @@ def _is_utf8(line):
     return True
 
 
-def _read_csv_columns(path, names, open_text):
+def _read_csv_columns(path, names, open_text, label):
     """Columns of a CSV file, as text."""
     # Detect the separator, check every line, then parse the columns.
     with open_text() as lines:
         separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
     with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
-    check_columns(header, names, path)
+    names = _own_names(header, names, path, label)
     places = [header.index(name) for name in names]
     with open_text() as lines:
         table = pd.read_csv(
@@ -172,7 +261,7 @@ def _holds_records(path):
     return re.match(rb'\s*\[?\s*\{\s*"', content) is not None
 
 
-def _read_records(path, names, encoding):
+def _read_records(path, names, encoding, label):
     """Columns of an array of JSON records, or of a record on each line, as text."""
     with _open_text(path, encoding) as lines:
         text = lines.read()
@@ -188,7 +277,8 @@ def _read_records(path, names, encoding):
     records = records[0] if is_array else records
     if not all(isinstance(one, dict) for one in records):
         raise ValueError(f"All entries of {path} must be records, such as {{'group': 'a'}}.")
-    check_columns(dict.fromkeys(name for one in records for name in one), names, path)
+    known = dict.fromkeys(name for one in records for name in one)
+    names = _own_names(known, names, path, label)
     columns = {name: [_entry_text(one.get(name)) for one in records] for name in names}
     return pd.DataFrame(columns, dtype=object)
 

@@ -222,8 +222,9 @@ def add_verify_options(verify):
         "Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
         "file has the same claim, 3 if it has another one, and 2 after an error."
     )
-    verify.add_argument("claim", type=Path, help="JSON that certify wrote")
-    verify.add_argument("file", type=Path, help="file of the decisions")
+    verify.usage = "%(prog)s CLAIM FILE [options]"
+    verify.add_argument("claim", type=Path, metavar="CLAIM", help="JSON that certify wrote")
+    verify.add_argument("file", type=Path, nargs=1, metavar="FILE", help="file or folder of them")
     verify.add_argument("--salt", help="secret text with which the claim was made")
     add_output_options(verify)
     verify.set_defaults(run=_run_verify)
@@ -250,7 +251,7 @@ def _run_verify(options):
             "state the options. Pass others to skfair.audit.verify."
         )
     check_states_digest(filed, options.salt)
-    repeated = _parse_filed_options(options.file, filed.source["command"])
+    repeated = _parse_filed_options(options.file[0], filed.source["command"])
     repeated.confidence, repeated.salt = filed.confidence_level, options.salt
     claim = _build_claim(repeated)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
@@ -369,8 +370,10 @@ def add_compare_options(command):
         "different ones; with --id those of equal ids are the same. The exit status is 3 if a gap "
         "is shown to be larger in the second file, 0 if none is, and 2 after an error."
     )
-    add_column_options(command, ["classification", "regression"])
-    command.add_argument("after", type=Path, help="the later file, with the same columns")
+    kinds = ["classification", "regression"]
+    add_column_options(command, kinds, n_files=1, usage="BEFORE AFTER")
+    about = "the later file or folder, with the same columns"
+    command.add_argument("after", type=Path, nargs=1, metavar="AFTER", help=about)
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_compare, probability=None)
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skfair.audit._claims import EXIT_STATUSES
-from skfair.audit._files import file_digest, read_columns
-from skfair.audit._reading import parse_numbers, refuse_headings_and_totals, unify_spelling
+from skfair.audit._files import FILE_COLUMN, file_digest, read_columns
+from skfair.audit._reading import parse_numbers, unify_spelling
 from skfair.constraints import CONSTRAINTS
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import join_names
@@ -133,10 +133,18 @@ def _unite_positive(options, table):
     return table.assign(**united)
 
 
-def add_file_options(command):
-    """Add the file of samples, and the class that means success in it."""
+def add_file_options(command, n_files="+", usage="FILE [FILE ...]"):
+    """Add the files of samples, and the class that means success in them."""
+    required = "--prediction COLUMN --sensitive COLUMN"
+    if command.prog.endswith("monitor"):
+        required += " --time COLUMN"
+    command.usage = f"%(prog)s {usage} {required} [COLUMN ...] [options]"
     add = command.add_argument
-    add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
+    about = (
+        "CSV (any separator), JSON records or Parquet, a row per sample, or a folder of them; "
+        f"several files are one table, whose column {FILE_COLUMN!r} names the file of each row"
+    )
+    add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
     about = "the class that means success, as in the file; repeated: several classes that mean it"
     add("--positive", action=_AppendLabel, metavar="LABEL", help=about)
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
@@ -147,7 +155,6 @@ def add_file_options(command):
 def read_table(options, names):
     """Columns of the file as they are written, and as --decimal and --ignore-case read them."""
     written = read_columns(options.file, list(dict.fromkeys(names)), options.encoding)
-    refuse_headings_and_totals(written, options.file)
     table = written
     if options.decimal is not None:
         table = table.apply(parse_numbers, decimal=options.decimal)
@@ -158,9 +165,9 @@ def read_table(options, names):
     return written, table
 
 
-def add_column_options(command, kinds):
-    """Add the file and the options that name its columns, groups and labels."""
-    add_file_options(command)
+def add_column_options(command, kinds, **files):
+    """Add the files and the options that name their columns, groups and labels."""
+    add_file_options(command, **files)
     add = command.add_argument
     add("--target", help="column of the truth; left out if outcomes are not known")
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
@@ -275,10 +282,10 @@ _FORMATS = {".html": "a page", ".htm": "a page", ".md": "Markdown", ".json": "da
 """Endings of files that are written."""
 
 
-def check_output(out, file, suffixes=tuple(_FORMATS), option="--out"):
+def check_output(out, files, suffixes=tuple(_FORMATS), option="--out"):
     """Raise for an output that cannot be written, or that is one of the input files."""
     # The input must not be overwritten, whatever path names it.
-    inputs = file.rglob("*") if file.is_dir() else [file]
+    inputs = [one for file in files for one in (file.rglob("*") if file.is_dir() else [file])]
     if out.exists() and any(out.samefile(one) for one in inputs if one.is_file()):
         raise ValueError(
             f"{option} must not be a file that is read, but {out} is: it would overwrite the "
@@ -326,11 +333,11 @@ def resolve_output(options, suffixes=tuple(_FORMATS)):
     """Set the default page, and check that page and JSON can be written."""
     if options.page is not None and options.out is None and options.json is None:
         options.out = Path(options.page)
-    file = getattr(options, "file", Path(os.devnull))
+    files = getattr(options, "file", [])
     if getattr(options, "out", None) is not None:
-        check_output(options.out, file, suffixes)
+        check_output(options.out, files, suffixes)
     if options.json not in (None, "-"):
-        check_output(Path(options.json), file, (".json",), "--json")
+        check_output(Path(options.json), files, (".json",), "--json")
 
 
 def write_report(report, out, **settings):
@@ -345,12 +352,12 @@ def write_report(report, out, **settings):
 
 
 def describe_file(options, **facts):
-    """The facts of a result about its file: name and digest, before others.
+    """The facts of a result about its files: names and digest, before others.
 
     Small counts could be guessed from the digest of counts, or of what is not published.
     """
     known = vars(options)
-    described = {"file": options.file.name}
+    described = {"file": ", ".join(one.name for one in options.file)}
     if known.get("count") is None and known.get("min_published") is None:
         described["sha256"] = file_digest(options.file)
     return described | facts

@@ -66,7 +66,7 @@ def add_repeats(options, reading, written):
     if options.id is None:
         return replace(reading, n_repeated=n_repeated)
     if options.repeats == "refuse":
-        refuse_repeats(written, options.id, options.file)
+        refuse_repeats(written, options.id, ", ".join(map(str, options.file)))
     return replace(
         reading,
         columns=(*reading.columns, read_as("id", written[options.id])),

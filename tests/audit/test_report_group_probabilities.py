@@ -137,7 +137,7 @@ def test_reports_are_stored_with_their_assumption(data, tmp_path):
         ({"missing": "sufficient", "metrics": ["f1_score"]}, "Leave out metrics"),
         (
             {"missing": "sufficient", "min_published": 10},
-            "min_published protects counts of groups, but not those that probabilities",
+            "min_published protects counts of groups, but not those that a table of probabilities",
         ),
         ({"missing": "sufficient", "min_group_size": 5}, "needs 30 recorded samples"),
         ({"missing": "sufficient", "subgroups": True}, "missing must be one of"),

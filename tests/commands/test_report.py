@@ -348,7 +348,7 @@ def test_the_page_states_file_digest_and_roles(path):
     folder.mkdir()
     path.rename(folder / "a.csv")
     line = f"{digest}  a.csv\n".encode()
-    assert file_digest(folder) == hashlib.sha256(line).hexdigest()
+    assert file_digest([folder]) == hashlib.sha256(line).hexdigest()
 
 
 @pytest.mark.slow
