@@ -268,8 +268,9 @@ class GapMonitor(BaseEstimator):
     run_length : float, default=None
         Mean number of batches until a false alarm, from the start or an earlier alarm: at least so
         many without `windows`, about so many with them; greater than 1. A row of `summary` is a
-        batch. None raises an alarm at most once, with the error of `confidence_level`, and restarts
-        nothing.
+        batch. Where outcomes come later and there is no `delay`, windows are judged again as they
+        come, and false alarms of windows are up to half more frequent. None raises an alarm at most
+        once, with the error of `confidence_level`, and restarts nothing.
     pos_label : label, default=None
         The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1. Mean losses
         and predictions are of these classes, too, and of other outcomes as numbers, as are absolute

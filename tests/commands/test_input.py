@@ -284,11 +284,6 @@ def write_parquet_of_dates(path):
     TABLE.assign(p=pd.Timestamp("2020-01-01")).to_parquet(path)
 
 
-def write_folder_of_csv(path):
-    path.mkdir()
-    (path / "p.csv").write_text(GOOD)
-
-
 def write_mixed_folder(path):
     path.mkdir()
     TABLE.to_parquet(path / "0.parquet")
@@ -306,7 +301,6 @@ FILES = {
     "parquet without rows": (write_parquet_without_rows, "must hold at least one row"),
     "words and numbers": (write_parquet_of_text, "'p' does not, such as 'x'"),
     "dates": (write_parquet_of_dates, "'y' holds numbers or booleans, such as 0, and 'p' does not"),
-    "a folder of csv": (write_folder_of_csv, "no file that ends in .parquet"),
     "types that differ": (write_mixed_folder, "'sex' must be of one type in all files"),
     "arrays": (write_arrays, "zip archive"),
     "nothing": (lambda path: None, "There is no file or folder"),

@@ -12,6 +12,7 @@ from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._recent import find_alarm_error
+from skfair.statistics._estimates import rate_limits
 
 RUN_LENGTH = 100
 
@@ -156,6 +157,36 @@ def test_windows_of_normal_streams_err_once_in_a_run_length(windows):
         is_alarm[:, n - 1 :] |= sums[:, n:] - sums[:, :-n] > z * np.sqrt(n)
     first = np.where(is_alarm.any(axis=1), is_alarm.argmax(axis=1) + 1, is_alarm.shape[1])
     assert first.mean() == pytest.approx(RUN_LENGTH / 0.75, rel=0.15)
+
+
+def mean_run_length(shares, run_length, windows=(3, 6, 12), n_batches=120):
+    """Batches until a window of 400 streams at the edge is above, by share of outcomes by delay."""
+    rng = np.random.default_rng(0)
+    sizes = np.round(160 * np.array(shares)).astype(int)
+    drawn = [rng.binomial(sizes, rate, (400, n_batches, len(sizes))) for rate in (0.27, 0.37)]
+    known = np.cumsum(drawn, axis=-1)
+    level = 1.0 - find_alarm_error(run_length, windows)
+    first = np.full(400, n_batches)
+    is_over = np.zeros(400, dtype=bool)
+    for now in range(max(windows), n_batches):
+        for length in windows:
+            # Outcomes that have come of each of the last batches.
+            batches = np.arange(now - length + 1, now + 1)
+            delays = np.minimum(now - batches, len(sizes) - 1)
+            n = float(np.cumsum(sizes)[delays].sum())
+            rates = known[:, :, batches, delays].sum(axis=-1) / n
+            low, high = (one.reshape(rates.shape) for one in rate_limits(rates.ravel(), n, level))
+            gap = rates[1] - rates[0] - np.hypot(rates[1] - low[1], high[0] - rates[0])
+            first[(gap > 0.1) & ~is_over] = now + 1
+            is_over |= gap > 0.1
+    return first.sum() / is_over.sum()
+
+
+@pytest.mark.parametrize("run_length", [20.0, 50.0])
+def test_late_outcomes_make_false_alarms_of_windows_up_to_half_more_frequent(run_length):
+    at_once = mean_run_length([1.0], run_length)
+    for shares in ([0.25] * 4, [0.5, *[0.1] * 5], [1 / 12] * 12):
+        assert at_once / 1.5 < mean_run_length(shares, run_length) < at_once
 
 
 def test_errors_of_windows_are_not_below_the_union_bound_and_at_most_a_twentieth():
