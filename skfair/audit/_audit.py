@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
+from dataclasses import replace
 from os import PathLike
 from typing import Literal
 
@@ -27,7 +27,7 @@ from skfair.utils._checks import join_names, refuse_clusters
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 
-class Audit(AuditData):
+class Audit(AuditData, made_by="Audit.from_predictions() and others of its methods"):
     """Predictions and groups, checked once, about which any number of questions is asked.
 
     Made by :meth:`from_predictions` of arrays, :meth:`from_estimator` of a fitted model,
@@ -443,12 +443,10 @@ class Audit(AuditData):
         if "y_score" not in self.columns:
             raise ValueError("top selects the highest scores, so pass them as y_score or score.")
         refuse_clusters(self.clusters, "the k highest scores")
-        selected = copy(self)
-        selected.k = k
-        selected.columns = {name: one for name, one in self.columns.items() if name != "y_pred"}
-        selected.task = infer_task(None, selected.columns)
-        selected.pos_label = find_positive_label(selected.task, selected.columns, self.pos_label)
-        return selected
+        columns = {name: one for name, one in self.columns.items() if name != "y_pred"}
+        task = infer_task(None, columns)
+        pos_label = find_positive_label(task, columns, self.pos_label)
+        return replace(self, k=k, columns=columns, task=task, pos_label=pos_label)
 
     def _repr_html_(self):
         return render_fragment("Audit", [self.reading.section()])

@@ -1,6 +1,5 @@
 """Claims on held-out data: whether a model meets a tolerance in the population."""
 
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -103,10 +102,8 @@ def _rank_in_clusters(audit, constraint):
             "scores and queries of several documents. Pass Audit.from_predictions(None, None, "
             "y_score=scores, groups=query_id, sensitive_features=...)."
         )
-    ranked = copy(audit)
     attention = document_exposure(to_numbers(scores, "y_score"), query, constraint.k, "log")
-    ranked.columns = audit.columns | {"y_score": attention}
-    return ranked
+    return replace(audit, columns=audit.columns | {"y_score": attention})
 
 
 def protect_claim(claim, audit, min_published):

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -42,7 +42,7 @@ from skfair.groups._samples import check_clusters, check_metric_input, cover_tru
 from skfair.metrics._group_report import Metrics, check_strata
 from skfair.metrics._scoring import find_positive_class
 from skfair.partitions._collections import is_partitioned
-from skfair.utils._api import Label, MatrixLike
+from skfair.utils._api import Label, MatrixLike, Record
 from skfair.utils._checks import argument_error, refuse_clusters
 from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
@@ -65,7 +65,8 @@ class EstimatorAndData(NamedTuple):
     sensitive_features: Any
 
 
-class AuditData:
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class AuditData(Record):
     """Predictions and groups, checked once; the base of `Audit`, which asks the questions.
 
     ``samples`` are groups and weights, ``columns`` predictions "y_pred", outcomes "y_true" and
@@ -74,8 +75,9 @@ class AuditData:
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
     `EstimatorAndData` of the predictions. ``unbinned`` are the groups before numbers are divided
-    into ``bins``, and ``reading`` is what was read. ``ids`` name the samples, if there are any, and
-    ``clusters`` has the label of what each sample belongs to, None if all are independent.
+    into ``bins``, and ``described`` is what was read, or a function that returns it. ``ids`` name
+    the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
+    None if all are independent.
     """
 
     known: SensitiveFeatures
@@ -86,9 +88,9 @@ class AuditData:
     pos_label: Label | None
     min_group_size: int
     source: dict[str, str] | None
-    _describe: Callable[[pd.DataFrame | None], Reading]
     unbinned: Groups
     bins: dict[int, Bins]
+    described: Reading | Callable[[], Reading] | None = None
     model: EstimatorAndData | None = None
     k: float | None = None
     ids: np.ndarray | None = None
@@ -99,11 +101,8 @@ class AuditData:
     def from_columns(
         cls,
         columns: dict[str, Any],
-        sensitive_features: SensitiveFeatures,
+        known: SensitiveFeatures,
         *,
-        sample_weight: Any = None,
-        control_features: Any = None,
-        groups: Any = None,
         task: str | None = None,
         pos_label: Label | None = None,
         min_group_size: int = MIN_AUDITED_GROUP,
@@ -113,181 +112,59 @@ class AuditData:
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
-        `task` is what the predictions are; None infers it. `table` are the columns of a file, as
-        they are written.
+        `columns` are "y_pred", "y_true", "y_score", "sample_weight", "control_features" and
+        "groups"; None is no column. `task` is what the predictions are; None infers it. `table` are
+        the columns of a file, as they are written.
         """
         check_group_size(min_group_size)
-        if are_counts:
-            refuse_clusters(groups, "counts of samples")
-        known = sensitive_features
-        columns["groups"] = groups
-        named = columns | {"weights": sample_weight}
-        names = {role: name for role, one in named.items() if (name := getattr(one, "name", None))}
-        columns = _fill_outcomes(cover_truth(columns))
-        if not {"y_pred", "y_score"} & set(columns):
-            raise argument_error(
-                "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
-                "y_score, of which Audit.top(k) selects the highest."
-            )
-        first = next(iter(columns.values()))
-        if control_features is not None:
-            strata = check_strata(control_features, first)
-            columns["stratum"] = strata.codes
-        if known.probabilities is not None:
-            check_group_probabilities(known.probabilities, first)
-        data = cls()
-        data.known, data.min_group_size, data.source = known, min_group_size, source
-        columns["row"] = np.arange(len(first))
-        with warnings.catch_warnings():
-            # Numbers are divided into bins below.
-            warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
-            if known.unknown and known.missing == "error":
-                with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
-                    check_metric_input(known.labels, sample_weight, **columns)  # none is missing
-            labels = known.fill(len(first))
-            data.samples, arrays = check_metric_input(labels, sample_weight, **columns)
-        data.columns = dict(zip(columns, arrays, strict=True))
-        data.is_used = np.isin(columns["row"], data.columns.pop("row"))
-        data._check_outcomes()
-        if control_features is not None:
-            # Samples of zero weight are left out of the strata as well.
-            codes = data.columns.pop("stratum")
-            data.strata = strata.regroup(codes, strata.labels).rename(strata.attributes)
-        if table is None and task != "clustering":  # files are checked as they are read
-            for name in [one for one in ("y_true", "y_pred", "y_score") if one in data.columns]:
-                column = pd.Series(data.columns[name], name=names.get(name, name))
+        names = {
+            role: name for role, one in columns.items() if (name := getattr(one, "name", None))
+        }
+        checked = _check_columns(columns, known, are_counts)
+        is_file = table is not None
+        if not is_file and task != "clustering":  # files are checked as they are read
+            for name in [one for one in ("y_true", "y_pred", "y_score") if one in checked.columns]:
+                column = pd.Series(checked.columns[name], name=names.get(name, name))
                 if holds_numbers(column):
                     refuse_marks_among_numbers(column)
-        data.task = infer_task(task, data.columns)
-        if groups is not None:
-            data._add_clusters(data.columns.pop("groups"), names.get("groups", "groups"))
-        data.pos_label = find_positive_label(data.task, data.columns, pos_label)
-        if are_counts:
-            data._count_rows(data.samples.weights)
-        data.unbinned = data.samples.groups
-        data.bins = find_group_bins(data.unbinned, known.labels if table is None else None)
-        data.samples = data.samples._replace(groups=bin_groups(data.unbinned, data.bins))
-        if table is not None and known.labels is not None:  # searches have ranges of numbers
-            data.known = known.replace_labels(known.labels.apply(parse_column))
-        data._describe = partial(data._describe_columns, names)
-        if table is not None:  # nothing that is written is kept
-            data.reading = data._describe(table)
+        task = infer_task(task, checked.columns)
+        clusters = _find_clusters(checked, task, known, names.get("groups", "groups"))
+        if clusters is not None:
+            about = f"{clusters.nunique():,} by {clusters.name}"
+            source = {"clusters": about} | (source or {})
+        samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
+        unbinned = samples.groups
+        bins = find_group_bins(unbinned, None if is_file else known.labels)
+        if is_file and known.labels is not None:  # searches have ranges of numbers
+            known = known.replace_labels(known.labels.apply(parse_column))
+        data = cls(
+            known=known,
+            samples=samples._replace(groups=bin_groups(unbinned, bins)),
+            columns={name: one for name, one in checked.columns.items() if name != "groups"},
+            is_used=checked.is_used,
+            task=task,
+            pos_label=find_positive_label(task, checked.columns, pos_label),
+            min_group_size=min_group_size,
+            source=source,
+            unbinned=unbinned,
+            bins=bins,
+            strata=checked.strata,
+            clusters=clusters,
+        )
+        describe = partial(_describe, data, names)
         warn_of_counts(data.samples, data.columns)
-        return data
+        # Nothing that is written is kept.
+        return replace(data, described=describe(table) if is_file else describe)
 
     @cached_property
     def reading(self) -> Reading:
         """What was read, described when a page first asks: monitors read many small batches."""
-        return self._describe(None)
-
-    def _describe_columns(self, names, written):
-        """The reading of the columns, by their names, or by their roles without any.
-
-        `written` are the columns of a file as they are written, or None.
-        """
-        counts = self.samples.groups.row_counts
-        is_file = written is not None
-        entries = (
-            written.iloc[np.flatnonzero(self.is_used)].reset_index(drop=True) if is_file else {}
-        )
-        positive = dict.fromkeys(("decision", "outcome"), self.pos_label)
-        attributes = self.unbinned.attributes
-        binned = {("group", attribute_name(attributes[place], place)) for place in self.bins}
-        read = []
-        # Counts that no column holds are of collections, whose rows are samples.
-        is_counted = self.samples.groups.multiplicity is not None and "weights" not in names
-        n_rows = self.n_samples if is_counted else len(self.is_used)
-        for role, column in self._columns_by_role(names):
-            if is_counted and role == "count":
-                continue
-            if (role, column.name) in binned:
-                read.append(read_bins(role, column, counts))
-                continue
-            old = entries.get(column.name)
-            read.append(read_as(role, column, old, positive.get(role), counts))
-        left_out = {
-            "rows have weight 0": int((~self.is_used).sum()),
-            **self._count_excluded(),
-            "samples have no outcome": self.n_without_outcome,
-        }
-        left_out = {reason: n for reason, n in left_out.items() if n}
-        return Reading(tuple(read), n_rows, self.n_samples, left_out, is_file=is_file)
-
-    def _count_excluded(self):
-        """Numbers of samples of unknown group by what a reading says of them, by each table."""
-        if not self.n_excluded:
-            return {}
-        reason = "samples of unknown group are left out"
-        groups = self.samples.groups
-        names = [attribute_name(name, place) for place, name in enumerate(groups.attributes)]
-        if len(names) == 1:
-            return {reason: self.n_excluded}
-        sizes = groups.counts @ (groups.labels == MISSING)
-        sizes = dict(zip(names, sizes.astype(int).tolist(), strict=True))
-        sizes[group_text(tuple(names))] = self.n_excluded
-        return {f"{reason} by {name}": n for name, n in sizes.items()}
-
-    def _columns_by_role(self, names):
-        """Yield the role and the entries of each column that counts, missing where unknown."""
-        decision = {"regression": "prediction", "clustering": "cluster"}.get(self.task, "decision")
-        roles = {"y_pred": decision, "y_true": "outcome", "y_score": "score"}
-        for name in [one for one in roles if one in self.columns]:
-            column = pd.Series(self.columns[name], name=names.get(name, name))
-            if name == "y_true" and "has_outcome" in self.columns:
-                column = column.astype(object).where(self.columns["has_outcome"], None)
-            yield roles[name], column
-        for role, groups in (("group", self.samples.groups), ("stratum", self.strata)):
-            if groups is not None and groups.is_disjoint and self.known.labels is not None:
-                for place, name in enumerate(groups.attributes):
-                    # Codes of the attribute, -1 where it is missing: a table of labels, not rows.
-                    codes, labels = pd.factorize(groups.labels[:, place])
-                    known = np.where(labels == MISSING, -1, np.arange(len(labels)))
-                    column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
-                    yield role, pd.Series(column, name=attribute_name(name, place))
-        if not self.samples.is_equally_weighted or self.samples.groups.multiplicity is not None:
-            role = "weight" if self.samples.groups.multiplicity is None else "count"
-            yield role, pd.Series(self.samples.weights, name=names.get("weights", role))
-        if self.clusters is not None:
-            yield "cluster", self.clusters
-
-    def _check_outcomes(self):
-        """Drop outcomes if none of those that count is known; raise where groups are modelled."""
-        if not self.columns.get("has_outcome", np.ones(1)).any():
-            del self.columns["y_true"], self.columns["has_outcome"]
-        if self.n_without_outcome and self.known.is_modelled:
-            raise ValueError(
-                f"{self.known.argument} models groups by decisions and outcomes, but some outcomes "
-                "in y_true are unknown. Leave y_true out, or pass missing='exclude' or 'group'."
-            )
-
-    def _add_clusters(self, groups, name):
-        """Let limits count samples of equal entry in `groups` as one, unless all are different."""
-        n_clusters = check_clusters(groups, len(groups)).max() + 1
-        if self.task == "clustering" or self.known.is_modelled:
-            refuse_clusters(groups, "clusterings and models of groups")
-        if n_clusters < len(groups):
-            self.clusters = pd.Series(groups, name=name)
-            self.source = {"clusters": f"{n_clusters:,} by {name}"} | (self.source or {})
+        return self.described() if callable(self.described) else self.described
 
     @property
     def cluster_codes(self) -> np.ndarray | None:
         """Code of the cluster of each sample, None if all are independent."""
         return None if self.clusters is None else pd.factorize(self.clusters)[0]
-
-    def _count_rows(self, counts):
-        """Let each row stand for as many samples."""
-        if self.task != "classification":
-            raise ValueError(
-                "Counts are of classes, but the predictions are numbers with decimals or clusters. "
-                "Pass these one by one and in memory, to Audit.from_predictions."
-            )
-        if self.known.is_modelled:
-            raise ValueError(
-                f"{self.known.argument} models the groups of single samples, but these are counts "
-                "of samples; pass missing='exclude' or 'group'."
-            )
-        groups = self.samples.groups.copy_with_multiplicity(counts)
-        self.samples = self.samples._replace(groups=groups, weights=counts)
 
     @classmethod
     def from_predictions(
@@ -378,12 +255,10 @@ class AuditData:
             columns, known, control_features, weights = count_predictions(
                 columns, known, weights, control_features
             )
+        columns |= {"sample_weight": weights, "control_features": control_features}
         return cls.from_columns(
-            columns,
+            columns | {"groups": groups},
             known,
-            sample_weight=weights,
-            control_features=control_features,
-            groups=groups,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=source,
@@ -473,12 +348,10 @@ class AuditData:
             task, y_pred, pos_label, y_score = predicted
             columns = {} if task == "clustering" else columns
             columns |= {"y_pred": y_pred, "y_score": y_score}
+        columns |= {"sample_weight": weights, "control_features": control_features}
         data = cls.from_columns(
-            columns,
+            columns | {"groups": groups},
             known,
-            sample_weight=weights,
-            control_features=control_features,
-            groups=groups,
             task=task,
             pos_label=pos_label,
             min_group_size=min_group_size,
@@ -493,8 +366,7 @@ class AuditData:
             X, y, labels = (
                 None if one is None else safe_indexing(one, rows) for one in (X, y, labels)
             )
-        data.model = EstimatorAndData(estimator, X, y, labels)
-        return data
+        return replace(data, model=EstimatorAndData(estimator, X, y, labels))
 
     @classmethod
     def from_counts(
@@ -568,11 +440,12 @@ class AuditData:
         roles = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
         named = [name for name in (counts, *roles.values()) if name is not None]
         check_columns(table.columns, [*named, *groups, *control_features], "The table")
+        columns = {role: table[name] for role, name in roles.items() if name is not None}
+        columns["sample_weight"] = check_counts(table[counts], counts)
+        columns["control_features"] = table[control_features] if control_features else None
         return cls.from_columns(
-            {role: None if name is None else table[name] for role, name in roles.items()},
+            columns,
             known.replace_labels(table[groups]),
-            sample_weight=check_counts(table[counts], counts),
-            control_features=table[control_features] if control_features else None,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=source,
@@ -647,11 +520,15 @@ class AuditData:
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest([path])
         return cls.from_columns(
-            {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
+            {
+                "y_pred": y_pred,
+                "y_true": place_outcomes(y_true, table),
+                "y_score": y_score,
+                "sample_weight": weights if counts is None else check_counts(counts, counts.name),
+                "control_features": table[control_features] if control_features else None,
+                "groups": ids,
+            },
             known.replace_labels(table[sensitive].apply(write_labels)),
-            sample_weight=weights if counts is None else check_counts(counts, counts.name),
-            control_features=table[control_features] if control_features else None,
-            groups=ids,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=facts | (source or {}),
@@ -661,19 +538,15 @@ class AuditData:
 
     def rebin(self, other: Self) -> Self:
         """A copy whose attributes of many numbers are divided into the bins of another audit."""
-        copied = copy(self)
-        vars(copied).pop("_distinct_rows", None)
-        copied.samples = self.samples._replace(groups=bin_groups(self.unbinned, other.bins))
-        return copied
+        groups = bin_groups(self.unbinned, other.bins)
+        return replace(self, samples=self.samples._replace(groups=groups))
 
     def restrict(self, rows: np.ndarray) -> Self:
         """A copy with some rows of the samples alone, by their positions."""
-        copied = copy(self)
         groups = self.samples.groups.take(rows)
-        vars(copied).pop("_distinct_rows", None)
-        copied.samples = self.samples._replace(groups=groups, weights=self.samples.weights[rows])
-        copied.columns = {name: column[rows] for name, column in self.columns.items()}
-        return copied
+        samples = self.samples._replace(groups=groups, weights=self.samples.weights[rows])
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return replace(self, samples=samples, columns=columns)
 
     @property
     def n_samples(self) -> int:
@@ -748,6 +621,162 @@ class AuditData:
                 "are those of rates in a report."
             )
         return columns["y_pred"]
+
+
+# An audit is made in three steps: columns are checked, rows are counted, and both are described.
+
+
+class _Checked(NamedTuple):
+    """Columns that fit one another, of the samples that count, and the mask of these."""
+
+    samples: Samples
+    columns: dict[str, np.ndarray]
+    is_used: np.ndarray
+    strata: Any
+
+
+def _check_columns(columns, known, are_counts):
+    """The samples, columns and strata of columns by role, without rows of zero weight."""
+    if are_counts:
+        refuse_clusters(columns.get("groups"), "counts of samples")
+    columns = dict(columns)
+    weights = columns.pop("sample_weight", None)
+    control_features = columns.pop("control_features", None)
+    columns = _fill_outcomes(cover_truth(columns))
+    if not {"y_pred", "y_score"} & set(columns):
+        raise argument_error(
+            "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
+            "y_score, of which Audit.top(k) selects the highest."
+        )
+    first = next(iter(columns.values()))
+    strata = None
+    if control_features is not None:
+        strata = check_strata(control_features, first)
+        columns["stratum"] = strata.codes
+    if known.probabilities is not None:
+        check_group_probabilities(known.probabilities, first)
+    columns["row"] = np.arange(len(first))
+    with warnings.catch_warnings():
+        # Numbers are divided into bins later.
+        warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
+        if known.unknown and known.missing == "error":
+            with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
+                check_metric_input(known.labels, weights, **columns)  # none is missing
+        samples, arrays = check_metric_input(known.fill(len(first)), weights, **columns)
+    columns = dict(zip(columns, arrays, strict=True))
+    is_used = np.isin(np.arange(len(first)), columns.pop("row"))
+    has_outcome = columns.get("has_outcome", np.ones(1, dtype=bool))
+    if not has_outcome.any():  # of the samples that count
+        del columns["y_true"], columns["has_outcome"]
+    elif known.is_modelled and not has_outcome.all():
+        raise ValueError(
+            f"{known.argument} models groups by decisions and outcomes, but some outcomes "
+            "in y_true are unknown. Leave y_true out, or pass missing='exclude' or 'group'."
+        )
+    if strata is not None:
+        # Samples of zero weight are left out of the strata as well.
+        codes = columns.pop("stratum")
+        strata = strata.regroup(codes, strata.labels).rename(strata.attributes)
+    return _Checked(samples, columns, is_used, strata)
+
+
+def _find_clusters(checked, task, known, name):
+    """The cluster of each sample, as limits count them; None if all are different."""
+    groups = checked.columns.get("groups")
+    if groups is None:
+        return None
+    n_clusters = check_clusters(groups, len(groups)).max() + 1
+    if task == "clustering" or known.is_modelled:
+        refuse_clusters(groups, "clusterings and models of groups")
+    return pd.Series(groups, name=name) if n_clusters < len(groups) else None
+
+
+def _count_rows(samples, task, known):
+    """The samples of which each row stands for as many as its weight."""
+    if task != "classification":
+        raise ValueError(
+            "Counts are of classes, but the predictions are numbers with decimals or clusters. "
+            "Pass these one by one and in memory, to Audit.from_predictions."
+        )
+    if known.is_modelled:
+        raise ValueError(
+            f"{known.argument} models the groups of single samples, but these are counts "
+            "of samples; pass missing='exclude' or 'group'."
+        )
+    return samples._replace(groups=samples.groups.copy_with_multiplicity(samples.weights))
+
+
+def _describe(data, names, written=None):
+    """The reading of the columns, by their names, or by their roles without any.
+
+    `written` are the columns of a file as they are written, or None.
+    """
+    groups = data.samples.groups
+    is_file = written is not None
+    entries = {}
+    if is_file:
+        entries = written.iloc[np.flatnonzero(data.is_used)].reset_index(drop=True)
+    positive = dict.fromkeys(("decision", "outcome"), data.pos_label)
+    attributes = data.unbinned.attributes
+    binned = {("group", attribute_name(attributes[place], place)) for place in data.bins}
+    read = []
+    # Counts that no column holds are of collections, whose rows are samples.
+    is_counted = groups.multiplicity is not None and "sample_weight" not in names
+    n_rows = data.n_samples if is_counted else len(data.is_used)
+    for role, column in _columns_by_role(data, names):
+        if is_counted and role == "count":
+            continue
+        if (role, column.name) in binned:
+            read.append(read_bins(role, column, groups.row_counts))
+            continue
+        old = entries.get(column.name)
+        read.append(read_as(role, column, old, positive.get(role), groups.row_counts))
+    left_out = {
+        "rows have weight 0": int((~data.is_used).sum()),
+        **_count_excluded(data),
+        "samples have no outcome": data.n_without_outcome,
+    }
+    left_out = {reason: n for reason, n in left_out.items() if n}
+    return Reading(tuple(read), n_rows, data.n_samples, left_out, is_file=is_file)
+
+
+def _count_excluded(data):
+    """Numbers of samples of unknown group by what a reading says of them, by each table."""
+    if not data.n_excluded:
+        return {}
+    reason = "samples of unknown group are left out"
+    groups = data.samples.groups
+    names = [attribute_name(name, place) for place, name in enumerate(groups.attributes)]
+    if len(names) == 1:
+        return {reason: data.n_excluded}
+    sizes = groups.counts @ (groups.labels == MISSING)
+    sizes = dict(zip(names, sizes.astype(int).tolist(), strict=True))
+    sizes[group_text(tuple(names))] = data.n_excluded
+    return {f"{reason} by {name}": n for name, n in sizes.items()}
+
+
+def _columns_by_role(data, names):
+    """Yield the role and the entries of each column that counts, missing where unknown."""
+    decision = {"regression": "prediction", "clustering": "cluster"}.get(data.task, "decision")
+    roles = {"y_pred": decision, "y_true": "outcome", "y_score": "score"}
+    for name in [one for one in roles if one in data.columns]:
+        column = pd.Series(data.columns[name], name=names.get(name, name))
+        if name == "y_true" and "has_outcome" in data.columns:
+            column = column.astype(object).where(data.columns["has_outcome"], None)
+        yield roles[name], column
+    for role, groups in (("group", data.samples.groups), ("stratum", data.strata)):
+        if groups is not None and groups.is_disjoint and data.known.labels is not None:
+            for place, name in enumerate(groups.attributes):
+                # Codes of the attribute, -1 where it is missing: a table of labels, not rows.
+                codes, labels = pd.factorize(groups.labels[:, place])
+                known = np.where(labels == MISSING, -1, np.arange(len(labels)))
+                column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
+                yield role, pd.Series(column, name=attribute_name(name, place))
+    if not data.samples.is_equally_weighted or data.samples.groups.multiplicity is not None:
+        role = "weight" if data.samples.groups.multiplicity is None else "count"
+        yield role, pd.Series(data.samples.weights, name=names.get("sample_weight", role))
+    if data.clusters is not None:
+        yield "cluster", data.clusters
 
 
 def _fill_outcomes(columns):

@@ -39,7 +39,7 @@ def read_audit(options, facts, *, odds_ratio=1.0):
             one.assign(covered=cover_truth(sets)["y_pred"]) for one in (written, table)
         )
         options = Namespace(**vars(options) | {"prediction": "covered", "target": None})
-    columns, settings, threshold, k = _read_columns(options, table)
+    columns, positive, threshold, k = _read_columns(options, table)
     if options.interval:
         columns["covered"] = columns["y_pred"]  # says what the decisions mean
     if threshold is not None:
@@ -50,13 +50,12 @@ def read_audit(options, facts, *, odds_ratio=1.0):
         task=options.task,
         min_group_size=options.min_size,
         source=describe_file(options) | facts,
+        pos_label=positive,
         are_counts=options.count is not None,
         table=written,
-        **settings,
     )
-    audit.reading = add_repeats(options, audit.reading, written)
-    if options.id is not None:
-        audit.ids = written[options.id].to_numpy()[audit.is_used]
+    ids = None if options.id is None else written[options.id].to_numpy()[audit.is_used]
+    audit = replace(audit, described=add_repeats(options, audit.reading, written), ids=ids)
     return audit if k is None else audit.top(k)
 
 
@@ -86,7 +85,7 @@ def _read_file(options):
 
 
 def _read_columns(options, table):
-    """Predictions by name, weights and positive label, the threshold of scores, and --top."""
+    """Columns by role, the positive label, the threshold of scores, and --top."""
     roles = [options.prediction, options.probability, options.weight, options.count]
     control = getattr(options, "control", None) or []
     # Read the columns as numbers, booleans or text, and check what each must hold.
@@ -97,9 +96,6 @@ def _read_columns(options, table):
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     if counts is not None:
         weights = check_counts(counts, options.count)
-    settings = {"sample_weight": weights, "pos_label": positive}
-    settings["control_features"] = table[control] if control else None
-    settings["groups"] = check_complete_column(table, options.cluster)
     # Turn scores into decisions, if the predictions are scores.
     k = _parse_top_k(options)
     threshold = _threshold(options, y_true, y_pred) if k is None else None
@@ -110,9 +106,15 @@ def _read_columns(options, table):
         y_pred = apply_threshold(y_pred, y_true, threshold, positive)
     if y_pred is not None:
         check_same_notation(y_true, y_pred)
-    columns = {"y_true": place_outcomes(y_true, table), "y_pred": y_pred, "y_score": y_score}
-    columns = {name: column for name, column in columns.items() if column is not None}
-    return columns, settings, threshold, k
+    columns = {
+        "y_true": place_outcomes(y_true, table),
+        "y_pred": y_pred,
+        "y_score": y_score,
+        "sample_weight": weights,
+        "control_features": table[control] if control else None,
+        "groups": check_complete_column(table, options.cluster),
+    }
+    return columns, positive, threshold, k
 
 
 def _read_groups(options, table, odds_ratio):

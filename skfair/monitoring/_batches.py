@@ -282,9 +282,8 @@ class Batch(NamedTuple):
 def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
     """The audit of a batch, of which at least one sample has a positive weight."""
     return Audit.from_columns(
-        {"y_pred": y_pred, "y_true": y_true},
+        {"y_pred": y_pred, "y_true": y_true, "sample_weight": sample_weight},
         as_sensitive_features(sensitive_features),
-        sample_weight=sample_weight,
         task="classification" if settings.constraint.counts_decisions else "regression",
         pos_label=settings.pos_label if settings.constraint.counts_decisions else None,
         min_group_size=settings.min_group_size,

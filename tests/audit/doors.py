@@ -31,6 +31,7 @@ def make_audit(y_true, y_pred, *, y_score=None, y_proba=None, sensitive_features
         "y_true": y_true,
         "y_score": y_proba if y_score is None else y_score,
     }
+    columns |= {name: data.pop(name, None) for name in ("sample_weight", "control_features")}
     return Audit.from_columns(columns, groups, **data), settings
 
 
