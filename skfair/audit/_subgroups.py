@@ -624,7 +624,7 @@ def search_audit(
         confidence_level=level,
         direction=direction,
         source=source,
-        reading=audit.reading,
+        reading=_read_unknown(audit.reading),
     )
     if min_published is None:
         return report
@@ -633,6 +633,17 @@ def search_audit(
         outcome = np.where(audit.columns["has_outcome"], outcome, 1 + outcome)
     is_shown = select_published(members, outcome, counts, check_minimum(min_published))
     return _protect_search(report, is_shown, audit.n_samples)
+
+
+def _read_unknown(reading):
+    """The reading of a search, in which samples of unknown group are part of the rest."""
+    start = "samples of unknown group are left out"
+    reasons = [one for one in reading.left_out if one.startswith(start)]
+    left_out = {one: n for one, n in reading.left_out.items() if one not in reasons}
+    for reason in reasons[: max(1, len(reasons) - 1)]:  # the last of several is of all of them
+        name = reason.removeprefix(start).removeprefix(" by ") or "group"
+        left_out[f"samples of unknown {name} meet no condition on it"] = reading.left_out[reason]
+    return replace(reading, left_out=left_out)
 
 
 def _protect_search(report, is_shown, n_samples):

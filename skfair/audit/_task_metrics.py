@@ -187,8 +187,8 @@ def _refuse_ambiguous_integers(y_pred):
     if len(numbers) > 2:
         raise ValueError(
             f"Without y_true the {len(numbers)} different integers of y_pred, from "
-            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass classes as text, "
-            "as in y_pred.astype(str), or scores with decimals. Commands have "
+            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Write classes as "
+            "text, or scores with decimals. Commands have "
             "--task classification, --task regression for the scoring rate of scores, and --task "
             "clustering."
         )

@@ -257,7 +257,11 @@ def _run_verify(options):
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
     sentences = [f"The same claim. {filed}"]
     filed_facts = filed.source
-    changed = [one for one in UNCOMPARED_FACTS if filed_facts.get(one) != claim.source.get(one)]
+    changed = [
+        one
+        for one in UNCOMPARED_FACTS
+        if one != "command" and filed_facts.get(one) != claim.source.get(one)
+    ]
     if options.salt is None and "salted_sha256" in filed_facts:
         changed.append("salted_sha256")
         sentences[0] += " Its salted digest of the samples is not checked; pass --salt for that."

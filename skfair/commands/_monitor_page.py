@@ -144,7 +144,7 @@ def _describe_absent_periods(monitor, period):
     """Yield a sentence on the periods between the first and the last without any decision."""
     if absent := [*map(date_text, list_absent(monitor.decision_times_, period))]:
         n_absent = _count_periods(len(absent), period)
-        yield f"No decisions were read of {n_absent} in between: {join_names(absent, 6)}."
+        yield f"No decisions were counted of {n_absent} in between: {join_names(absent, 6)}."
 
 
 def _describe_windows(monitor, summary, period):

@@ -879,33 +879,17 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     log_against = float(log_evidence_against(gaps)) if gaps else 0.0
     change = float(change_evidence(gaps)) if gaps else 0.0
     was_exceeded = was_exceeded or log_against >= -np.log1p(-settings.confidence_level)
-    if settings.run_length is None:
-        is_alarm = was_exceeded
-    else:
+    is_alarm = was_exceeded
+    if settings.run_length is not None:
         is_alarm = has_excess or change >= settings.change_needed
-    # Certificates: evidence on every pair of groups; without a pair there is none.
-    logs = [one.log_certificates() for one in comparisons]
-    log_for = np.min([np.full(len(settings.levels), np.inf), *logs], axis=0)
-    log_for[np.isinf(log_for)] = 0.0
+    log_for = _find_certificates(settings, comparisons)
     log_for_tolerance = log_for[settings.tolerance_position]
     log_needed = settings.log_evidence_needed(n_restarts)
-    # Each side of the interval has half of the error; attributes share that of the lower limit.
-    logs = [one.log_max - np.log(len(gaps)) for one in gaps]
-    log_above = np.max([np.zeros(len(settings.levels)), *logs], axis=0)
-    log_limit = settings.log_evidence_needed(n_restarts, n_sides=2)
-    low, high = gap_limits(settings.levels, log_for, log_above, log_limit)
-    # Limits that cross, or an alarm although the upper one is below the tolerance, show that rates
-    # have changed: the gap may then be any above `low`.
-    if low > high or (is_alarm and high <= settings.scaled_tolerance):
-        high = 1.0
-    # A wider interval holds too: limits that exclude the gap so far are about other rates.
     estimate = max((one.estimate() for one in comparisons), default=0.0)
-    low = min(low, estimate)
-    high = max(high, estimate)
+    low, high = _find_interval(settings, gaps, log_for, n_restarts, estimate, is_alarm)
     # A certificate is about the mean since the start, and lapses where recent batches differ.
     gap = settings.unscale(estimate)
-    has_changed = differ_from_mean(windows, gap)
-    is_shown = log_for_tolerance >= log_needed and not has_changed
+    is_shown = log_for_tolerance >= log_needed and not differ_from_mean(windows, gap)
     return Statement(
         estimate=gap,
         low=settings.unscale(low),
@@ -918,6 +902,28 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
         verdict=find_verdict(is_shown, is_alarm),
         windows=windows,
     )
+
+
+def _find_certificates(settings, comparisons):
+    """Evidence that the gap is within each level, on every pair of groups; without a pair none."""
+    logs = [one.log_certificates() for one in comparisons]
+    log_for = np.min([np.full(len(settings.levels), np.inf), *logs], axis=0)
+    return np.where(np.isinf(log_for), 0.0, log_for)
+
+
+def _find_interval(settings, gaps, log_for, n_restarts, estimate, is_alarm):
+    """Limits of the gap, of which each side has half of the error."""
+    # Attributes share the error of the lower limit.
+    logs = [one.log_max - np.log(len(gaps)) for one in gaps]
+    log_above = np.max([np.zeros(len(settings.levels)), *logs], axis=0)
+    log_limit = settings.log_evidence_needed(n_restarts, n_sides=2)
+    low, high = gap_limits(settings.levels, log_for, log_above, log_limit)
+    # Limits that cross, or an alarm although the upper one is below the tolerance, show that rates
+    # have changed: the gap may then be any above `low`.
+    if low > high or (is_alarm and high <= settings.scaled_tolerance):
+        high = 1.0
+    # A wider interval holds too: limits that exclude the gap so far are about other rates.
+    return min(low, estimate), max(high, estimate)
 
 
 def _to_e_value(log_e):

@@ -214,7 +214,7 @@ def test_records_of_json_are_read_as_csv(is_array, tmp_path, capsys):
 def test_months_without_decisions_are_named(tmp_path, capsys):
     months = np.array(["2025-01-15", "2025-02-15", "2025-05-15"])[np.arange(N) % 3]
     assert monitor_dates(tmp_path, months, "--tolerance", "0.3") == 0
-    sentence = "No decisions were read of 2 months in between: 2025-03-01, 2025-04-01."
+    sentence = "No decisions were counted of 2 months in between: 2025-03-01, 2025-04-01."
     assert sentence in capsys.readouterr().out
     monitor_dates(tmp_path, np.where(months == "2025-05-15", "2025-03-15", months))
     assert "No decisions were read" not in capsys.readouterr().out

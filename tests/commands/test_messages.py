@@ -88,3 +88,23 @@ def test_what_a_summary_lacks_is_named_by_options(error, capsys):
     out = capsys.readouterr().out
     assert "pass these two attributes as --sensitive" in out
     assert "Source of the data: state it in --provenance, under the name 'source'." in out
+
+
+def test_samples_of_unknown_group_are_part_of_the_rest_of_a_search(error, capsys):
+    table = TABLE.assign(sex=TABLE["sex"].where(TABLE["p"] < 0.7), race=np.where(TABLE.y, "a", "b"))
+    table.loc[table["q"] < 0.1, "race"] = None
+    table.to_csv("two.csv", index=False)
+    main([*"subgroups two.csv --prediction d --sensitive sex race --max-conditions 1".split()])
+    out = capsys.readouterr().out
+    for name in ("sex", "race"):
+        n = table[name].isna().sum()
+        assert f"{n} samples of unknown {name} meet no condition on it" in out
+    assert "left out" not in out
+    sizes = table["sex"].value_counts()
+    assert any(f"(of {n} and {N - n} samples)" in out for n in sizes)
+
+
+def test_a_verification_repeats_the_filed_options(error, capsys):
+    main([*f"certify {D} --tolerance .9 --ledger led --json c.json".split()])
+    assert main(["verify", "c.json", "d.csv"]) == 0
+    assert "Facts that differ" not in capsys.readouterr().out

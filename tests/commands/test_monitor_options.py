@@ -39,7 +39,7 @@ def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
     tables = [draw_month(month) for month in (1, 2, 4)]
     results = monitor(pd.concat(tables))
     assert [one["n"] for one in results["batches"]] == [400, 400, 0, 400]
-    assert "No decisions were read of 1 month in between: 2025-03-01." in results["findings"]
+    assert "No decisions were counted of 1 month in between: 2025-03-01." in results["findings"]
     (window,) = results["windows"]
     assert window["start"].startswith("2025-02-01")
     for table in tables:
