@@ -18,6 +18,7 @@ from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._reading import (
+    UNREAD,
     Reading,
     check_complete_column,
     check_counts,
@@ -90,7 +91,7 @@ class AuditData(Record):
     source: dict[str, str] | None
     unbinned: Groups
     bins: dict[int, Bins]
-    described: Reading | Callable[[], Reading] | None = None
+    described: Reading | Callable[[], Reading] = UNREAD
     model: EstimatorAndData | None = None
     k: float | None = None
     ids: np.ndarray | None = None
