@@ -121,7 +121,7 @@ class AuditData(Record):
         names = {
             role: name for role, one in columns.items() if (name := getattr(one, "name", None))
         }
-        checked = _check_columns(columns, known, are_counts)
+        checked = _check_audit_columns(columns, known, are_counts)
         is_file = table is not None
         if not is_file and task != "clustering":  # files are checked as they are read
             for name in [one for one in ("y_true", "y_pred", "y_score") if one in checked.columns]:
@@ -636,7 +636,7 @@ class _Checked(NamedTuple):
     strata: Any
 
 
-def _check_columns(columns, known, are_counts):
+def _check_audit_columns(columns, known, are_counts):
     """The samples, columns and strata of columns by role, without rows of zero weight."""
     if are_counts:
         refuse_clusters(columns.get("groups"), "counts of samples")

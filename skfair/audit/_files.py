@@ -63,7 +63,7 @@ def read_columns(paths, names, encoding=None):
     tables = []
     for name, path in files.items():
         label = name if len(files) > 1 and FILE_COLUMN in names else None
-        tables.append(_read_file(path, names, encoding, label))
+        tables.append(_read_one_file(path, names, encoding, label))
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
@@ -78,22 +78,22 @@ def list_files(paths):
             raise FileNotFoundError(f"There is no file or folder {path}.")
         if not path.is_dir() and not path.is_file():
             raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
-        found = {path.name: path}
+        listed = {path.name: path}
         if path.is_dir():
             inside = {one.relative_to(path): one for one in sorted(path.rglob("*"))}
-            found = {
+            listed = {
                 name.as_posix(): one
                 for name, one in inside.items()
                 if one.is_file() and not any(part[0] in "._" for part in name.parts)
             }
-        if not found:
+        if not listed:
             raise ValueError(f"The folder {path} must hold files of samples, but is empty.")
-        if repeated := [name for name in found if name in files]:
+        if repeated := [name for name in listed if name in files]:
             raise ValueError(
                 f"Files must have different names, but {repeated[0]!r} occurs twice; rename one, "
                 "or pass it once."
             )
-        files |= found
+        files |= listed
     return files
 
 
@@ -102,7 +102,7 @@ def _is_parquet(path):
     return _first_bytes(path, 4) == b"PAR1"
 
 
-def _read_file(path, names, encoding, label):
+def _read_one_file(path, names, encoding, label):
     """Columns of one file, and its label as the column `FILE_COLUMN` unless it is None or known."""
     if _is_parquet(path):
         table = open_blocks(path)
@@ -120,13 +120,13 @@ def _read_file(path, names, encoding, label):
 
 def _load_blocks(table, names, path, label=None):
     """Columns of a table of Parquet, and the label of its file."""
-    own = _own_names(table.columns, names, path, label)
-    table = load_rows(table[own])
+    stored = _check_names(table.columns, names, path, label)
+    table = load_rows(table[stored])
     refuse_headings_and_totals(table, path)
     return _add_label(table, names, label)
 
 
-def _own_names(columns, names, path, label):
+def _check_names(columns, names, path, label):
     """Names of the columns that a file must have, after checking that it has them."""
     if label is not None and FILE_COLUMN not in columns:
         names = [name for name in names if name != FILE_COLUMN]
@@ -237,7 +237,7 @@ def _read_csv_columns(path, names, open_text, label):
         separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
     with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
-    names = _own_names(header, names, path, label)
+    names = _check_names(header, names, path, label)
     places = [header.index(name) for name in names]
     with open_text() as lines:
         table = pd.read_csv(
@@ -278,7 +278,7 @@ def _read_records(path, names, encoding, label):
     if not all(isinstance(one, dict) for one in records):
         raise ValueError(f"All entries of {path} must be records, such as {{'group': 'a'}}.")
     known = dict.fromkeys(name for one in records for name in one)
-    names = _own_names(known, names, path, label)
+    names = _check_names(known, names, path, label)
     columns = {name: [_entry_text(one.get(name)) for one in records] for name in names}
     return pd.DataFrame(columns, dtype=object)
 

@@ -79,7 +79,7 @@ def digest_with_salt(audit, salt):
         return None
     if not isinstance(salt, str) or len(salt) < _MIN_SALT_LENGTH:
         raise argument_error(
-            f"salt must be a secret text of {_MIN_SALT_LENGTH} characters or more, which nobody "
-            "guesses; pass random letters and digits, and keep them for verify."
+            f"salt must be a secret text of {_MIN_SALT_LENGTH} characters or more, which cannot be "
+            "guessed; pass random letters and digits, and keep them for verify."
         )
     return digest_samples(audit.samples, audit.columns, salt)
