@@ -1,26 +1,30 @@
-"""Bins of equally many samples, into which columns of many numbers are divided."""
+"""Bins into which columns of many numbers are divided: of equally many samples, or named ones."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from skfair.audit._reading import (
     check_are_numbers,
+    has_decimals,
     parse_column,
     read_as,
     refuse_marks_among_numbers,
 )
 from skfair.audit._tables import attribute_name
-from skfair.groups._groups import attribute_columns
+from skfair.groups._groups import (
+    MAX_NUMERIC_GROUPS,
+    attribute_columns,
+    sort_labels,
+    warn_of_many_numbers,
+)
 from skfair.groups._known import MISSING
 from skfair.partitions._collections import load_rows
+from skfair.utils._checks import argument_error, join_names
 
 N_BINS = 4
 """Bins of a column, unless another number is passed."""
-
-MAX_NUMBERS = 20
-"""Different numbers of an attribute up to which each is a group."""
 
 
 def cut_numbers(values, counts, n_bins):
@@ -52,22 +56,60 @@ def range_text(name, cuts, distinct, low, high):
     return f"{name} > {lower:g}" if high == len(cuts) else f"{lower:g} < {name} <= {upper:g}"
 
 
-class Bins(NamedTuple):
-    """Upper ends of all bins but the last, and the bins in words."""
+@dataclass(frozen=True)
+class Bins:
+    """Ends of all bins but the last, and the bins in words.
+
+    Numbers that equal an end are in the bin below, or in the one above where `are_named`.
+    """
 
     cuts: list[float]
     texts: list[str]
+    are_named: bool = False
+
+    @property
+    def notation(self):
+        """What the numbers became, in words."""
+        if self.are_named:
+            return "numbers in bins that are named"
+        return f"numbers in {N_BINS} bins of equally many samples"
+
+
+def name_bins(name, cuts):
+    """Bins that begin at cuts which a user named."""
+    numbers = np.asarray(cuts, dtype=object)
+    try:
+        ends = numbers.astype(float)
+        is_valid = ends.ndim == 1 and len(ends) and np.isfinite(ends).all()
+        is_valid = is_valid and (np.diff(ends) > 0.0).all()
+    except (TypeError, ValueError):
+        is_valid = False
+    if not is_valid:
+        raise argument_error(
+            f"bins must map an attribute to ascending numbers, as in {{{name!r}: [40, 65]}}, but "
+            f"those of {name!r} are {cuts!r}."
+        )
+    texts = [
+        f"{name} < {ends[0]:g}",
+        *(f"{low:g} <= {name} < {high:g}" for low, high in zip(ends, ends[1:], strict=False)),
+        f"{name} >= {ends[-1]:g}",
+    ]
+    return Bins(ends.tolist(), texts, are_named=True)
 
 
 def find_bins(name, labels, counts):
-    """The bins of labels that are more than 20 numbers, perhaps as text; None of other labels.
+    """The bins of labels that are more than 30 numbers, some with decimals, perhaps as text.
 
-    `counts` are the numbers of samples that have the labels.
+    None of other labels; whole numbers are names of groups, of which a warning says how many there
+    are. `counts` are the numbers of samples that have the labels.
     """
     is_known = labels != MISSING
     numbers = parse_column(pd.Series(labels[is_known], dtype=object).infer_objects())
     is_numeric = pd.api.types.is_numeric_dtype(numbers) and not pd.api.types.is_bool_dtype(numbers)
-    if not is_numeric or numbers.nunique() <= MAX_NUMBERS:
+    if not is_numeric or numbers.nunique() <= MAX_NUMERIC_GROUPS:
+        return None
+    if not has_decimals(numbers):
+        warn_of_many_numbers(name, {*numbers})
         return None
     cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts[is_known], N_BINS)
     texts = [range_text(name, cuts, distinct, level, level) for level in range(len(cuts) + 1)]
@@ -75,35 +117,48 @@ def find_bins(name, labels, counts):
 
 
 def bin_labels(name, labels, bins):
-    """Labels of numbers as bins in words; missing ones remain."""
+    """Labels of numbers as bins in words; missing ones remain, and those that are bins already."""
     binned = labels.astype(object)
     is_known = labels != MISSING
+    if {*labels[is_known]} <= {*bins.texts}:
+        return binned
     numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
     check_are_numbers([numbers])
     refuse_marks_among_numbers(numbers, "pass it by --unknown (unknown of SensitiveFeatures)")
-    at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64))
+    side = "right" if bins.are_named else "left"
+    at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64), side)
     binned[is_known] = np.array(bins.texts, dtype=object)[at]
     return binned
 
 
-def read_bins(role, column, counts=None):
+def read_bins(role, column, bins, counts=None):
     """How a column of bins was read; its entries count as often as the counts."""
-    notation = f"numbers in {N_BINS} bins of equally many samples"
-    return read_as(role, column, weights=counts)._replace(notation=notation)
+    return read_as(role, column, weights=counts)._replace(notation=bins.notation)
 
 
-def find_group_bins(groups, columns):
-    """The bins of attributes of groups that are more than 20 numbers, by place.
+def find_group_bins(groups, columns, named=None):
+    """The bins of attributes of groups by place: those named, and of more than 30 numbers.
 
     `columns` are the attributes as they were passed, where text is no number; None for a file,
-    where numbers are text.
+    where numbers are text. `named` are cuts by the name of an attribute, or its position.
     """
+    named = named or {}
+    attributes = list(groups.attributes) if groups.is_disjoint else []
+    if absent := [one for one in named if one not in attributes]:
+        raise argument_error(
+            f"bins must name attributes of sensitive_features, which are "
+            f"{join_names(map(repr, attributes))}, but {join_names(map(repr, absent))} is none."
+        )
     bins_of_columns = {}
-    for place, name in enumerate(groups.attributes if groups.is_disjoint else ()):
+    for place, attribute in enumerate(attributes):
+        name = attribute_name(attribute, place)
         labels = groups.labels[:, place]
-        if len(set(labels.tolist())) > MAX_NUMBERS and _holds_numbers(columns, place):
-            bins = find_bins(attribute_name(name, place), labels, groups.counts)
-            bins_of_columns |= {} if bins is None else {place: bins}
+        bins = None
+        if attribute in named:
+            bins = name_bins(name, named[attribute])
+        elif len({*labels}) > MAX_NUMERIC_GROUPS and _holds_numbers(columns, place):
+            bins = find_bins(name, labels, groups.counts)
+        bins_of_columns |= {} if bins is None else {place: bins}
     return bins_of_columns
 
 
@@ -116,13 +171,21 @@ def _holds_numbers(columns, place):
 
 
 def bin_groups(groups, bins):
-    """Groups, of which attributes are divided into bins by place; groups of equal bins are one."""
-    if not bins:
+    """Groups, of which attributes are divided into bins by place; groups of equal bins are one.
+
+    They are sorted by label, and ranges of numbers by number.
+    """
+    if not groups.is_disjoint:
         return groups
-    labels = groups.labels.copy()
-    for place, one in bins.items():
+    columns = []
+    for place, column in enumerate(groups.labels.T):
         name = attribute_name(groups.attributes[place], place)
-        labels[:, place] = bin_labels(name, labels[:, place], one)
-    table = pd.DataFrame(labels)
-    codes = table.groupby([*table], sort=False).ngroup().to_numpy()[groups.codes]
-    return groups.regroup(codes, labels[~table.duplicated()]).rename(groups.attributes)
+        columns.append(
+            sort_labels(bin_labels(name, column, bins[place]) if place in bins else column)
+        )
+    rows, codes = np.unique(
+        np.column_stack([codes for _, codes in columns]), axis=0, return_inverse=True
+    )
+    labels = [values[of_column] for (values, _), of_column in zip(columns, rows.T, strict=True)]
+    codes = codes.ravel()[groups.codes]
+    return groups.regroup(codes, np.column_stack(labels)).rename(groups.attributes)

@@ -38,6 +38,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_fea
 from skfair.audit._tables import attribute_name, group_text
 from skfair.audit._task_metrics import find_positive_label, infer_task
 from skfair.groups import Groups, Samples
+from skfair.groups._groups import attribute_columns
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair.metrics._group_report import Metrics, check_strata
@@ -139,14 +140,14 @@ class AuditData:
         data = cls()
         data.known, data.min_group_size, data.source = known, min_group_size, source
         columns["row"] = np.arange(len(first))
-        with warnings.catch_warnings():
-            # Numbers are divided into bins below.
-            warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
-            if known.unknown and known.missing == "error":
-                with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
-                    check_metric_input(known.labels, sample_weight, **columns)  # none is missing
-            labels = known.fill(len(first))
-            data.samples, arrays = check_metric_input(labels, sample_weight, **columns)
+        if known.unknown and known.missing == "error":
+            with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
+                # None is missing.
+                check_metric_input(known.labels, sample_weight, takes_numbers=True, **columns)
+        labels = known.fill(len(first))
+        data.samples, arrays = check_metric_input(
+            labels, sample_weight, takes_numbers=True, **columns
+        )
         data.columns = dict(zip(columns, arrays, strict=True))
         data.is_used = np.isin(columns["row"], data.columns.pop("row"))
         data._check_outcomes()
@@ -166,7 +167,9 @@ class AuditData:
         if are_counts:
             data._count_rows(data.samples.weights)
         data.unbinned = data.samples.groups
-        data.bins = find_group_bins(data.unbinned, known.labels if table is None else None)
+        data.bins = find_group_bins(
+            data.unbinned, known.labels if table is None else None, known.bins
+        )
         data.samples = data.samples._replace(groups=bin_groups(data.unbinned, data.bins))
         if table is not None and known.labels is not None:  # searches have ranges of numbers
             data.known = known.replace_labels(known.labels.apply(parse_column))
@@ -193,7 +196,10 @@ class AuditData:
         )
         positive = dict.fromkeys(("decision", "outcome"), self.pos_label)
         attributes = self.unbinned.attributes
-        binned = {("group", attribute_name(attributes[place], place)) for place in self.bins}
+        binned = {
+            ("group", attribute_name(attributes[place], place)): one
+            for place, one in self.bins.items()
+        }
         read = []
         # Counts that no column holds are of collections, whose rows are samples.
         is_counted = self.samples.groups.multiplicity is not None and "weights" not in names
@@ -202,7 +208,7 @@ class AuditData:
             if is_counted and role == "count":
                 continue
             if (role, column.name) in binned:
-                read.append(read_bins(role, column, counts))
+                read.append(read_bins(role, column, binned[role, column.name], counts))
                 continue
             old = entries.get(column.name)
             read.append(read_as(role, column, old, positive.get(role), counts))
@@ -662,9 +668,13 @@ class AuditData:
 
     def rebin(self, other: Self) -> Self:
         """A copy whose attributes of many numbers are divided into the bins of another audit."""
+        return self.regroup(bin_groups(self.unbinned, other.bins))
+
+    def regroup(self, groups: Groups) -> Self:
+        """A copy of the same samples in other groups."""
         copied = copy(self)
         vars(copied).pop("_distinct_rows", None)
-        copied.samples = self.samples._replace(groups=bin_groups(self.unbinned, other.bins))
+        copied.samples = self.samples._replace(groups=groups)
         return copied
 
     def restrict(self, rows: np.ndarray) -> Self:
@@ -738,7 +748,16 @@ class AuditData:
         known = self.known
         rows = np.flatnonzero(self.is_used)
         labels = fill_missing(known.labels, known.unknown) if known.unknown else known.labels
-        return labels if self.is_used.all() else safe_indexing(labels, rows)
+        labels = labels if self.is_used.all() else safe_indexing(labels, rows)
+        if not known.bins:
+            return labels
+        names = self.unbinned.attributes
+        table = pd.DataFrame(dict(zip(names, attribute_columns(labels), strict=True)))
+        groups = self.samples.groups
+        for name in known.bins:
+            column = groups.labels[groups.codes, names.index(name)]
+            table[name] = pd.Series(column, table.index).mask(column == MISSING)
+        return table
 
     def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Decisions or predicted values; a ValueError where there are scores alone."""

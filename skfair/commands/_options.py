@@ -33,7 +33,6 @@ _OPTIONS = {
     "growth": "--compare",
     "metrics": "--metric",
     "min_group_size": "--min-size",
-    "n_bins": "--bins",
     "n_groups": "--groups",
     "pos_label": "--positive",
     "probabilities": "--group-probability",
@@ -176,10 +175,31 @@ def add_row_options(command):
     add("--id", help="column that names each sample, in this file and in others")
     add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
+    about = (
+        "NAME=40,65: numbers at which a column of groups is divided, here under 40, 40 to 64, 65"
+    )
+    add("--bins", nargs="+", default=[], metavar="NAME=NUMBERS", help=about)
     add("--threshold", type=float, help="scores above it are positive")
     level = CONFIDENCE_LEVEL
     add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
     add("--min-published", type=int, help="smallest count that is published")
+
+
+def parse_bins(options):
+    """The numbers of --bins by column."""
+    bins = {}
+    for text in options.bins:
+        name, _, numbers = text.rpartition("=")
+        try:
+            bins[name] = [float(one) for one in numbers.split(",")]
+        except ValueError:
+            bins.pop(name, None)
+        if name not in bins or name not in options.sensitive:
+            raise ValueError(
+                "--bins must be a column of --sensitive and the numbers at which it is divided, as "
+                f"in age=40,65, but is {text!r}."
+            )
+    return bins
 
 
 def add_tolerance_options(command):

@@ -23,7 +23,7 @@ from skfair.audit._reading import (
     refuse_repeats,
     write_labels,
 )
-from skfair.commands._options import describe_file, read_table
+from skfair.commands._options import describe_file, parse_bins, read_table
 from skfair.groups._samples import cover_truth
 from skfair.utils._checks import join_names
 
@@ -132,6 +132,7 @@ def _read_groups(options, table, odds_ratio):
         X=_read_features(options, table),
         probabilities=probabilities,
         odds_ratio=odds_ratio,
+        bins=parse_bins(options),
     )
     refuse_empty_groups(known)
     return known
