@@ -144,18 +144,20 @@ def find_group_bins(groups, columns, named=None):
     """
     named = named or {}
     attributes = list(groups.attributes) if groups.is_disjoint else []
-    if absent := [one for one in named if one not in attributes]:
+    names = [attribute_name(one, place) for place, one in enumerate(attributes)]
+    if absent := [one for one in named if one not in attributes + names]:
         raise argument_error(
             f"bins must name attributes of sensitive_features, which are "
-            f"{join_names(map(repr, attributes))}, but {join_names(map(repr, absent))} is none."
+            f"{join_names(map(repr, names))}, but {join_names(map(repr, absent))} is none."
         )
     bins_of_columns = {}
     for place, attribute in enumerate(attributes):
-        name = attribute_name(attribute, place)
+        name = names[place]
         labels = groups.labels[:, place]
         bins = None
-        if attribute in named:
-            bins = name_bins(name, named[attribute])
+        cuts = named.get(attribute, named.get(name))
+        if cuts is not None:
+            bins = name_bins(name, cuts)
         elif len({*labels}) > MAX_NUMERIC_GROUPS and _holds_numbers(columns, place):
             bins = find_bins(name, labels, groups.counts)
         bins_of_columns |= {} if bins is None else {place: bins}
