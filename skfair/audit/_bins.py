@@ -8,6 +8,7 @@ import pandas as pd
 from skfair.audit._reading import (
     check_are_numbers,
     has_decimals,
+    holds_numbers,
     parse_column,
     read_as,
     refuse_marks_among_numbers,
@@ -97,23 +98,32 @@ def name_bins(name, cuts):
     return Bins(ends.tolist(), texts, are_named=True)
 
 
-def find_bins(name, labels, counts):
-    """The bins of labels that are more than 30 numbers, some with decimals, perhaps as text.
+def _find_numbers(groups, columns):
+    """Labels, as numbers, of attributes that have more than 30, perhaps as text, by place.
 
-    None of other labels; whole numbers are names of groups, of which a warning says how many there
-    are. `counts` are the numbers of samples that have the labels.
+    `columns` are the attributes as they were passed, where text is no number; None for a file,
+    where numbers are text.
     """
-    is_known = labels != MISSING
-    numbers = parse_column(pd.Series(labels[is_known], dtype=object).infer_objects())
-    is_numeric = pd.api.types.is_numeric_dtype(numbers) and not pd.api.types.is_bool_dtype(numbers)
-    if not is_numeric or numbers.nunique() <= MAX_NUMERIC_GROUPS:
-        return None
-    if not has_decimals(numbers):
-        warn_of_many_numbers(name, {*numbers})
-        return None
-    cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts[is_known], N_BINS)
-    texts = [range_text(name, cuts, distinct, level, level) for level in range(len(cuts) + 1)]
-    return Bins(cuts.tolist(), texts)
+    found = {}
+    for place, labels in enumerate(groups.labels.T if groups.is_disjoint else ()):
+        if len({*labels}) <= MAX_NUMERIC_GROUPS or not _holds_numbers(columns, place):
+            continue
+        numbers = pd.Series(labels[labels != MISSING], dtype=object).infer_objects()
+        numbers = parse_column(numbers)
+        is_number = holds_numbers(numbers) and not pd.api.types.is_bool_dtype(numbers)
+        if is_number and numbers.nunique() > MAX_NUMERIC_GROUPS:
+            found[place] = numbers
+    return found
+
+
+def warn_of_whole_numbers(groups, columns, bins):
+    """Warn of attributes of more than 30 whole numbers, each of which is a group.
+
+    `columns` are as in `find_group_bins`, which found the bins of other attributes.
+    """
+    for place, numbers in _find_numbers(groups, columns).items():
+        if place not in bins:
+            warn_of_many_numbers(attribute_name(groups.attributes[place], place), {*numbers})
 
 
 def bin_labels(name, labels, bins):
@@ -139,8 +149,8 @@ def read_bins(role, column, bins, counts=None):
 def find_group_bins(groups, columns, named=None):
     """The bins of attributes of groups by place: those named, and of more than 30 numbers.
 
-    `columns` are the attributes as they were passed, where text is no number; None for a file,
-    where numbers are text. `named` are cuts by the name of an attribute, or its position.
+    `columns` are the attributes as they were passed, None for a file. `named` are cuts by the name
+    of an attribute, or its position. Numbers of a bin that is not named have decimals.
     """
     named = named or {}
     attributes = list(groups.attributes) if groups.is_disjoint else []
@@ -150,18 +160,19 @@ def find_group_bins(groups, columns, named=None):
             f"bins must name attributes of sensitive_features, which are "
             f"{join_names(map(repr, names))}, but {join_names(map(repr, absent))} is none."
         )
-    bins_of_columns = {}
-    for place, attribute in enumerate(attributes):
-        name = names[place]
-        labels = groups.labels[:, place]
-        bins = None
+    bins = {}
+    for place, numbers in _find_numbers(groups, columns).items():
+        if has_decimals(numbers):
+            counts = groups.counts[groups.labels[:, place] != MISSING]
+            cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts, N_BINS)
+            levels = range(len(cuts) + 1)
+            texts = [range_text(names[place], cuts, distinct, one, one) for one in levels]
+            bins[place] = Bins(cuts.tolist(), texts)
+    for place, (attribute, name) in enumerate(zip(attributes, names, strict=True)):
         cuts = named.get(attribute, named.get(name))
         if cuts is not None:
-            bins = name_bins(name, cuts)
-        elif len({*labels}) > MAX_NUMERIC_GROUPS and _holds_numbers(columns, place):
-            bins = find_bins(name, labels, groups.counts)
-        bins_of_columns |= {} if bins is None else {place: bins}
-    return bins_of_columns
+            bins[place] = name_bins(name, cuts)
+    return bins
 
 
 def _holds_numbers(columns, place):

@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skfair.audit._bins import Bins, bin_groups, find_group_bins, read_bins
+from skfair.audit._bins import (
+    Bins,
+    bin_groups,
+    find_group_bins,
+    read_bins,
+    warn_of_whole_numbers,
+)
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import check_fitted_model, predict_columns
@@ -178,6 +184,10 @@ class AuditData:
             data.reading = data._describe(table)
         warn_of_counts(data.samples, data.columns)
         return data
+
+    def warn_of_whole_numbers(self) -> None:
+        """Warn of more than 30 whole numbers that are groups; a search divides them."""
+        warn_of_whole_numbers(self.unbinned, self.known.labels, self.bins)
 
     @cached_property
     def reading(self) -> Reading:

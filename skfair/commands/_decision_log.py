@@ -6,7 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair.audit._bins import bin_groups, find_group_bins, read_bins
+from skfair.audit._bins import (
+    bin_groups,
+    find_group_bins,
+    read_bins,
+    warn_of_whole_numbers,
+)
 from skfair.audit._reading import (
     Reading,
     check_are_numbers,
@@ -26,10 +31,14 @@ from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.commands._options import (
     check_count_options,
     check_threshold_option,
-    parse_bins,
     read_table,
 )
-from skfair.commands._predictions import add_repeats, apply_threshold, refuse_empty_groups
+from skfair.commands._predictions import (
+    add_repeats,
+    apply_threshold,
+    parse_bins,
+    refuse_empty_groups,
+)
 from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
 
@@ -99,6 +108,7 @@ def read_log(options, known_bins=None):
     else:
         bins = known_bins
         _refuse_other_bins(options, bins, named)
+    warn_of_whole_numbers(groups, None, bins)
     groups = bin_groups(groups, bins)
     groups = pd.DataFrame(groups.labels[groups.codes], table.index, options.sensitive)
     periods = _find_periods(table[options.time], options, "--time")

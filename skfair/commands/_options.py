@@ -185,23 +185,6 @@ def add_row_options(command):
     add("--min-published", type=int, help="smallest count that is published")
 
 
-def parse_bins(options):
-    """The numbers of --bins by column."""
-    bins = {}
-    for text in options.bins:
-        name, _, numbers = text.rpartition("=")
-        try:
-            bins[name] = [float(one) for one in numbers.split(",")]
-        except ValueError:
-            bins.pop(name, None)
-        if name not in bins or name not in options.sensitive:
-            raise ValueError(
-                "--bins must be a column of --sensitive and the numbers at which it is divided, as "
-                f"in age=40,65, but is {text!r}."
-            )
-    return bins
-
-
 def add_tolerance_options(command):
     """Add the bounds, of which one is required; the function that is returned adds another."""
     add = command.add_mutually_exclusive_group(required=True).add_argument

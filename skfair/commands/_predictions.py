@@ -23,7 +23,7 @@ from skfair.audit._reading import (
     refuse_repeats,
     write_labels,
 )
-from skfair.commands._options import describe_file, parse_bins, read_table
+from skfair.commands._options import describe_file, read_table
 from skfair.groups._samples import cover_truth
 from skfair.utils._checks import join_names
 
@@ -136,6 +136,23 @@ def _read_groups(options, table, odds_ratio):
     )
     refuse_empty_groups(known)
     return known
+
+
+def parse_bins(options):
+    """The numbers of --bins by column."""
+    bins = {}
+    for text in options.bins:
+        name, _, numbers = text.rpartition("=")
+        try:
+            bins[name] = [float(one) for one in numbers.split(",")]
+        except ValueError:
+            bins.pop(name, None)
+        if name not in bins or name not in options.sensitive:
+            raise ValueError(
+                "--bins must be a column of --sensitive and the numbers at which it is divided, as "
+                f"in age=40,65, but is {text!r}."
+            )
+    return bins
 
 
 def refuse_empty_groups(known):

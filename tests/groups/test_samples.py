@@ -149,7 +149,7 @@ def test_an_id_is_no_group():
 def test_a_measurement_is_no_group():
     rng = np.random.default_rng(0)
     income = rng.normal(size=2000).round(2)
-    with pytest.raises(ValueError, match=r"Attribute 0 .* different numbers.*pd\.cut\(age.*bin_labels"):
+    with pytest.raises(ValueError, match=r"Attribute 0 .* different numbers.*bin_labels"):
         refuse_continuous_attributes(check_groups(income, 2000))
     frame = pd.DataFrame({"sex": np.arange(2000) % 2, "income": income})
     with pytest.raises(ValueError, match="Attribute 'income' of sensitive_features"):
