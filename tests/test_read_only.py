@@ -191,9 +191,12 @@ def test_every_column_of_the_refusals_is_frozen():
     assert {name for *_, columns in list_fits() for name in columns} <= COLUMNS.keys()
 
 
+HOW = ["threads", "loky", *sorted({"fork", "spawn"} & {*multiprocessing.get_all_start_methods()})]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("how", ["threads", "loky", *multiprocessing.get_all_start_methods()[:2]])
+@pytest.mark.parametrize("how", HOW)
 def test_workers_with_arrays_that_are_read_only(how, tmp_path):
     """Four threads, forked or new processes, and those of joblib give what one process does."""
     output = tmp_path / "output.txt"

@@ -78,14 +78,11 @@ class Bins:
 
 def name_bins(name, cuts):
     """Bins that begin at cuts which a user named."""
-    numbers = np.asarray(cuts, dtype=object)
     try:
-        ends = numbers.astype(float)
-        is_valid = ends.ndim == 1 and len(ends) and np.isfinite(ends).all()
-        is_valid = is_valid and (np.diff(ends) > 0.0).all()
+        ends = np.asarray(cuts, dtype=np.float64)
     except (TypeError, ValueError):
-        is_valid = False
-    if not is_valid:
+        ends = np.empty(0)
+    if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
         raise argument_error(
             f"bins must map an attribute to ascending numbers, as in {{{name!r}: [40, 65]}}, but "
             f"those of {name!r} are {cuts!r}."

@@ -764,9 +764,10 @@ class AuditData:
         names = self.unbinned.attributes
         table = pd.DataFrame(dict(zip(names, attribute_columns(labels), strict=True)))
         groups = self.samples.groups
-        for place in [place for place, one in self.bins.items() if one.are_named]:
-            column = groups.labels[groups.codes, place]
-            table[names[place]] = pd.Series(column, table.index).mask(column == MISSING)
+        for place, one in self.bins.items():
+            if one.are_named:
+                column = groups.labels[groups.codes, place]
+                table[names[place]] = pd.Series(column, table.index).mask(column == MISSING)
         return table
 
     def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:

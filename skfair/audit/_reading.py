@@ -522,15 +522,10 @@ class Reading:
 
     def describe_bins(self) -> list[str]:
         """A sentence on each column of groups that are bins of numbers, which names these."""
-        bins = {
-            one.name: sort_labels(one.labels)[0]
-            for one in self.columns
-            if one.role == "group" and " bins " in one.notation
-        }
         return [
-            f"Groups by {name} are bins of numbers: {join_names(texts, len(texts))}."
-            for name, texts in bins.items()
-            if len(texts)
+            f"Groups by {one.name} are bins of numbers: {', '.join(sort_labels(one.labels)[0])}."
+            for one in self.columns
+            if one.role == "group" and " bins " in one.notation and one.labels
         ]
 
     def agrees(self, other: Reading) -> bool:

@@ -4,6 +4,7 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from skfair.audit import Audit, SensitiveFeatures
@@ -143,11 +144,8 @@ def parse_bins(options):
     bins = {}
     for text in options.bins:
         name, _, numbers = text.rpartition("=")
-        try:
-            bins[name] = [float(one) for one in numbers.split(",")]
-        except ValueError:
-            bins.pop(name, None)
-        if name not in bins or name not in options.sensitive:
+        bins[name] = pd.to_numeric(pd.Series(numbers.split(",")), errors="coerce").tolist()
+        if np.isnan(bins[name]).any() or name not in options.sensitive:
             raise ValueError(
                 "--bins must be a column of --sensitive and the numbers at which it is divided, as "
                 f"in age=40,65, but is {text!r}."
