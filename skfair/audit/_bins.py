@@ -101,7 +101,7 @@ def _find_numbers(groups, columns):
     `columns` are the attributes as they were passed, where text is no number; None for a file,
     where numbers are text.
     """
-    found = {}
+    by_place = {}
     for place, labels in enumerate(groups.labels.T if groups.is_disjoint else ()):
         if len({*labels}) <= MAX_NUMERIC_GROUPS or not _holds_numbers(columns, place):
             continue
@@ -109,11 +109,11 @@ def _find_numbers(groups, columns):
         numbers = parse_column(numbers)
         is_number = holds_numbers(numbers) and not pd.api.types.is_bool_dtype(numbers)
         if is_number and numbers.nunique() > MAX_NUMERIC_GROUPS:
-            found[place] = numbers
-    return found
+            by_place[place] = numbers
+    return by_place
 
 
-def warn_of_whole_numbers(groups, columns, bins):
+def warn_of_integers(groups, columns, bins):
     """Warn of attributes of more than 30 whole numbers, each of which is a group.
 
     `columns` are as in `find_group_bins`, which found the bins of other attributes.

@@ -18,7 +18,7 @@ from skfair.audit._bins import (
     bin_groups,
     find_group_bins,
     read_bins,
-    warn_of_whole_numbers,
+    warn_of_integers,
 )
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
@@ -185,9 +185,9 @@ class AuditData:
         warn_of_counts(data.samples, data.columns)
         return data
 
-    def warn_of_whole_numbers(self) -> None:
+    def warn_of_integers(self) -> None:
         """Warn of more than 30 whole numbers that are groups; a search divides them."""
-        warn_of_whole_numbers(self.unbinned, self.known.labels, self.bins)
+        warn_of_integers(self.unbinned, self.known.labels, self.bins)
 
     @cached_property
     def reading(self) -> Reading:

@@ -356,7 +356,8 @@ class SensitiveFeatures:
         n_samples = count_samples(self.labels)
         groups = check_groups(self.fill(n_samples), n_samples)
         groups = bin_groups(groups, find_group_bins(groups, self.labels, self.bins))
-        return pd.DataFrame(groups.labels[groups.codes], columns=groups.attributes)
+        index = self.labels.index if hasattr(self.labels, "iloc") else None
+        return pd.DataFrame(groups.labels[groups.codes], index, groups.attributes)
 
     def select_known(self, groups: Groups) -> Groups:
         """The groups that are compared where groups are modelled.

@@ -10,7 +10,7 @@ from skfair.audit._bins import (
     bin_groups,
     find_group_bins,
     read_bins,
-    warn_of_whole_numbers,
+    warn_of_integers,
 )
 from skfair.audit._reading import (
     Reading,
@@ -108,7 +108,7 @@ def read_log(options, known_bins=None):
     else:
         bins = known_bins
         _refuse_other_bins(options, bins, named)
-    warn_of_whole_numbers(groups, None, bins)
+    warn_of_integers(groups, None, bins)
     groups = bin_groups(groups, bins)
     groups = pd.DataFrame(groups.labels[groups.codes], table.index, options.sensitive)
     periods = _find_periods(table[options.time], options, "--time")

@@ -332,7 +332,7 @@ def read_batch(settings, row, state, audit, ids, X):
             f"{audit.n_without_outcome} are missing. Pass None with ids, and the outcomes that are "
             "known to update_labels."
         )
-    audit.warn_of_whole_numbers()
+    audit.warn_of_integers()
     groups = audit.unbinned
     if state.attributes is not None:
         groups = order_attributes(groups, state.attributes, "the first batch")

@@ -638,13 +638,6 @@ class GapMonitor(BaseEstimator):
         )
 
     @property
-    def bins_(self) -> dict[Label, list[str]]:
-        """Bins of numbers by attribute, see the class."""
-        self._check_updated()
-        state = self._state
-        return {state.attributes[place]: one.texts for place, one in state.bins.items()}
-
-    @property
     def outstanding_ids_(self) -> list:
         """Ids of the samples whose outcome has not come."""
         self._check_updated()
@@ -841,6 +834,7 @@ class GapMonitor(BaseEstimator):
             change_evidence_=statement.change_evidence,
             was_exceeded_=statement.was_exceeded,
             since_=restore_time(state.since),
+            bins_={state.attributes[place]: one.texts for place, one in state.bins.items()},
             n_batches_=row.number,
             n_outstanding_=row.n_outstanding,
         )

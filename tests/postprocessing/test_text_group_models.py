@@ -19,10 +19,10 @@ RNG = np.random.default_rng(0)
 N = 160
 GROUPS = RNG.choice(["a", "b"], N)
 Y = (RNG.random(N) < np.where(GROUPS == "a", 0.7, 0.3)).astype(int)
-SEEN = np.where(RNG.random(N) < 0.8, GROUPS, "a")
+HINTS = np.where(RNG.random(N) < 0.8, GROUPS, "a")
 TEXTS = [
-    f"{'good' if y else 'bad'} {seen * 3} {word * 2}"
-    for y, seen, word in zip(Y, SEEN, RNG.choice([*"uvwxyz"], N), strict=True)
+    f"{'good' if y else 'bad'} {hint * 3} {word * 2}"
+    for y, hint, word in zip(Y, HINTS, RNG.choice([*"uvwxyz"], N), strict=True)
 ]
 Y = np.where(RNG.random(N) < 0.85, Y, 1 - Y)
 FORMS = {
@@ -83,15 +83,15 @@ def test_models_that_read_the_features_still_get_them():
 
 @pytest.mark.filterwarnings("ignore")
 def test_numbers_are_those_of_the_final_step():
-    seen = []
+    widths = []
 
     def note(X):
-        seen.append(np.shape(X)[1])
+        widths.append(np.shape(X)[1])
         return X
 
-    numbers = RNG.normal(size=(N, 3)) + 2.0 * (SEEN == "a")[:, np.newaxis]
+    numbers = RNG.normal(size=(N, 3)) + 2.0 * (HINTS == "a")[:, np.newaxis]
     numbers[:, 0] += 2.0 * Y
     base = make_pipeline(FunctionTransformer(lambda X: X[:, :2]), LogisticRegression())
     noted = make_pipeline(FunctionTransformer(note), LogisticRegression())
     fit(ESTIMATORS[0], base, noted, numbers)
-    assert set(seen) == {2}
+    assert set(widths) == {2}
