@@ -4,6 +4,12 @@ Frames of pandas, memory maps, and what joblib hands to workers are such arrays.
 """
 
 import inspect
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -183,3 +189,29 @@ def test_fronts_of_arrays_that_are_read_only(cls):
 
 def test_every_column_of_the_refusals_is_frozen():
     assert {name for *_, columns in list_fits() for name in columns} <= COLUMNS.keys()
+
+
+HOW = ["threads", "loky", *sorted({"fork", "spawn"} & {*multiprocessing.get_all_start_methods()})]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("how", HOW)
+def test_workers_with_arrays_that_are_read_only(how, tmp_path):
+    """Four threads, forked or new processes, and those of joblib give what one process does."""
+    output = tmp_path / "output.txt"
+    with output.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.read_only_workers", how],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(1200)
+        finally:
+            # Workers that hang end with the process.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert status == 0, output.read_text()
+    assert "\n0 of " in output.read_text()

@@ -1,26 +1,31 @@
-"""Bins of equally many samples, into which columns of many numbers are divided."""
+"""Bins into which columns of many numbers are divided: of equally many samples, or named ones."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from skfair.audit._reading import (
     check_are_numbers,
+    has_decimals,
+    holds_numbers,
     parse_column,
     read_as,
     refuse_marks_among_numbers,
 )
 from skfair.audit._tables import attribute_name
-from skfair.groups._groups import attribute_columns
+from skfair.groups._groups import (
+    MAX_NUMERIC_GROUPS,
+    attribute_columns,
+    sort_labels,
+    warn_of_many_numbers,
+)
 from skfair.groups._known import MISSING
 from skfair.partitions._collections import load_rows
+from skfair.utils._checks import argument_error, join_names
 
 N_BINS = 4
 """Bins of a column, unless another number is passed."""
-
-MAX_NUMBERS = 20
-"""Different numbers of an attribute up to which each is a group."""
 
 
 def cut_numbers(values, counts, n_bins):
@@ -52,59 +57,119 @@ def range_text(name, cuts, distinct, low, high):
     return f"{name} > {lower:g}" if high == len(cuts) else f"{lower:g} < {name} <= {upper:g}"
 
 
-class Bins(NamedTuple):
-    """Upper ends of all bins but the last, and the bins in words."""
+@dataclass(frozen=True)
+class Bins:
+    """Ends of all bins but the last, and the bins in words.
+
+    Numbers that equal an end are in the bin below, or in the one above where `are_named`.
+    """
 
     cuts: list[float]
     texts: list[str]
+    are_named: bool = False
+
+    @property
+    def notation(self):
+        """What the numbers became, in words."""
+        if self.are_named:
+            return "numbers in bins that are named"
+        return f"numbers in {N_BINS} bins of equally many samples"
 
 
-def find_bins(name, labels, counts):
-    """The bins of labels that are more than 20 numbers, perhaps as text; None of other labels.
-
-    `counts` are the numbers of samples that have the labels.
-    """
-    is_known = labels != MISSING
-    numbers = parse_column(pd.Series(labels[is_known], dtype=object).infer_objects())
-    is_numeric = pd.api.types.is_numeric_dtype(numbers) and not pd.api.types.is_bool_dtype(numbers)
-    if not is_numeric or numbers.nunique() <= MAX_NUMBERS:
-        return None
-    cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts[is_known], N_BINS)
-    texts = [range_text(name, cuts, distinct, level, level) for level in range(len(cuts) + 1)]
-    return Bins(cuts.tolist(), texts)
-
-
-def bin_labels(name, labels, bins):
-    """Labels of numbers as bins in words; missing ones remain."""
-    binned = labels.astype(object)
-    is_known = labels != MISSING
-    numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
-    check_are_numbers([numbers])
-    refuse_marks_among_numbers(numbers, "pass it by --unknown (unknown of SensitiveFeatures)")
-    at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64))
-    binned[is_known] = np.array(bins.texts, dtype=object)[at]
-    return binned
+def name_bins(name, cuts):
+    """Bins that begin at cuts which a user named."""
+    try:
+        ends = np.asarray(cuts, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
+    if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
+        raise argument_error(
+            f"bins must map an attribute to ascending numbers, as in {{{name!r}: [40, 65]}}, but "
+            f"those of {name!r} are {cuts!r}."
+        )
+    texts = [
+        f"{name} < {ends[0]:g}",
+        *(f"{low:g} <= {name} < {high:g}" for low, high in zip(ends, ends[1:], strict=False)),
+        f"{name} >= {ends[-1]:g}",
+    ]
+    return Bins(ends.tolist(), texts, are_named=True)
 
 
-def read_bins(role, column, counts=None):
-    """How a column of bins was read; its entries count as often as the counts."""
-    notation = f"numbers in {N_BINS} bins of equally many samples"
-    return read_as(role, column, weights=counts)._replace(notation=notation)
-
-
-def find_group_bins(groups, columns):
-    """The bins of attributes of groups that are more than 20 numbers, by place.
+def _find_numbers(groups, columns):
+    """Labels, as numbers, of attributes that have more than 30, perhaps as text, by place.
 
     `columns` are the attributes as they were passed, where text is no number; None for a file,
     where numbers are text.
     """
-    bins_of_columns = {}
-    for place, name in enumerate(groups.attributes if groups.is_disjoint else ()):
-        labels = groups.labels[:, place]
-        if len(set(labels.tolist())) > MAX_NUMBERS and _holds_numbers(columns, place):
-            bins = find_bins(attribute_name(name, place), labels, groups.counts)
-            bins_of_columns |= {} if bins is None else {place: bins}
-    return bins_of_columns
+    by_place = {}
+    for place, labels in enumerate(groups.labels.T if groups.is_disjoint else ()):
+        if len({*labels}) <= MAX_NUMERIC_GROUPS or not _holds_numbers(columns, place):
+            continue
+        numbers = pd.Series(labels[labels != MISSING], dtype=object).infer_objects()
+        numbers = parse_column(numbers)
+        is_number = holds_numbers(numbers) and not pd.api.types.is_bool_dtype(numbers)
+        if is_number and numbers.nunique() > MAX_NUMERIC_GROUPS:
+            by_place[place] = numbers
+    return by_place
+
+
+def warn_of_integers(groups, columns, bins):
+    """Warn of attributes of more than 30 whole numbers, each of which is a group.
+
+    `columns` are as in `find_group_bins`, which found the bins of other attributes.
+    """
+    for place, numbers in _find_numbers(groups, columns).items():
+        if place not in bins:
+            warn_of_many_numbers(attribute_name(groups.attributes[place], place), {*numbers})
+
+
+def bin_labels(name, labels, bins):
+    """Labels of numbers as bins in words; missing ones remain, and those that are bins already."""
+    binned = labels.astype(object)
+    is_known = labels != MISSING
+    if {*labels[is_known]} <= {*bins.texts}:
+        return binned
+    numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
+    check_are_numbers([numbers])
+    refuse_marks_among_numbers(numbers, "pass it by --unknown (unknown of SensitiveFeatures)")
+    side = "right" if bins.are_named else "left"
+    at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64), side)
+    binned[is_known] = np.array(bins.texts, dtype=object)[at]
+    return binned
+
+
+def read_bins(role, column, bins, counts=None):
+    """How a column of bins was read; its entries count as often as the counts."""
+    return read_as(role, column, weights=counts)._replace(notation=bins.notation)
+
+
+def find_group_bins(groups, columns, named=None):
+    """The bins of attributes of groups by place: those named, and of more than 30 numbers.
+
+    `columns` are the attributes as they were passed, None for a file. `named` are cuts by the name
+    of an attribute, or its position. Numbers of a bin that is not named have decimals.
+    """
+    named = named or {}
+    attributes = list(groups.attributes) if groups.is_disjoint else []
+    names = [attribute_name(one, place) for place, one in enumerate(attributes)]
+    if absent := [one for one in named if one not in attributes + names]:
+        raise argument_error(
+            f"bins must name attributes of sensitive_features, which are "
+            f"{join_names(map(repr, names))}, but {join_names(map(repr, absent))} is none."
+        )
+    bins = {}
+    for place, numbers in _find_numbers(groups, columns).items():
+        if has_decimals(numbers):
+            counts = groups.counts[groups.labels[:, place] != MISSING]
+            cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts, N_BINS)
+            levels = range(len(cuts) + 1)
+            texts = [range_text(names[place], cuts, distinct, one, one) for one in levels]
+            bins[place] = Bins(cuts.tolist(), texts)
+    for place, (attribute, name) in enumerate(zip(attributes, names, strict=True)):
+        cuts = named.get(attribute, named.get(name))
+        if cuts is not None:
+            bins[place] = name_bins(name, cuts)
+    return bins
 
 
 def _holds_numbers(columns, place):
@@ -116,13 +181,21 @@ def _holds_numbers(columns, place):
 
 
 def bin_groups(groups, bins):
-    """Groups, of which attributes are divided into bins by place; groups of equal bins are one."""
-    if not bins:
+    """Groups, of which attributes are divided into bins by place; groups of equal bins are one.
+
+    They are sorted by label, and ranges of numbers by number.
+    """
+    if not groups.is_disjoint:
         return groups
-    labels = groups.labels.copy()
-    for place, one in bins.items():
+    columns = []
+    for place, column in enumerate(groups.labels.T):
         name = attribute_name(groups.attributes[place], place)
-        labels[:, place] = bin_labels(name, labels[:, place], one)
-    table = pd.DataFrame(labels)
-    codes = table.groupby([*table], sort=False).ngroup().to_numpy()[groups.codes]
-    return groups.regroup(codes, labels[~table.duplicated()]).rename(groups.attributes)
+        columns.append(
+            sort_labels(bin_labels(name, column, bins[place]) if place in bins else column)
+        )
+    rows, codes = np.unique(
+        np.column_stack([codes for _, codes in columns]), axis=0, return_inverse=True
+    )
+    labels = [values[of_column] for (values, _), of_column in zip(columns, rows.T, strict=True)]
+    codes = codes.ravel()[groups.codes]
+    return groups.regroup(codes, np.column_stack(labels)).rename(groups.attributes)

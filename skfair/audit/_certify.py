@@ -75,6 +75,7 @@ class _Limits(NamedTuple):
 
 def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, salt=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
+    audit.warn_of_integers()
     constraint = resolve_constraint(constraint, tolerance, takes_all=True)
     level = check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:

@@ -249,7 +249,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             f"{n:,} samples of unknown {name} are left out; the claim is about the others."
             for name, n in self.n_missing.items()
         ]
-        return list(filter(None, sentences))
+        return [*filter(None, sentences), *self.reading.describe_bins()]
 
     def _describe_verdict(self):
         """Sentence on the verdict, the groups, the bound and the groups that are left out."""

@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skfair.audit._bins import Bins, bin_groups, find_group_bins, read_bins
+from skfair.audit._bins import (
+    Bins,
+    bin_groups,
+    find_group_bins,
+    read_bins,
+    warn_of_integers,
+)
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import check_fitted_model, predict_columns
@@ -38,6 +44,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_fea
 from skfair.audit._tables import attribute_name, group_text
 from skfair.audit._task_metrics import find_positive_label, infer_task
 from skfair.groups import Groups, Samples
+from skfair.groups._groups import attribute_columns
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair.metrics._group_report import Metrics, check_strata
@@ -135,7 +142,7 @@ class AuditData(Record):
             source = {"clusters": about} | (source or {})
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
         unbinned = samples.groups
-        bins = find_group_bins(unbinned, None if is_file else known.labels)
+        bins = find_group_bins(unbinned, None if is_file else known.labels, known.bins)
         if is_file and known.labels is not None:  # searches have ranges of numbers
             known = known.replace_labels(known.labels.apply(parse_column))
         data = cls(
@@ -156,6 +163,10 @@ class AuditData(Record):
         warn_of_counts(data.samples, data.columns)
         # Nothing that is written is kept.
         return replace(data, described=describe(table) if is_file else describe)
+
+    def warn_of_integers(self) -> None:
+        """Warn of more than 30 whole numbers that are groups; a search divides them."""
+        warn_of_integers(self.unbinned, self.known.labels, self.bins)
 
     @cached_property
     def reading(self) -> Reading:
@@ -539,7 +550,10 @@ class AuditData(Record):
 
     def rebin(self, other: Self) -> Self:
         """A copy whose attributes of many numbers are divided into the bins of another audit."""
-        groups = bin_groups(self.unbinned, other.bins)
+        return self.regroup(bin_groups(self.unbinned, other.bins))
+
+    def regroup(self, groups: Groups) -> Self:
+        """A copy of the same samples in other groups."""
         return replace(self, samples=self.samples._replace(groups=groups))
 
     def restrict(self, rows: np.ndarray) -> Self:
@@ -611,7 +625,17 @@ class AuditData(Record):
         known = self.known
         rows = np.flatnonzero(self.is_used)
         labels = fill_missing(known.labels, known.unknown) if known.unknown else known.labels
-        return labels if self.is_used.all() else safe_indexing(labels, rows)
+        labels = labels if self.is_used.all() else safe_indexing(labels, rows)
+        if not known.bins:
+            return labels
+        names = self.unbinned.attributes
+        table = pd.DataFrame(dict(zip(names, attribute_columns(labels), strict=True)))
+        groups = self.samples.groups
+        for place, one in self.bins.items():
+            if one.are_named:
+                column = groups.labels[groups.codes, place]
+                table[names[place]] = pd.Series(column, table.index).mask(column == MISSING)
+        return table
 
     def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Decisions or predicted values; a ValueError where there are scores alone."""
@@ -657,13 +681,12 @@ def _check_audit_columns(columns, known, are_counts):
     if known.probabilities is not None:
         check_group_probabilities(known.probabilities, first)
     columns["row"] = np.arange(len(first))
-    with warnings.catch_warnings():
-        # Numbers are divided into bins later.
-        warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
-        if known.unknown and known.missing == "error":
-            with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
-                check_metric_input(known.labels, weights, **columns)  # none is missing
-        samples, arrays = check_metric_input(known.fill(len(first)), weights, **columns)
+    if known.unknown and known.missing == "error":
+        with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
+            # None is missing.
+            check_metric_input(known.labels, weights, takes_numbers=True, **columns)
+    labels = known.fill(len(first))
+    samples, arrays = check_metric_input(labels, weights, takes_numbers=True, **columns)
     columns = dict(zip(columns, arrays, strict=True))
     is_used = np.isin(np.arange(len(first)), columns.pop("row"))
     has_outcome = columns.get("has_outcome", np.ones(1, dtype=bool))
@@ -719,7 +742,9 @@ def _describe(data, names, written=None):
         entries = written.iloc[np.flatnonzero(data.is_used)].reset_index(drop=True)
     positive = dict.fromkeys(("decision", "outcome"), data.pos_label)
     attributes = data.unbinned.attributes
-    binned = {("group", attribute_name(attributes[place], place)) for place in data.bins}
+    binned = {
+        ("group", attribute_name(attributes[place], place)): one for place, one in data.bins.items()
+    }
     read = []
     # Counts that no column holds are of collections, whose rows are samples.
     is_counted = groups.multiplicity is not None and "sample_weight" not in names
@@ -728,7 +753,7 @@ def _describe(data, names, written=None):
         if is_counted and role == "count":
             continue
         if (role, column.name) in binned:
-            read.append(read_bins(role, column, groups.row_counts))
+            read.append(read_bins(role, column, binned[role, column.name], groups.row_counts))
             continue
         old = entries.get(column.name)
         read.append(read_as(role, column, old, positive.get(role), groups.row_counts))

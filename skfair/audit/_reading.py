@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair.groups._groups import normalize_label
+from skfair.groups._groups import normalize_label, sort_labels
 from skfair.groups._known import MISSING_MARKS, is_like_unknown
 from skfair.utils._checks import join_names
 
@@ -519,6 +519,14 @@ class Reading:
         if self.n_shared_ids:
             texts.append(f"{self.n_shared_ids:,} rows share their id with another row")
         return f"{'; '.join(texts)}."
+
+    def describe_bins(self) -> list[str]:
+        """A sentence on each column of groups that are bins of numbers, which names these."""
+        return [
+            f"Groups by {one.name} are bins of numbers: {', '.join(sort_labels(one.labels)[0])}."
+            for one in self.columns
+            if one.role == "group" and " bins " in one.notation and one.labels
+        ]
 
     def agrees(self, other: Reading) -> bool:
         """Whether both read the same; unless both are files, labels and samples are compared."""

@@ -453,6 +453,7 @@ def _hide(report, every, protection):
 def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessReport:
     """The report of all samples of an audit."""
     level = check_level(settings.confidence_level)
+    audit.warn_of_integers()
     known = audit.known
     samples, columns, strata = audit.rows(settings.metrics)
     columns, estimators, ties = report_estimators(audit, samples, columns, settings.metrics)

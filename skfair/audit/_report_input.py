@@ -226,7 +226,10 @@ def estimate_balance(task, columns, samples, level, missing):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
         return balance_limit(
-            labels, sensitive_features=codes, sample_weight=weights, confidence_level=level
+            labels,
+            sensitive_features=codes.astype(str),
+            sample_weight=weights,
+            confidence_level=level,
         )
 
 

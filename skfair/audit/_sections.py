@@ -64,7 +64,8 @@ def report_quantity(report, metric):
 def findings(report):
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
-    sentences = [_describe_sample(report), *_describe_hidden(report)]
+    sentences = [_describe_sample(report), *report.reading.describe_bins()]
+    sentences += _describe_hidden(report)
     if report.assumption:
         listed = join_names(f"{n:,} by {name}" for name, n in report.n_missing.items() if n)
         known = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cache, partial
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair.groups import Groups
+from skfair.audit._bins import bin_groups, find_group_bins
+from skfair.groups import Groups, check_groups
 from skfair.groups._known import (
     MISSING,
     check_group_probabilities,
@@ -34,6 +35,7 @@ from skfair.statistics._hidden_groups import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL
+from skfair.utils._sklearn import count_samples
 
 _OF_LABELS = ("error", "exclude", "group", "at_random")
 _OF_PROBABILITIES = ("error", "sufficient", "independent")
@@ -77,10 +79,19 @@ class SensitiveFeatures:
         With "at_random", the largest factor by which odds of a group may differ between equal
         samples with and without a record. ``np.inf`` assumes nothing. For claims.
 
+    bins : dict, default=None
+        Ascending numbers at which an attribute is divided, by its name, such as
+        ``{"age": [40, 65]}`` for under 40, 40 to under 65, and 65 or older; of arrays by its
+        position. An attribute that is not named, and has more than 30 numbers, of which some have
+        decimals, is divided into four bins of equally many samples. Whole numbers are labels, with
+        a warning if there are more than 30. Metrics and fits refuse more than 30 numbers: pass
+        them :meth:`bin_labels`.
+
     Raises
     ------
     ValueError
-        If there are neither labels nor probabilities, or arguments contradict each other.
+        If there are neither labels nor probabilities, or arguments contradict each other. Bins
+        that are not ascending, or of no attribute, are an error where labels are read.
     TypeError
         If `unknown` is not a list.
 
@@ -109,6 +120,7 @@ class SensitiveFeatures:
         X: MatrixLike | None = None,
         probabilities: MatrixLike | None = None,
         odds_ratio: float = 1.0,
+        bins: Mapping[Label, Sequence[float]] | None = None,
     ):
         if isinstance(unknown, str) or (unknown is not None and not isinstance(unknown, Iterable)):
             raise TypeError(
@@ -117,6 +129,7 @@ class SensitiveFeatures:
         self.labels, self.missing, self.X = labels, missing, X
         self.unknown = [] if unknown is None else list(unknown)
         self.probabilities, self.odds_ratio = probabilities, check_odds_ratio(odds_ratio)
+        self.bins = dict(bins or {})
         self._check()
 
     def _check(self):
@@ -261,7 +274,7 @@ class SensitiveFeatures:
             groups: HiddenGroups = ProbabilisticGroups(probabilities, self.missing)
         else:
             features = stack_features(self.X, [values], probabilities)
-            groups = make_recorded_groups(self.labels, features, self.unknown, self.odds_ratio)
+            groups = make_recorded_groups(self.bin_labels(), features, None, self.odds_ratio)
         return groups.find_gap(values, where, level)
 
     def describe_assumption(self) -> str:
@@ -326,6 +339,26 @@ class SensitiveFeatures:
         if self.labels is None:
             return np.zeros(n_samples, dtype=int)
         return fill_missing(self.labels, self.unknown) if self.treatment != "error" else self.labels
+
+    def bin_labels(self) -> pd.DataFrame:
+        """Labels as audits read them, with the bins of their numbers, for metrics and fits.
+
+        Returns
+        -------
+        labels : DataFrame of shape (n_samples, n_attributes)
+            Missing ones are named "(missing)" unless that is an error.
+
+        Examples
+        --------
+        >>> from skfair.audit import SensitiveFeatures
+        >>> SensitiveFeatures([39, 40, 70], bins={0: [40, 65]}).bin_labels()[0].tolist()
+        ['attribute 1 < 40', '40 <= attribute 1 < 65', 'attribute 1 >= 65']
+        """
+        n_samples = count_samples(self.labels)
+        groups = check_groups(self.fill(n_samples), n_samples)
+        groups = bin_groups(groups, find_group_bins(groups, self.labels, self.bins))
+        index = self.labels.index if hasattr(self.labels, "iloc") else None
+        return pd.DataFrame(groups.labels[groups.codes], index, groups.attributes)
 
     def select_known(self, groups: Groups) -> Groups:
         """The groups that are compared where groups are modelled.

@@ -5,6 +5,7 @@ import pandas as pd
 from scipy import sparse, stats
 
 from skfair.groups import Groups
+from skfair.groups._groups import sort_labels
 from skfair.groups._known import MISSING, is_like_unknown
 from skfair.statistics._estimates import LogRates, contrast_matrix, pairwise_contrasts
 from skfair.statistics._gaps import Interval, interval_of_largest_contrast
@@ -38,7 +39,7 @@ def groupings(groups):
     # Groups by each attribute, then by the combinations of all.
     by_name = {}
     for name, column in zip(names, groups.labels.T, strict=True):
-        values, codes = np.unique(column, return_inverse=True)
+        values, codes = sort_labels(column)
         by_name[name] = groups.regroup(codes[groups.codes], values[:, np.newaxis])
     if len(names) > 1:
         by_name[group_text(tuple(names))] = groups

@@ -164,7 +164,7 @@ def add_subgroups_options(command):
     add("--metric", nargs="+", help="rates to compare", **rates)
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
-    add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
+    add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command)
     command.set_defaults(run=_run_subgroups, probability=None)
@@ -179,7 +179,7 @@ def _run_subgroups(options):
         max_conditions=options.max_conditions,
         direction=options.direction,
         confidence_level=options.confidence,
-        n_bins=options.bins,
+        n_bins=options.n_bins,
         max_listed=options.max_listed,
         min_published=options.min_published,
     )

@@ -6,7 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair.audit._bins import bin_groups, find_group_bins, read_bins
+from skfair.audit._bins import (
+    bin_groups,
+    find_group_bins,
+    read_bins,
+    warn_of_integers,
+)
 from skfair.audit._reading import (
     Reading,
     check_are_numbers,
@@ -23,8 +28,17 @@ from skfair.audit._reading import (
     write_labels,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
-from skfair.commands._options import check_count_options, check_threshold_option, read_table
-from skfair.commands._predictions import add_repeats, apply_threshold, refuse_empty_groups
+from skfair.commands._options import (
+    check_count_options,
+    check_threshold_option,
+    read_table,
+)
+from skfair.commands._predictions import (
+    add_repeats,
+    apply_threshold,
+    parse_bins,
+    refuse_empty_groups,
+)
 from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
 
@@ -88,7 +102,13 @@ def read_log(options, known_bins=None):
     )
     refuse_empty_groups(known)
     groups = check_groups(known.fill(len(table)), len(table))
-    bins = find_group_bins(groups, None) if known_bins is None else known_bins
+    named = parse_bins(options)
+    if known_bins is None:
+        bins = find_group_bins(groups, None, named)
+    else:
+        bins = known_bins
+        _refuse_other_bins(options, bins, named)
+    warn_of_integers(groups, None, bins)
     groups = bin_groups(groups, bins)
     groups = pd.DataFrame(groups.labels[groups.codes], table.index, options.sensitive)
     periods = _find_periods(table[options.time], options, "--time")
@@ -121,6 +141,16 @@ def read_log(options, known_bins=None):
     left_out = {reason: int(mask.sum()) for reason, mask in left_out.items() if mask.any()}
     reading = _describe_log(log, bins, options, written, table)
     return log, add_repeats(options, replace(reading, left_out=left_out), written), bins
+
+
+def _refuse_other_bins(options, bins, named):
+    """Raise for numbers of --bins that are not those of --state."""
+    known = {options.sensitive[place]: one.cuts for place, one in bins.items() if one.are_named}
+    if named not in ({}, known):
+        raise ValueError(
+            f"--bins must be that of {options.state}, {known}; got {named}. Leave it out, or leave "
+            "out --state to begin another monitor."
+        )
 
 
 def _refuse_unknown_periods(is_unknown, periods, by):
@@ -163,7 +193,7 @@ def _describe_log(log, bins, options, written, table):
         label = 1  # booleans too, as monitors do
     positive = {"decision": label, "outcome": label}
     read = [
-        read_bins(role, column)
+        read_bins(role, column, bins[options.sensitive.index(column.name)])
         if role == "group" and options.sensitive.index(column.name) in bins
         else read_as(role, column.loc[written.index], written.get(column.name), positive.get(role))
         for role, column in columns

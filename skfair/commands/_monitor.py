@@ -211,6 +211,6 @@ def _write(monitor, options, reading, bins, results):
         write_text(page, options.out)
     if options.state is not None:
         stored = _list_stored(options)
-        stored["bins"] = {place: one._asdict() for place, one in bins.items()}
+        stored["bins"] = {place: vars(one) for place, one in bins.items()}
         state = seal(json.loads(monitor.to_json()) | stored)
         write_text(json.dumps(state), options.state)

@@ -36,7 +36,6 @@ _OPTIONS = {
     "ids": "--id",
     "metrics": "--metric",
     "min_group_size": "--min-size",
-    "n_bins": "--bins",
     "n_groups": "--groups",
     "pos_label": "--positive",
     "probabilities": "--group-probability",
@@ -202,6 +201,10 @@ def add_row_options(command):
     add("--id", help="column that names each sample, in this file and in others")
     add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
+    about = (
+        "NAME=40,65: numbers at which a column of groups is divided, here under 40, 40 to 64, 65"
+    )
+    add("--bins", nargs="+", default=[], metavar="NAME=NUMBERS", help=about)
     add("--threshold", type=float, help="scores above it are positive")
     level = CONFIDENCE_LEVEL
     add("--confidence", type=float, default=level, help="how often statements hold (default .95)")

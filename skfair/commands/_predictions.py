@@ -4,6 +4,7 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from skfair.audit import Audit, SensitiveFeatures
@@ -134,9 +135,24 @@ def _read_groups(options, table, odds_ratio):
         X=_read_features(options, table),
         probabilities=probabilities,
         odds_ratio=odds_ratio,
+        bins=parse_bins(options),
     )
     refuse_empty_groups(known)
     return known
+
+
+def parse_bins(options):
+    """The numbers of --bins by column."""
+    bins = {}
+    for text in options.bins:
+        name, _, numbers = text.rpartition("=")
+        bins[name] = pd.to_numeric(pd.Series(numbers.split(",")), errors="coerce").tolist()
+        if np.isnan(bins[name]).any() or name not in options.sensitive:
+            raise ValueError(
+                "--bins must be a column of --sensitive and the numbers at which it is divided, as "
+                f"in age=40,65, but is {text!r}."
+            )
+    return bins
 
 
 def refuse_empty_groups(known):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from itertools import islice, repeat
+from math import inf
 from numbers import Complex, Number, Real
 from typing import NamedTuple
 from unicodedata import normalize
@@ -186,6 +188,39 @@ def _has_narrow_range(column):
 def _offsets(column, lowest):
     """Differences of integers to the lowest, also where their own type cannot hold them."""
     return np.subtract(column, int(lowest), dtype=np.intp, casting="unsafe")
+
+
+_NUMBER = r"-?(?:inf|[\d.]+(?:e[+-]?\d+)?)"
+
+_RANGE = re.compile(
+    rf"[\[(]({_NUMBER}), ({_NUMBER})[\])]|(?:({_NUMBER}) <=? )?.* ([<>])=? ({_NUMBER})"
+)
+"""A label that is a range of numbers, such as "[5, 10)", "5 <= age < 10" or "age >= 10"."""
+
+
+def _find_range(label):
+    """The ends of a label that is a range of numbers; None of other labels."""
+    match = _RANGE.fullmatch(str(label))
+    if match is None:
+        return None
+    *interval, low, sign, end = match.groups()
+    if sign == ">":
+        return float(end), inf
+    return (float(low or -inf), float(end)) if sign else (float(interval[0]), float(interval[1]))
+
+
+def sort_labels(column):
+    """Distinct labels in ascending order, and the position of each entry among them.
+
+    Ranges of numbers, such as "[5, 10)", are sorted by number, after which one other label may be.
+    """
+    values = sorted(set(column))
+    ranges = {one: _find_range(one) for one in values}
+    if [*ranges.values()].count(None) < min(2, len(values)):
+        values.sort(key=lambda one: ranges[one] or (inf, inf))
+    position = {value: code for code, value in enumerate(values)}
+    codes = np.fromiter((position[one] for one in column), dtype=np.intp, count=len(column))
+    return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
 def _unique_objects_and_codes(column, attribute):
@@ -605,7 +640,7 @@ class Groups:
         labels: list = []
         columns = []
         for attribute, column in zip(self.attributes, self.labels.T, strict=True):
-            values, codes = np.unique(column, return_inverse=True)
+            values, codes = sort_labels(column)
             # Values are numbered on from those of the attributes before.
             columns.append(len(labels) + codes)
             labels += zip(repeat(attribute), values)
@@ -718,32 +753,31 @@ def refuse_continuous_attributes(groups, is_compared=None):
                 f"{n_compared} are."
             )
             raise ValueError(
-                f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
-                f"from {min(numbers):g} to {max(numbers):g}, but at most {MAX_NUMERIC_GROUPS} "
-                "numbers can be groups: more look like a measurement. Bin it, as in "
-                "pd.cut(age, [0, 25, 45, 65, 120]) or KBinsDiscretizer(4, encode='ordinal')."
-                f"fit_transform(age); or pass strings, as in age.astype(str), if the "
-                f"numbers are names of groups.{remedy}"
+                f"{_describe_numbers(name, numbers)}, but at most {MAX_NUMERIC_GROUPS} numbers can "
+                "be groups: more look like a measurement. Bin it, as in "
+                "pd.cut(age, [0, 40, 65, 120], right=False), or as audits do, in "
+                f"skfair.audit.SensitiveFeatures(..., bins={{{name!r}: [40, 65]}}).bin_labels(); "
+                "or pass strings, as in age.astype(str), if the numbers are names of groups."
+                f"{remedy}"
             )
 
 
-def warn_of_continuous_attributes(groups):
-    """Warn of numeric attributes of more than 30 values, such as an age, where groups are counted.
+def _describe_numbers(name, numbers):
+    """The beginning of a sentence on an attribute of many numbers."""
+    return (
+        f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
+        f"from {min(numbers):g} to {max(numbers):g}"
+    )
 
-    A sparse matrix passes.
-    """
-    if not groups.is_disjoint:
-        return
-    for name, column in zip(groups.attributes, groups.labels.T, strict=True):
-        numbers = _numbers_among(column)
-        if len(numbers) > MAX_NUMERIC_GROUPS:
-            warn(
-                f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
-                f"from {min(numbers):g} to {max(numbers):g}, and each is a group of its own. More "
-                f"than {MAX_NUMERIC_GROUPS} look like a measurement: bin it, as in "
-                "pd.cut(age, [0, 25, 45, 65, 120]). If the numbers are names of groups, pass "
-                "strings, as in age.astype(str)."
-            )
+
+def warn_of_many_numbers(name, numbers):
+    """Warn of an attribute of many whole numbers, such as an age, each of which is a group."""
+    warn(
+        f"{_describe_numbers(name, numbers)}, and each is a group of its own. If they are a "
+        f"measurement, pass bins={{{name!r}: [40, 65]}} to SensitiveFeatures, or --bins "
+        f"{name}=40,65 to a command. If they are names of groups, pass strings, as in "
+        "age.astype(str)."
+    )
 
 
 def warn_of_similar_labels(groups):

@@ -329,4 +329,4 @@ def order_attributes(groups, attributes, source):
             "order."
         )
     order = [names.index(name) for name in attributes] if is_permuted else numbers
-    return Groups(groups.labels[:, order], codes=groups.codes, attributes=attributes)
+    return groups._replace(labels=groups.labels[:, order], attributes=attributes, ranks=None)

@@ -19,8 +19,8 @@ from skfair.groups._groups import (
     check_attribute_label_types,
     check_groups,
     check_one_label_type,
+    is_encoded,
     refuse_continuous_attributes,
-    warn_of_continuous_attributes,
 )
 from skfair.groups._known import (
     check_group_probabilities,
@@ -161,7 +161,8 @@ class Samples(NamedTuple):
             # The values of each attribute count by themselves, not only in combinations.
             is_large_value = self.is_large(self.groups.single_attribute_groups(), min_group_size)
             is_compared = is_large_value[self.groups.attribute_codes_of_groups()[0]]
-        refuse_continuous_attributes(self.groups, is_compared)
+        if self.where is None:  # held-out samples were checked as they were read
+            refuse_continuous_attributes(self.groups, is_compared)
         if not is_large.any():
             size = self.min_group_size if min_group_size is None else min_group_size
             raise ValueError(
@@ -336,12 +337,12 @@ def check_clusters(groups, n_samples):
     return codes
 
 
-def check_metric_input(sensitive_features, sample_weight, **columns):
+def check_metric_input(sensitive_features, sample_weight, *, takes_numbers=False, **columns):
     """Check the input of a metric: (Samples without target, list of the columns).
 
     Samples of zero weight are left out, and groups without members or weight too, silently. Groups
-    may overlap. `columns` are such as y_true and y_pred by name, of shape (n_samples,); partitioned
-    ones are gathered.
+    may overlap, and are at most 30 numbers unless it `takes_numbers`. `columns` are such as y_true
+    and y_pred by name, of shape (n_samples,); partitioned ones are gathered.
     """
     columns = load_columns(
         **columns, sensitive_features=sensitive_features, sample_weight=sample_weight
@@ -350,6 +351,8 @@ def check_metric_input(sensitive_features, sample_weight, **columns):
     arrays = [check_labels(name, column) for name, column in columns.items()]
     check_lengths(**columns)
     samples, rows = _drop_zero_weights(sensitive_features, sample_weight, columns)
+    if not (takes_numbers or is_encoded(sensitive_features)):
+        refuse_continuous_attributes(samples.groups)
     if len(rows) < len(arrays[0]):
         arrays = [array[rows] for array in arrays]
     return samples, arrays
@@ -467,7 +470,6 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
         occurring = np.unique(sensitive_features.nonzero()[1])
         sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]
     groups = check_groups(sensitive_features, len(weights), overlapping=True)
-    warn_of_continuous_attributes(groups)
     if occurring is not None:
         groups = Groups(occurring.astype(object)[:, np.newaxis], matrix=groups.matrix)
     rows = np.flatnonzero(weights > 0)

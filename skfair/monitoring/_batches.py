@@ -12,12 +12,13 @@ import pandas as pd
 from sklearn.utils import check_consistent_length
 
 from skfair.audit import Audit
+from skfair.audit._bins import bin_groups
 from skfair.audit._predictions import predict_for_metric
 from skfair.audit._sections import OUTCOME_SELECTION
 from skfair.audit._sensitive_features import as_sensitive_features
 from skfair.constraints._held_out import evaluate_cells, metric_kind, outcome_use
 from skfair.groups import Groups, Samples, check_groups
-from skfair.groups._groups import check_attribute_label_types
+from skfair.groups._groups import check_attribute_label_types, sort_labels
 from skfair.groups._known import order_attributes
 from skfair.losses import loss_targets
 from skfair.metrics import find_positive
@@ -313,11 +314,10 @@ def check_audit(settings, audit):
         )
 
 
-def read_batch(settings, row, attributes, audit, ids, X):
+def read_batch(settings, row, state, audit, ids, X):
     """The batch of an audit; `ids` are of all rows that were passed, `X` of its samples.
 
-    `attributes` are the names that the first batch had, or None: the columns of sensitive_features
-    may come in another order.
+    Of attributes the state has the names, in the order of the first batch, and the bins.
     """
     if not audit.samples.groups.is_disjoint:
         raise argument_error(
@@ -331,7 +331,11 @@ def read_batch(settings, row, attributes, audit, ids, X):
             f"{audit.n_without_outcome} are missing. Pass None with ids, and the outcomes that are "
             "known to update_labels."
         )
-    samples, columns, rows = audit.list_samples()
+    audit.warn_of_integers()
+    groups = audit.unbinned
+    if state.attributes is not None:
+        groups = order_attributes(groups, state.attributes, "the first batch")
+    samples, columns, rows = audit.regroup(bin_groups(groups, state.bins)).list_samples()
     ids = _select_ids(audit, ids, rows)
     # Scores and target of the present samples, in groups by the attributes of the first batch.
     constraint = settings.constraint
@@ -350,12 +354,8 @@ def read_batch(settings, row, attributes, audit, ids, X):
     target = np.ones(len(scores))
     if is_known:
         target = to_target(constraint, y_true, settings.pos_label)
-    groups = samples.groups
-    if attributes is not None:
-        groups = order_attributes(groups, attributes, "the first batch")
     samples = samples._replace(
         target=target,
-        groups=groups,
         weights=_scale_weights(samples.weights, settings.max_weight),
         X=None if X is None else safe_indexing(X, rows),
     )
@@ -472,10 +472,8 @@ def attribute_codes(groups, attributes):
         yield name, groups.codes, groups.names
         return
     for name, column in zip(groups.attributes, groups.labels.T, strict=True):
-        values = sorted(set(column))
-        position = {value: code for code, value in enumerate(values)}
-        codes = np.array([position[value] for value in column], dtype=np.intp)
-        yield str(name), codes[groups.codes], values
+        values, codes = sort_labels(column)
+        yield str(name), codes[groups.codes], values.tolist()
 
 
 def check_label_types(known, names):

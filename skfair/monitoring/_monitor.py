@@ -18,6 +18,7 @@ from sklearn.utils import check_consistent_length
 
 from skfair import constraints
 from skfair.audit import Audit
+from skfair.audit._bins import Bins
 from skfair.audit._formats import add_header, load_content
 from skfair.audit._sentences import name_left_out
 from skfair.constraints import Constraint
@@ -63,13 +64,13 @@ if TYPE_CHECKING:
 # Monitors as text in JSON.
 
 
-_VERSION = 7
+_VERSION = 8
 """Version of the format; other versions are refused."""
 
 _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
-        *(CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
+        *(Bins, CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
         *(Row, Settings, State, MeanHypotheses, Statement, Window),
     )
 }
@@ -340,6 +341,8 @@ class GapMonitor(BaseEstimator):
         Times of the batches of decisions, without those of late outcomes alone.
     late_times_ : list
         Times of decisions that came after later ones, by `update_late`.
+    bins_ : dict
+        Bins of numbers by attribute, named by their ends: those of the first batch.
     outstanding_ids_ : list
         Ids of the samples whose outcome has not come.
     n_outstanding_ : int
@@ -510,7 +513,9 @@ class GapMonitor(BaseEstimator):
         row = state.begin_row(time, has_decisions=True)
         state, cohorts = state.split_complete(settings, time)
         if audit is not None:
-            batch = read_batch(settings, row, state.attributes, audit, ids, X)
+            if state.attributes is None:
+                state = replace(state, bins=audit.bins)
+            batch = read_batch(settings, row, state, audit, ids, X)
             state = state.with_groups(settings, batch.cohort.samples.groups)
             if batch.late_ids is None:
                 cohorts.append(batch.cohort)
@@ -567,7 +572,7 @@ class GapMonitor(BaseEstimator):
         columns = map(load_rows, (y_true, y_pred, sensitive_features, sample_weight))
         row = replace(state.rows[-1], time=time)
         audit = make_audit(settings, *columns)
-        batch = read_batch(settings, row, state.attributes, audit, None, None)
+        batch = read_batch(settings, row, state, audit, None, None)
         state = state.with_groups(settings, batch.cohort.samples.groups)
         return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
 
@@ -830,6 +835,7 @@ class GapMonitor(BaseEstimator):
             change_evidence_=statement.change_evidence,
             was_exceeded_=statement.was_exceeded,
             since_=restore_time(state.since),
+            bins_={state.attributes[place]: one.texts for place, one in state.bins.items()},
             n_batches_=row.number,
             n_outstanding_=row.n_outstanding,
         )

@@ -2,11 +2,13 @@
 
 from copy import copy
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from skfair.audit._tables import group_text
+from skfair.groups._groups import MAX_NUMERIC_GROUPS
 from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
@@ -32,7 +34,7 @@ from skfair.monitoring._recent import (
 )
 from skfair.statistics._estimates import combine_margins, constrained_rate
 from skfair.statistics._gaps import Verdict, find_verdict
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import argument_error, join_names, warn
 
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
 #
@@ -660,6 +662,8 @@ class State:
     ----------
     attributes : list or None
         Names of the sensitive attributes; None before the first batch with samples.
+    bins : dict of int to Bins
+        Bins of numbers by the place of the attribute: those of the first batch.
     comparisons : dict of str to Comparison
         Groups and evidence by attribute.
     outstanding : OutstandingSamples
@@ -671,6 +675,7 @@ class State:
     """
 
     attributes: list | None = None
+    bins: dict = field(default_factory=dict)
     comparisons: dict = field(default_factory=dict)
     outstanding: OutstandingSamples = field(default_factory=OutstandingSamples)
     rows: list = field(default_factory=list)
@@ -767,6 +772,7 @@ class State:
             )
             known = comparison.groups
             comparisons[name] = comparison.with_groups(names)
+            _refuse_many_decimals(comparisons[name].groups)
             joined |= {repr(group_text(one)): None for one in names if known and one not in known}
         if joined:
             warn(
@@ -775,6 +781,21 @@ class State:
                 "evidence on every group that is compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
+
+
+def _refuse_many_decimals(groups):
+    """Raise for a measurement that the first batch has not divided into bins."""
+    labels = [one if isinstance(one, tuple) else (one,) for one in groups]
+    for column in zip(*labels, strict=True):
+        numbers = {one for one in column if isinstance(one, Real)}
+        if len(numbers) > MAX_NUMERIC_GROUPS and any(one % 1 for one in numbers):
+            raise argument_error(
+                f"sensitive_features must have at most {MAX_NUMERIC_GROUPS} numbers with decimals "
+                f"in all batches, but has {len(numbers)}, from {min(numbers):g} to "
+                f"{max(numbers):g}. The first batch had so few that they are no bins, and a "
+                "monitor keeps its first ones. Begin another with a larger batch, or pass "
+                "SensitiveFeatures with bins, such as bins={'age': [40, 65]}."
+            )
 
 
 def advance_state(settings, state, row, cohorts):

@@ -32,6 +32,7 @@ from skfair.fitting._outcome import (
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment
 from skfair.postprocessing._events import (
+    N_PROBE,
     EventFeatures,
     EventModel,
     RuleRequest,
@@ -88,10 +89,6 @@ from skfair.utils._sklearn import (
 _N_FOLDS, _N_FOLDS_OF_LARGE, _LARGE = 5, 3, 10_000
 """Folds by default, those of many samples or columns, and the samples from which on they are many.
 """
-
-
-_N_PROBE = 50
-"""Rows of X by which a model of the group is tried on text."""
 
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
@@ -480,7 +477,7 @@ def _check_training(estimator, X, y, columns, constraints):
 
 def _check_reads_text(base, group_estimator, X):
     """Raise, before folds are fitted, if X has text that the model of the group cannot read."""
-    rows = np.arange(min(count_samples(X), _N_PROBE))
+    rows = np.arange(min(count_samples(X), N_PROBE))
     probe = safe_indexing(X, rows)
     is_raw = final_step(base) is base and not hasattr(base, "estimator")  # no search, not frozen
     if is_raw and hasattr(group_estimator, "fit") and text_columns(probe):

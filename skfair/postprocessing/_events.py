@@ -37,13 +37,14 @@ from skfair.postprocessing._base_loss import RuleLoss
 from skfair.postprocessing._group_models import default_model_names, fit_classifier, pilot_rows
 from skfair.postprocessing._group_thresholds import search_thresholds
 from skfair.postprocessing._out_of_fold_scores import (
+    final_step,
     final_step_features,
     predict_label_probabilities,
 )
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
-from skfair.utils._checks import check_column, join_names, warn
+from skfair.utils._checks import check_column, join_names, text_columns, warn
 from skfair.utils._sklearn import count_samples, safe_indexing
 
 # The events whose probabilities a constrained decision depends on, besides that of success.
@@ -260,6 +261,9 @@ _REVEALED_SHARE = 0.99
 _ERROR_QUANTILES = (0.5, 0.8, 0.9, 0.95)
 """Quantiles of absolute errors: P(group | X, y) depends on the interval between two of them."""
 
+N_PROBE = 50
+"""Rows of X by which a model of the group is tried on text."""
+
 MIN_PROBABILITY = 1e-4
 """Smallest probability whose logarithm is taken."""
 
@@ -268,7 +272,7 @@ _AFFINE_COEFFICIENTS = {"positives": (0, 1), "negatives": (1, -1)}
 
 
 class EventModel(NamedTuple):
-    """Classifiers of the events, on features preprocessed by a fitted estimator.
+    """Classifiers of the events, on features preprocessed by a fitted estimator, if not None.
 
     ``group_models`` has a classifier of group codes within each subset, by X or, where groups are
     known, by their shares; ``subset_models`` one of membership in each subset, or None where that
@@ -286,8 +290,10 @@ class EventModel(NamedTuple):
         if not events.subsets:
             return cls(base, group_estimator, [], [])
         # Groups are learned from what the classifier's last step gets: preprocessing is not
-        # repeated.
-        features = final_step_features(base, safe_indexing(training.samples.X, rows))
+        # repeated, unless the model of groups reads text itself.
+        X = safe_indexing(training.samples.X, rows)
+        base = None if _reads_text(base, group_estimator, X) else base
+        features = final_step_features(base, X)
         codes = events.codes[rows]
         weights = training.samples.weights[rows]
         # Where groups are known their shares are for unknown ones.
@@ -331,6 +337,22 @@ class EventModel(NamedTuple):
                 of_groups *= predict_label_probabilities(subset_model, features, 2)[:, 1:]
             probabilities[:, number] = of_groups
         return probabilities
+
+
+def _reads_text(base, group_estimator, X):
+    """Whether a model of groups, tried on a few rows, reads text in X and no other features."""
+    rows = np.arange(min(count_samples(X), N_PROBE))
+    probe = safe_indexing(X, rows)
+    has_text = np.ndim(probe) == 1 or text_columns(probe)
+    if not hasattr(group_estimator, "fit") or final_step(base) is base or not has_text:
+        return False
+    for features in (final_step_features(base, probe), probe):
+        try:
+            fit_classifier(group_estimator, features, rows % 2, np.ones(len(rows)))
+        except (AttributeError, IndexError, TypeError, ValueError):
+            continue
+        return features is probe
+    return False  # the error is about the features
 
 
 def out_of_fold_probabilities(models, events, X, folds, knows_groups):

@@ -456,7 +456,7 @@ def test_the_command_writes_json(path, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--bins", "1"], "--bins must be a whole number"),
+        (["--n-bins", "1"], "--n-bins must be a whole number"),
         (["--metric", "accuracy"], "--target must hold true classes"),
         (["--sensitive", "sex", "p"], "'p' is named twice"),
         (["--json", "out.txt"], "--json must end in one of .json"),

@@ -46,8 +46,7 @@ def test_samples_of_zero_weight_are_absent(groups):
 
 def test_many_groups_keep_their_members():
     codes = np.random.default_rng(0).permutation(np.repeat(np.arange(300), 3))
-    with pytest.warns(UserWarning, match="has 300 different numbers, from 0 to 299, and each is a"):
-        samples, _ = check_metric_input(codes, None, y=codes)
+    samples, _ = check_metric_input(codes, None, takes_numbers=True, y=codes)
     assert all((codes[rows] == group).all() for group, rows in enumerate(samples.groups.members()))
 
 
@@ -150,7 +149,7 @@ def test_an_id_is_no_group():
 def test_a_measurement_is_no_group():
     rng = np.random.default_rng(0)
     income = rng.normal(size=2000).round(2)
-    with pytest.raises(ValueError, match=r"Attribute 0 .* different numbers.*pd\.cut\(age.*KBins"):
+    with pytest.raises(ValueError, match=r"Attribute 0 .* different numbers.*bin_labels"):
         refuse_continuous_attributes(check_groups(income, 2000))
     frame = pd.DataFrame({"sex": np.arange(2000) % 2, "income": income})
     with pytest.raises(ValueError, match="Attribute 'income' of sensitive_features"):

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from skfair import metrics
+from skfair.audit import SensitiveFeatures
 from skfair.metrics import METRICS, class_report, get_scorer
 from skfair.metrics._registry import Metric
 from skfair.statistics import gap_interval
@@ -72,21 +73,25 @@ def test_reports_by_class_take_tables_of_one_column():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @pytest.mark.parametrize("name", METRICS)
-def test_measurements_as_groups_are_warned_of(name):
+def test_measurements_as_groups_are_refused(name):
     """Forty ages are no groups; as text they may be names."""
     metric = METRICS[name]
-    ages = 20 + np.arange(400) % 40
+    ages = pd.Series(20 + np.arange(400) % 40, name="age")
     columns = predictions(metric.kind)
-    with pytest.warns(UserWarning, match="has 40 different numbers, from 20 to 59, and each is a"):
-        value = metric(*columns, sensitive_features=ages)
-    named = metric(*columns, sensitive_features=ages.astype(str))
-    assert value == pytest.approx(named, nan_ok=True)
+    refusal = r"'age' .* 40 different numbers, from 20 to 59, but .*bins=\{'age': \[40, 65\]\}"
+    with pytest.raises(ValueError, match=refusal):
+        metric(*columns, sensitive_features=ages)
+    metric(*columns, sensitive_features=ages.astype(str))
+    binned = SensitiveFeatures(ages, bins={"age": [40]}).bin_labels()
+    by_hand = np.where(ages < 40, "young", "old")
+    values = [metric(*columns, sensitive_features=one) for one in (binned, by_hand)]
+    assert values[0] == pytest.approx(values[1], nan_ok=True)
 
 
 def test_thirty_numbers_may_be_groups():
     values = np.tile([0, 1, 1], 100)
     gap_interval(values, sensitive_features=np.arange(300) % 30)
-    with pytest.warns(UserWarning, match="has 31 different numbers"):
+    with pytest.raises(ValueError, match="has 31 different numbers"):
         gap_interval(values, sensitive_features=np.arange(300) % 31)
 
 
