@@ -186,7 +186,8 @@ class Homotopy(BaseEstimator):
             start = start._replace(point=self._converge(subsample, runs, start))
             more, n_iter = self._follow_starts(problem, problem, subsample, [start], runs, watch)
             ends.append(more)
-        return min(ends, key=partial(sort_key, problem)), n_iter
+        best = min(ends, key=partial(sort_key, problem))
+        return shake_end(problem, best, runs, random_state), n_iter
 
     def _lead_starts(self, samples, runs, random_state):
         """A subsample, and the followed starts with the points of plain k-means that they lead to.
