@@ -160,10 +160,11 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     an allowed move.
     """
     n_clusters = len(point.clustering.sizes)
+    if n_clusters == 1 or samples.n_samples > MAX_PAIRED_SAMPLES:
+        return point, status
     is_limited = ratio > 0 or has_rows(samples.limits)
     is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
-    is_iterated = samples.n_samples <= MAX_PAIRED_SAMPLES and is_limited and is_coarse
-    if n_clusters == 1 or not (is_iterated or samples.n_samples <= MAX_ITERATED_SAMPLES):
+    if samples.n_samples > MAX_ITERATED_SAMPLES and not (is_limited and is_coarse):
         return point, status
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     samples = relax_to_reached_shares(samples, point)
