@@ -161,7 +161,8 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     an allowed move.
     """
     n_clusters = len(point.clustering.sizes)
-    if n_clusters == 1 or samples.n_samples > MAX_PAIRED_SAMPLES:
+    is_paired = samples.is_in_memory and samples.n_samples <= MAX_PAIRED_SAMPLES
+    if n_clusters == 1 or not is_paired:
         return point, status
     is_limited = ratio > 0 or has_rows(samples.limits)
     is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
