@@ -453,8 +453,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
         the first n of those of n + 1, so that with one seed more starts never end worse. Where the
-        cheapest end of more than 100 samples is more than 2 % above its bound, one more start and
-        another repair of integer counts are tried as well, once. These may gain more than a further
+        cheapest end is more than 2 % above its bound, one more start, another repair of integer
+        counts and further random moves are tried as well, once. These may gain more than a further
         start whose end is within 2 %.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300

@@ -96,11 +96,12 @@ class Homotopy(BaseEstimator):
     the last level the cheapest fair assignment is found through its dual (one unknown per cluster
     and group), the centres move to the new means, and so on. Single moves repair what rounding
     left, and moves and exchanges that keep the balance lower the cost until none is left. Where a
-    group is small, or weights are unequal, a program chooses the counts or moves first. Where the
-    cost is then more than 2 % above the bound at its centres, the other repair and one more start
-    are tried, but not where samples times clusters are more than 200 million, nor by passes over
-    partitioned data. Up to 100 samples also leave a local optimum by random moves, as long as these
-    lead to something cheaper.
+    group is small among more than 1,000 samples, or weights are unequal, a program chooses the
+    counts or moves first. Up to 1,000 samples leave a local optimum by random moves, as long as
+    these lead to something cheaper; above 100 only with bounds, and where weights are unequal or an
+    intersection has at most 100 members per cluster. Where the cost is then more than 2 % above the
+    bound at its centres, the other repair, one more start and further random moves are tried, but
+    not where samples times clusters are more than 200 million, nor by passes over partitioned data.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
@@ -170,7 +171,7 @@ class Homotopy(BaseEstimator):
         return end.point, n_iter, end.status
 
     def _try_more(self, problem, subsample, end, runs, random_state, watch):
-        """The best of an end, the end of the other repair, and that of one more start.
+        """The best of an end, the other repair and one more start, after further random moves.
 
         The start has a seed of its own; ``random_state`` is not changed.
         """
@@ -186,7 +187,8 @@ class Homotopy(BaseEstimator):
             start = start._replace(point=self._converge(subsample, runs, start))
             more, n_iter = self._follow_starts(problem, problem, subsample, [start], runs, watch)
             ends.append(more)
-        return min(ends, key=partial(sort_key, problem)), n_iter
+        best = min(ends, key=partial(sort_key, problem))
+        return shake_end(problem, best, runs, random_state), n_iter
 
     def _lead_starts(self, samples, runs, random_state):
         """A subsample, and the followed starts with the points of plain k-means that they lead to.
@@ -452,7 +454,7 @@ def repair_end(problem, assigned, runs):
 
 
 def shake_end(problem, end, runs, random_state):
-    """The end of iterated local search; the end itself unless samples are few."""
+    """The end of iterated local search; the end itself where it does not apply."""
     if end.status == "max_iter":
         return end
     level = problem.limits.level

@@ -28,6 +28,7 @@ from skfair._kernels.kmeans import (
 from skfair._kernels.limits import (
     allow_slack,
     find_share_rows,
+    has_rows,
     intersection_coefficients,
     row_excess,
     satisfies_rows,
@@ -45,8 +46,9 @@ from skfair.cluster.kmeans._tables import (
 
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
-MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
+MAX_PAIRED_SAMPLES = 1000  # up to which all pairs may be exchanged, and random moves follow
 SHARE_EXCESS_TOLERANCE = 0.01  # up to which the least excess of shares is found
+NEAR_BOUND = 2e-3  # share of the dual's value by which a cost is above it, up to which it suffices
 GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
@@ -61,12 +63,17 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     is_small = problem.n_samples <= MAX_ITERATED_SAMPLES
     n_clusters = len(point.clustering.sizes)
     # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
-    # integers the balance of the data is mostly out of reach: single moves lead near it.
+    # integers the balance of the data is mostly out of reach: single moves lead near it. Up to
+    # 1,000 samples random moves follow, which are faster than a table and end as cheap.
     is_below = level < problem.balance * (1 - GAP_MARGIN)
-    has_table = is_below and not is_small and has_small_group(problem, n_clusters)
+    has_table = is_below and problem.n_samples > MAX_PAIRED_SAMPLES
+    has_table = has_table and has_small_group(problem, n_clusters)
     if problem.has_equal_weights and has_table != is_other:
         point = repair_by_table(problem, point, level)
-    if not (problem.has_equal_weights or is_small or is_other):
+    # A program chooses moves of unequal weights, and of few samples whose rows are missed.
+    is_missed = not satisfies_rows(point.clustering.counts, problem.limits)
+    is_missed &= problem.n_samples <= MAX_PAIRED_SAMPLES
+    if (is_missed or not problem.has_equal_weights) and not (is_small or is_other):
         labels = repair_by_moves(problem, point, level)
         point = recompute_point(problem, labels, n_clusters, point.dual)
     point = repair(problem, point, level)
@@ -150,11 +157,19 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
 
     One of few samples is a large step of the balance, so that often no single move and no exchange
     is allowed: better clusterings lie two or three moves away (iterated local search; Lourenço,
-    Martin and Stützle 2003). Of many samples there is nearly always an allowed move.
+    Martin and Stützle 2003). Where clusters have many members of every group there is nearly always
+    an allowed move.
     """
-    n_samples = samples.n_samples
     n_clusters = len(point.clustering.sizes)
-    if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
+    is_paired = samples.is_in_memory and samples.n_samples <= MAX_PAIRED_SAMPLES
+    if n_clusters == 1 or not is_paired:
+        return point, status
+    is_limited = ratio > 0 or has_rows(samples.limits)
+    is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
+    # Near the cost of the fractional assignment random moves gain next to nothing.
+    is_near = point.dual is not None and point.cost <= (1 + NEAR_BOUND) * point.dual.value
+    is_tried = is_limited and is_coarse and not is_near
+    if samples.n_samples > MAX_ITERATED_SAMPLES and not is_tried:
         return point, status
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     samples = relax_to_reached_shares(samples, point)

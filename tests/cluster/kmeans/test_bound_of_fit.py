@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import optimize, sparse
 
 from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster.kmeans import _homotopy
@@ -107,3 +108,32 @@ def test_a_start_is_repaired_where_it_may_end_cheapest(monkeypatch):
     repaired.clear()
     assert model.fit(X, sensitive_features=groups).inertia_ <= cost * (1 + 1e-12)
     assert len(repaired) > n_repaired
+
+
+def cheapest_assignment(X, centers, groups, ratio):
+    """The least cost of an integer assignment of two groups to centres with a minimum balance."""
+    n_samples = len(X)
+    n_clusters = len(centers)
+    distances = ((X[:, np.newaxis] - centers) ** 2).sum(axis=2)
+    once = sparse.kron(sparse.eye_array(n_samples), np.ones((1, n_clusters)))
+    counts = [sparse.kron((groups == g)[np.newaxis], np.eye(n_clusters)) for g in np.unique(groups)]
+    rows = [counts[0] - ratio * counts[1], counts[1] - ratio * counts[0], *counts]
+    least = np.repeat([0.0, 1.0], 2 * n_clusters)
+    solved = optimize.milp(
+        distances.ravel(),
+        integrality=np.ones(distances.size),
+        bounds=optimize.Bounds(0, 1),
+        constraints=[(once, 1, 1), (sparse.vstack(rows), least - 1e-9, np.inf)],
+        options={"mip_rel_gap": 1e-4},
+    )
+    return solved.fun
+
+
+@pytest.mark.filterwarnings("ignore:inertia_ is")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_assignment_is_near_that_of_an_integer_program(seed):
+    X, groups = draw(12, 120, seed)
+    model = FairKMeans(4, min_balance=0.8, random_state=0).fit(X, sensitive_features=groups)
+    ratio = min(0.8 * model.data_balance_, model.balance_)
+    least = cheapest_assignment(X, model.cluster_centers_, groups, ratio)
+    assert least * (1 - 1e-6) <= model.inertia_ <= 1.005 * least

@@ -6,7 +6,6 @@ import pytest
 from scipy import optimize
 from sklearn.base import clone
 
-from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.limits import add_rows, balance_limits, satisfies_rows, size_rows
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans import _homotopy, _repair
@@ -241,12 +240,35 @@ def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted
     assert max(gains) > 0.001
 
 
-def test_many_samples_are_not_shaken():
-    samples = samples_of(MAX_ITERATED_SAMPLES + 1)
-    runs = RunSettings(3, n_init=1)
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_random_moves_lower_the_cost_where_a_group_is_small(is_weighted):
+    gains = []
+    for seed in range(3):
+        rng = np.random.RandomState(seed)
+        X = rng.normal(size=(150, 3))
+        codes = (rng.uniform(size=150) < 0.1).astype(np.intp)
+        weights = rng.uniform(0.5, 1.5, 150) if is_weighted else np.ones(150)
+        samples = ClusteringProblem(X, weights, codes, balance_limits(2))
+        runs = RunSettings(6, n_init=1)
+        level = 0.8 * samples.balance
+        point, status = repair_and_search(samples, plain(samples, 6), level, runs)
+        shaken, _ = iterate_local_search(samples, point, status, level, runs, rng)
+        assert shaken.cost <= point.cost
+        assert shaken.balance >= min(point.balance, level)
+        assert shaken.cost == pytest.approx(samples.cost_of(shaken.clustering))
+        gains.append(1 - shaken.cost / point.cost)
+    assert max(gains) > 0.005
+
+
+@pytest.mark.parametrize(
+    "n_samples, n_clusters, ratio", [(1001, 8, 0.5), (700, 3, 0.5), (300, 3, 0.0)]
+)
+def test_many_samples_and_large_groups_are_not_shaken(n_samples, n_clusters, ratio):
+    samples = samples_of(n_samples)
+    runs = RunSettings(n_clusters, n_init=1)
     random_state = np.random.RandomState(0)
-    point = repair_and_search(samples, plain(samples), 0.5, runs)
-    assert iterate_local_search(samples, *point, 0.5, runs, random_state) == point
+    point = repair_and_search(samples, plain(samples, n_clusters), ratio, runs)
+    assert iterate_local_search(samples, *point, ratio, runs, random_state) == point
     assert random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
 
 
