@@ -21,7 +21,7 @@ from skfair.constraints._constraint import (
 )
 from skfair.constraints._convex import CONVEX_MEANS
 from skfair.constraints._docstrings import partial_docs
-from skfair.constraints._ranks import IntervalGap, RankSums
+from skfair.constraints._ranks import IntervalGap, RankSums, refuse_small_intervals
 from skfair.groups._events import cell_events, intervals_by_group
 from skfair.metrics._partial import (
     partial_demographic_parity_gap,
@@ -105,7 +105,7 @@ class PartialParity(Constraint):
         # rows.
         sums = sums_of(large)
         if not is_vacuous and not self.ranks_in_groups:
-            sums.check_sizes()
+            refuse_small_intervals(sums)
         uncompared = None if small is None else sums_of(small)
         if uncompared is not None and samples.where is not None:
             sums.cells.empty.update(uncompared.cells.empty)

@@ -15,7 +15,7 @@ from skfair.constraints._gap import GapBase
 from skfair.constraints._units import USER_UNIT
 from skfair.groups import Samples
 from skfair.groups._events import REPORT_COLUMNS, CellEvents, Events, cell_events
-from skfair.metrics._partial import ScoredMembers
+from skfair.metrics._partial import collect_members
 from skfair.statistics._estimates import AUCs, ShareCurves, curve_contrasts
 from skfair.statistics._gaps import CurvePosterior, cluster_effects_and_correlation, kish_sizes
 from skfair.utils._checks import join_names, refuse_clusters
@@ -89,21 +89,10 @@ class IntervalGap(GapBase):
         return cls(constraint, constraint._metric())
 
     def __call__(self, means: Any) -> Any:
-        # A sample in several groups is a member of each.
-        samples, intervals, scores = means
-        rows, codes = samples.groups.memberships
-        scored = ScoredMembers(
-            y_score=scores[rows],
-            codes=codes,
-            weights=samples.weights[rows],
-            names=samples.groups.names,
-            intervals=intervals,
-            positive=samples.target[rows] > 0,
-        )
         with warnings.catch_warnings():
             # Unknown rates give nan; the estimator's own message says what to do.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            return self.metric(scored)
+            return self.metric(means)
 
     @property
     def is_correctable(self):
@@ -195,31 +184,17 @@ class RankSums:
         """Width of each interval, (n_events,)."""
         return np.array([interval.width for interval in self.intervals])
 
-    def check_sizes(self):
-        """Raise for events with too few samples in their intervals."""
-        sized = [*zip(self.cells.labels, _count_in_intervals(self), strict=True)]
-        # Empty cells of groups are too small as well, unless held-out data leave them out.
-        if self.samples.where is None:
-            sized += [(label, 0.0) for label in self.cells.empty]
-        small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
-        if not small:
-            return
-        named = [
-            f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
-            for (cell, group), size in small
-        ]
-        is_of_scores = self.ranks_in_groups and self.scores is not None
-        other = " rank samples within their class (rank_within='class')," * is_of_scores
-        raise ValueError(
-            f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
-            "there are "
-            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval,"
-            f"{other} or merge or leave out small groups (min_group_size)."
+    @cached_property
+    def members(self):
+        """`Members` of the groups, by which gaps are measured."""
+        samples = self.samples
+        return collect_members(
+            samples.groups, samples.weights, self.group_intervals, samples.target > 0
         )
 
     def measure(self, scores):
-        """What a criterion measures: the samples, their intervals and scores."""
-        return self.samples, self.group_intervals, scores
+        """What a criterion measures: `ScoredMembers`."""
+        return self.members.score(scores)
 
     def make_rows(self, bound):
         """The rows that solvers see; None of a single group, which is compared with none."""
@@ -227,7 +202,7 @@ class RankSums:
         if len(self.samples.groups.names) == 1:
             return None
         if self.ranks_in_groups:
-            self.check_sizes()
+            refuse_small_intervals(self)
         rows = rows_of_criterion(self, criterion, bound.tolerance)
         if not criterion.is_correctable:
             return rows
@@ -247,7 +222,7 @@ class RankSums:
         scores = None if self.scores is None else self.scores[rows]
         subset = Samples(samples.target[rows], groups, samples.weights[rows])
         taken = replace_samples(self, subset, self.group_intervals, scores)
-        taken.check_sizes()
+        refuse_small_intervals(taken)
         return taken
 
     def contribution(self, rows, factors=1.0, target=None):
@@ -304,6 +279,29 @@ class RankSums:
             sizes = sizes / np.max(effects, axis=0)
         units = 1.0 / interval_tolerances(ranked, criterion, 1.0)
         return CurvePosterior(above, sizes, ranked.intervals, units, cell_codes(ranked), tolerance)
+
+
+def refuse_small_intervals(sums):
+    """Raise for events with too few samples in their intervals."""
+    sized = [*zip(sums.cells.labels, _count_in_intervals(sums), strict=True)]
+    # Empty cells of groups are too small as well, unless held-out data leave them out.
+    if sums.samples.where is None:
+        sized += [(label, 0.0) for label in sums.cells.empty]
+    small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
+    if not small:
+        return
+    named = [
+        f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
+        for (cell, group), size in small
+    ]
+    is_of_scores = sums.ranks_in_groups and sums.scores is not None
+    other = " rank samples within their class (rank_within='class')," * is_of_scores
+    raise ValueError(
+        f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
+        "there are "
+        f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval,"
+        f"{other} or merge or leave out small groups (min_group_size)."
+    )
 
 
 def _to_event_interval(sums, interval, of_group, event):

@@ -608,20 +608,28 @@ def _sum_above_thresholds(block, parameters, thresholds):
 # Ranks of scores, compared with the target.
 
 
-def rank_correlations(target, weights, scores):
-    """Correlations of ranks of scores with those of the target, and the deviation of random ones.
+class TargetRanks:
+    """Ranks of the target, with which ranks of scores are compared.
 
-    Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve. Ties have mean ranks. The
-    weights have the sum 1.
+    Ties have mean ranks. The weights have the sum 1. ``deviation`` is the standard deviation of the
+    correlation of random ranks.
     """
-    target, *ranks = (_mean_ranks(one, weights) - 0.5 for one in (target, *scores))
-    variance = max(weights @ target**2, np.finfo(np.float64).tiny)
-    deviation = np.sqrt((weights**2).sum() / (12.0 * variance))  # 1 / 12: variance of ranks
-    return np.array([(weights * target) @ one / variance for one in ranks]), deviation
 
+    def __init__(self, target, weights):
+        from skfair._kernels.ranks import average_ranks
 
-def _mean_ranks(values, weights):
-    """Weighted share of the samples that have lower values, and half of those with equal ones."""
-    _, codes = np.unique(values, return_inverse=True)
-    sizes = np.bincount(codes, weights)
-    return (np.cumsum(sizes) - sizes / 2.0)[codes]
+        self.weights = weights
+        centered = average_ranks(target, weights) - 0.5
+        variance = max(weights @ centered**2, np.finfo(np.float64).tiny)
+        self._coefficients = weights * centered / variance
+        # 1 / 12 is the variance of ranks.
+        self.deviation = np.sqrt((weights**2).sum() / (12.0 * variance))
+
+    def correlate(self, scores):
+        """Correlation of ranks of scores with those of the target.
+
+        Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve.
+        """
+        from skfair._kernels.ranks import average_ranks
+
+        return float(self._coefficients @ (average_ranks(scores, self.weights) - 0.5))

@@ -15,7 +15,7 @@ from skfair.exceptions import (
     InfeasibleConstraintWarning,
     MissingSensitiveFeaturesWarning,
 )
-from skfair.fitting._counting import rank_correlations
+from skfair.fitting._counting import TargetRanks
 from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.fitting._weak_bounds import warn_of_weak_bounds
 from skfair.losses import is_pairwise
@@ -666,8 +666,8 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
 
 def warn_of_worse_ranks(target, weights, scores, free):
     """Warn if scores rank the target worse than random ranks, and others do not."""
-    (taken, unconstrained), noise = rank_correlations(target, weights, [scores, free])
-    if taken < 0.0 and unconstrained > 2.0 * noise:
+    ranks = TargetRanks(target, weights)
+    if ranks.correlate(scores) < 0.0 and ranks.correlate(free) > 2.0 * ranks.deviation:
         cost = _describe_cost_of_ranks(target, weights, scores, free)
         warn(
             f"The constraint costs all of what the model improves on {cost}. Raise the tolerance, "
@@ -712,8 +712,10 @@ def _describe_cost_of_ranks(target, weights, scores, free):
 
     Vanishing scores with random ranks have the loss and the decisions of a constant.
     """
-    (taken, unconstrained), noise = rank_correlations(target, weights, [scores, free])
-    if np.ptp(scores) == 0 or not _is_costly(-taken, -unconstrained, 0.0, noise):
+    ranks = TargetRanks(target, weights)
+    taken = ranks.correlate(scores)
+    unconstrained = ranks.correlate(free)
+    if np.ptp(scores) == 0 or not _is_costly(-taken, -unconstrained, 0.0, ranks.deviation):
         return ""
     comparison = ", worse than random ranks" if taken < 0.0 else ""
     if len(np.unique(target)) > 2:

@@ -16,7 +16,7 @@ import numpy as np
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._calibration import SLACK, calibrate_tolerances
-from skfair.fitting._counting import rank_correlations
+from skfair.fitting._counting import TargetRanks
 from skfair.fitting._fitter import MAX_SEARCHED, optimize_scale_intercept
 
 _FAR_SHARE = 0.6
@@ -62,12 +62,11 @@ def loses_ranks(fitter, candidate):
         return False
     if problem.model.last_layer(candidate.parameters).n_parameters > _MAX_PARAMETERS:
         return False
-    scores = [candidate.scores, fitter.converged_plain_fit.scores]
-    (taken, unconstrained), deviation = rank_correlations(
-        problem.target, problem.mean_weights, scores
-    )
+    ranks = TargetRanks(problem.target, problem.mean_weights)
+    taken = ranks.correlate(candidate.scores)
+    unconstrained = ranks.correlate(fitter.converged_plain_fit.scores)
     # A plain fit that ranks at random has nothing to lose.
-    return unconstrained > 2.0 * deviation and taken < (1.0 - _FAR_SHARE) * unconstrained
+    return unconstrained > 2.0 * ranks.deviation and taken < (1.0 - _FAR_SHARE) * unconstrained
 
 
 def search_ranks(fitter, candidate):
@@ -117,6 +116,7 @@ class _RankSearch:
 
     def __init__(self, fitter, candidate):
         self.fitter = fitter
+        self.ranks = TargetRanks(fitter.problem.target, fitter.problem.mean_weights)
         self.layer = fitter.problem.model.last_layer(candidate.parameters)
         self.before = candidate.parameters[: -self.layer.n_parameters]
         # Gaps are led as near to their tolerances as calibration leads them.
@@ -125,13 +125,7 @@ class _RankSearch:
         self.best = None
         self.highest = -np.inf
         if candidate.keeps_bound:
-            self.highest = self.correlate(candidate) + _MIN_GAIN
-
-    def correlate(self, candidate):
-        """Correlation of the ranks of a candidate's scores with those of the target."""
-        problem = self.fitter.problem
-        weights = problem.mean_weights
-        return float(rank_correlations(problem.target, weights, [candidate.scores])[0][0])
+            self.highest = self.ranks.correlate(candidate.scores) + _MIN_GAIN
 
     def evaluate(self, parameters):
         """The candidate with these parameters of the last layer."""
@@ -141,7 +135,7 @@ class _RankSearch:
     def measure(self, parameters, penalty, aims):
         """The correlation less a penalty for the largest excess of a gap over its aim."""
         candidate = self.evaluate(parameters)
-        correlation = self.correlate(candidate)
+        correlation = self.ranks.correlate(candidate.scores)
         if candidate.keeps_bound and correlation > self.highest:
             self.best = candidate
             self.highest = correlation

@@ -605,11 +605,20 @@ def is_in_intervals(ranks, intervals):
     """Whether ranks (n_groups, n_thresholds) lie in the intervals of their groups."""
     inside = np.zeros(ranks.shape, dtype=bool)
     for of_group, inside_group, pairs in zip(ranks, inside, intervals, strict=True):
-        for alpha, beta in pairs:
-            # Rank 1 counts as inside if the interval ends there; other ends are outside.
-            below = of_group < (beta - _RANK_TOLERANCE if beta < 1 else np.inf)
-            inside_group |= below & (of_group >= alpha - _RANK_TOLERANCE)
+        for begin, end in rank_limits(pairs):
+            inside_group |= (begin <= of_group) & (of_group < end)
     return inside
+
+
+def rank_limits(pairs):
+    """Numbers between which the ranks of pairs of percentiles lie, (n_pairs, 2).
+
+    Rank 1 counts as inside if the interval ends there; other ends are outside.
+    """
+    begin, end = np.transpose(pairs)
+    return np.column_stack(
+        (begin - _RANK_TOLERANCE, np.where(end < 1.0, end - _RANK_TOLERANCE, np.inf))
+    )
 
 
 # Pairs of documents of one query, of which the first is more relevant.

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups._events import intervals_by_group, is_in_intervals, tabulate_scores
+from skfair.groups._events import (
+    intervals_by_group,
+    is_in_intervals,
+    rank_limits,
+    tabulate_scores,
+)
 from skfair.groups._samples import check_metric_input
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
@@ -20,69 +28,129 @@ from skfair.utils._checks import check_choice, to_floats, warn
 # Scores ranked within groups, which the partial metrics share.
 
 
-class ScoredMembers(NamedTuple):
-    """Scores, group codes and positive weights of members: one row for each group of a sample.
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Members of groups, sorted by group: one for each group of a sample.
 
-    `names` and `intervals` have one entry per group; an interval is an array of shape (n_pairs, 2).
+    ``rows`` are their samples, ``codes`` their groups and ``weights`` positive. `names` and
+    `intervals` have one entry per group; an interval is an array of shape (n_pairs, 2).
     `positive` is a mask of the members of the positive class, of metrics that ask for it.
     """
 
-    y_score: np.ndarray
+    rows: np.ndarray
     codes: np.ndarray
     weights: np.ndarray
     names: list
     intervals: list
     positive: np.ndarray | None = None
 
-    def take(self, rows):
-        """Subset of the members, with all groups."""
-        y_score = self.y_score[rows]
-        codes = self.codes[rows]
-        weights = self.weights[rows]
-        return self._replace(y_score=y_score, codes=codes, weights=weights)
+    @cached_property
+    def bounds(self):
+        """Where the members of each group begin, and where the last end, (n_groups + 1,)."""
+        return np.searchsorted(self.codes, np.arange(len(self.names) + 1))
+
+    @cached_property
+    def have_equal_weights(self):
+        """Whether the members of each group have equal weights, a list."""
+        of_groups = np.split(self.weights, self.bounds[1:-1])
+        return [len(of_group) == 0 or np.ptp(of_group) == 0 for of_group in of_groups]
+
+    @cached_property
+    def limits(self):
+        """Limits of the ranks of all intervals, and where those of each group begin."""
+        sizes = [len(pairs) for pairs in self.intervals]
+        limits = np.concatenate([rank_limits(pairs) for pairs in self.intervals])
+        return limits, np.append(0, np.cumsum(sizes))
+
+    def take(self, chosen):
+        """The chosen members, with all groups."""
+        return replace(
+            self, rows=self.rows[chosen], codes=self.codes[chosen], weights=self.weights[chosen]
+        )
+
+    def score(self, y_score):
+        """`ScoredMembers`, from scores of the samples."""
+        return ScoredMembers(self, y_score[self.rows])
+
+
+def collect_members(groups, weights, intervals, positive=None):
+    """`Members` of the groups of samples, whose weights and classes are given."""
+    # A sample in several groups becomes several members.
+    rows, codes = groups.memberships
+    # Small integers are sorted by radix, in linear time.
+    order = np.argsort(codes.astype(np.min_scalar_type(len(groups.names))), kind="stable")
+    rows = rows[order]
+    return Members(
+        rows=rows,
+        codes=codes[order],
+        weights=weights[rows],
+        names=groups.names,
+        intervals=intervals,
+        positive=None if positive is None else positive[rows],
+    )
+
+
+class ScoredMembers(NamedTuple):
+    """`Members`, and the score of each."""
+
+    members: Members
+    y_score: np.ndarray
+
+    @property
+    def names(self):
+        """Names of the groups."""
+        return self.members.names
+
+    @property
+    def weights(self):
+        """Weight of each member."""
+        return self.members.weights
+
+    def take(self, chosen):
+        """The chosen members, with all groups."""
+        return ScoredMembers(self.members.take(chosen), self.y_score[chosen])
 
     def table(self):
         """`ScoreTable` of the members at the distinct scores."""
-        return tabulate_scores(self.y_score, self.codes, len(self.names))
+        return tabulate_scores(self.y_score, self.members.codes, len(self.names))
 
     def is_inside(self):
         """Mask of the members with a rank in the interval of the group, (n_members,)."""
-        selected = np.zeros(len(self.codes), dtype=bool)
-        for members, pairs in zip(self._positions_by_group(), self.intervals, strict=True):
-            if len(members):
-                scores = self.y_score[members]
-                values, _, ranks = _tabulate_ranks(scores, self.weights[members])
-                chosen = (values[_is_inside(ranks, pair)] for pair in pairs)
+        selected = np.zeros(len(self.y_score), dtype=bool)
+        of_groups = zip(pairwise(self.members.bounds), self.members.intervals, strict=True)
+        for (begin, end), pairs in of_groups:
+            if begin < end:
+                scores = self.y_score[begin:end]
+                values, ranks = _tabulate_ranks(scores, self.weights[begin:end])
+                limits = rank_limits(pairs)
+                chosen = (values[(low <= ranks) & (ranks < high)] for low, high in limits)
                 # Each pair selects a range of scores, from its highest to its lowest value.
                 masks = [(v[-1] <= scores) & (scores <= v[0]) for v in chosen if len(v)]
-                selected[members] = np.any(masks, axis=0)
+                selected[begin:end] = np.any(masks, axis=0)
         return selected
-
-    def _positions_by_group(self):
-        """Positions of the members of each group."""
-        # A stable sort by code: small integers are sorted by radix, in linear time.
-        order = np.argsort(self.codes.astype(np.min_scalar_type(len(self.names))), kind="stable")
-        return np.split(order, np.cumsum(np.bincount(self.codes, minlength=len(self.names)))[:-1])
 
     def rates_at_thresholds(self):
         """Share of the selected of each group above every selected score, (n_groups, n_thresholds).
 
         The last threshold is -inf. The shares of a group without selected members are nan.
         """
-        # Selected scores of every group, descending, with the weight at or above each.
-        ranked = []
-        for members, pairs in zip(self._positions_by_group(), self.intervals, strict=True):
-            values, weight_at, ranks = _tabulate_ranks(self.y_score[members], self.weights[members])
-            inside = _is_inside(ranks, pairs)
-            ranked.append((values[inside], np.cumsum(weight_at[inside])))
-        # Evaluate all groups at the selected scores of all.
-        thresholds = np.sort(np.concatenate([[-np.inf], *(values for values, _ in ranked)]))[::-1]
-        rates = np.full((len(ranked), len(thresholds)), np.nan)
-        for of_group, (values, up_to) in zip(rates, ranked, strict=True):
-            if len(values) and up_to[-1] > 0:
-                above = np.searchsorted(-values, -thresholds)
-                of_group[:] = np.append(0.0, up_to)[above] / up_to[-1]
-        return rates
+        from skfair._kernels.ranks import trace_share_curves
+
+        scores = self.y_score.copy()
+        weights = self.weights
+        if not all(self.members.have_equal_weights):
+            weights = weights.copy()
+        bounds = self.members.bounds
+        of_groups = zip(pairwise(bounds), self.members.have_equal_weights, strict=True)
+        for (begin, end), is_equal in of_groups:
+            # Equal weights need no argsort, which is slower than a sort.
+            if is_equal:
+                scores[begin:end] = -np.sort(-scores[begin:end])
+                continue
+            descending = begin + np.argsort(-scores[begin:end])
+            scores[begin:end] = scores[descending]
+            weights[begin:end] = weights[descending]
+        return trace_share_curves(scores, weights, bounds, *self.members.limits)
 
     def rates_above(self, threshold, selected, scale):
         """Share of each group that is selected and above a threshold, (n_groups,).
@@ -91,17 +159,18 @@ class ScoredMembers(NamedTuple):
         group without selected members.
         """
         n_groups = len(self.names)
+        codes = self.members.codes
         # Weights of the selected members: above the threshold, and all.
         chosen = self.weights * selected
-        above = np.bincount(self.codes, chosen * (self.y_score > threshold), n_groups)
-        present = np.bincount(self.codes, chosen, n_groups)
-        sizes = np.bincount(self.codes, self.weights, n_groups)
+        above = np.bincount(codes, chosen * (self.y_score > threshold), n_groups)
+        present = np.bincount(codes, chosen, n_groups)
+        sizes = np.bincount(codes, self.weights, n_groups)
         totals = present if scale == "normalized" else sizes
         return np.divide(above, totals, out=np.full(n_groups, np.nan), where=present > 0)
 
 
 def _tabulate_ranks(scores, weights):
-    """Distinct scores of a group, descending, with the weight at each and the share above each."""
+    """Distinct scores of a group, descending, and the share of its weight above each."""
     # Equal weights need no argsort, which is slower than a sort.
     if np.ptp(weights) > 0:
         descending = np.argsort(-scores)
@@ -111,31 +180,18 @@ def _tabulate_ranks(scores, weights):
         scores = -np.sort(-scores)
     # Tied scores are one value with one rank: the share of the group strictly above it.
     starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-    weight_at = np.add.reduceat(weights, starts)
-    up_to = np.cumsum(weight_at)
-    return scores[starts], weight_at, np.append(0.0, up_to[:-1]) / up_to[-1]
-
-
-def _is_inside(ranks, pairs):
-    """Mask of the ranks of one group that lie in its interval, or in one pair of it."""
-    return is_in_intervals(ranks[np.newaxis], [np.atleast_2d(pairs)])[0]
+    up_to = np.cumsum(np.add.reduceat(weights, starts))
+    return scores[starts], np.append(0.0, up_to[:-1]) / up_to[-1]
 
 
 def check_scored_members(sensitive_features, sample_weight, interval, **columns):
     """Check the input of a partial metric: `ScoredMembers`, and the columns other than y_score."""
     samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
-    # A sample in several groups becomes several members.
-    rows, codes = samples.groups.memberships
-    members = dict(zip(columns, (array[rows] for array in arrays), strict=True))
-    y_score = members.pop("y_score")
-    scored = ScoredMembers(
-        y_score=to_floats("y_score", y_score),
-        codes=codes,
-        weights=samples.weights[rows],
-        names=samples.groups.names,
-        intervals=intervals_by_group(interval, samples.groups.names),
-    )
-    return scored, list(members.values())
+    intervals = intervals_by_group(interval, samples.groups.names)
+    members = collect_members(samples.groups, samples.weights, intervals)
+    arrays = dict(zip(columns, arrays, strict=True))
+    scored = members.score(to_floats("y_score", arrays.pop("y_score")))
+    return scored, [array[members.rows] for array in arrays.values()]
 
 
 def largest_difference(rates, names, condition="a rank in the interval"):
@@ -251,7 +307,7 @@ def partial_statistical_parity_gap(scored, scale):
         return largest_difference(scored.rates_at_thresholds(), scored.names)
     # "raw": differences of whole groups where the rank of either is inside the interval.
     rates = scored.table().rates(scored.weights)
-    inside = is_in_intervals(rates, scored.intervals)
+    inside = is_in_intervals(rates, scored.members.intervals)
     if len(scored.names) > 1 and not inside.any():
         warn(
             "No score has a rank in the interval in any group: the metric is nan. Widen the "
@@ -404,7 +460,7 @@ def partial_group_auc_difference(
 def partial_group_auc_gap(scored, tie=0.5):
     """`partial_group_auc_difference` of checked members, where a tie counts so much."""
     table = scored.table()
-    selected = table.is_inside(scored.intervals, scored.weights)
+    selected = table.is_inside(scored.members.intervals, scored.weights)
     weight_at = table.weight_at(scored.weights * selected)
     return _largest_auc_gap(weight_at, scored.names, tie)
 
@@ -511,12 +567,13 @@ def _check_scored_classes(y_true, y_score, members, pos_label, scale):
     """Checked members of the groups, with the mask of the positives."""
     check_choice("scale", scale, ("normalized", "raw"))
     scored, (y_true,) = check_scored_members(*members, y_score=y_score, y_true=y_true)
-    return scored._replace(positive=y_true == find_positive(y_true, pos_label=pos_label))
+    positive = y_true == find_positive(y_true, pos_label=pos_label)
+    return scored._replace(members=replace(scored.members, positive=positive))
 
 
 def partial_equal_opportunity_gap(scored, threshold, rank_within, scale):
     """`partial_equal_opportunity_difference` of checked members."""
-    (rates,) = _rates_by_class(scored, [scored.positive], threshold, rank_within, scale)
+    (rates,) = _rates_by_class(scored, [scored.members.positive], threshold, rank_within, scale)
     return largest_difference(rates, scored.names, _CONDITION)
 
 
@@ -594,7 +651,7 @@ def partial_equalized_odds_difference(
 
 def partial_equalized_odds_gap(scored, threshold, rank_within, scale):
     """`partial_equalized_odds_difference` of checked members."""
-    classes = [scored.positive, ~scored.positive]
+    classes = [scored.members.positive, ~scored.members.positive]
     by_class = _rates_by_class(scored, classes, threshold, rank_within, scale)
     return float(np.max([largest_difference(r, scored.names, _CONDITION) for r in by_class]))
 

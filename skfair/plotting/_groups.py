@@ -498,7 +498,7 @@ class GroupRateCurveDisplay(Display):
                 f"{scored.names[0]!r}."
             )
         if reference is None:
-            reference = scored.names[np.argmax(np.bincount(scored.codes, scored.weights))]
+            reference = scored.names[np.argmax(np.bincount(scored.members.codes, scored.weights))]
         rates = scored.table().rates(scored.weights)
         table = tabulate_groups(rates, scored.names)
         return cls(table, reference=reference, interval=interval, name=name).plot(ax=ax)

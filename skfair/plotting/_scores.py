@@ -259,7 +259,7 @@ def _tabulate_densities(scored):
     smallest = max(0.5 * _find_bandwidth(scored.y_score, scored.weights), width)
     densities = []
     for code in range(len(scored.names)):
-        members = scored.codes == code
+        members = scored.members.codes == code
         scores = scored.y_score[members]
         weights = scored.weights[members]
         # Histogram on the grid, smoothed by a Gaussian kernel.

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints._bound import ConstraintSystem, decision_outcomes
 from skfair.constraints._constraint import bind_all
+from skfair.constraints._ranks import refuse_small_intervals
 from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._units import loss_in_unit
 from skfair.fitting._enforce import choose_loop, enforce_in_population
@@ -249,7 +250,7 @@ def check_ranked_sizes(samples, constraints, tolerance):
             if hasattr(constraint, "interval"):
                 sums = constraint.bind(samples, None, None, tolerance).sums
                 if len(sums.samples.groups.names) > 1:
-                    sums.check_sizes()
+                    refuse_small_intervals(sums)
 
 
 # Probabilities of events, estimated from X, and the features of the final linear model.

@@ -23,8 +23,9 @@ import numpy as np
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
-from skfair.groups import Groups, Samples
+from skfair.groups import Groups
 from skfair.groups._events import tabulate_scores
+from skfair.metrics._partial import collect_members
 from skfair.utils._arrays import RangeMaxima
 from skfair.utils._checks import join_names
 
@@ -101,12 +102,12 @@ def best_rates(rates, positions, gain, gap):
 class RankedSamples:
     """Training samples, ranked within their groups.
 
-    ``positive`` marks those of the positive class, and ``intervals`` has the percentile intervals
+    ``target`` is their class, -1 or +1, and ``intervals`` has the percentile intervals
     of each group, (n_pairs, 2).
     """
 
     y_score: np.ndarray
-    positive: np.ndarray
+    target: np.ndarray
     groups: Groups
     weights: np.ndarray
     intervals: list
@@ -114,21 +115,22 @@ class RankedSamples:
     @classmethod
     def from_bound(cls, y_score, bound):
         """The samples of a bound constraint on percentiles, by their scores."""
-        samples, percentiles, _ = bound.sums.measure(y_score)
-        return cls(y_score, samples.target > 0, samples.groups, samples.weights, percentiles)
+        samples = bound.sums.samples
+        intervals = bound.sums.group_intervals
+        return cls(y_score, samples.target, samples.groups, samples.weights, intervals)
 
     def take(self, rows):
         """Some of the samples, ranked among themselves."""
         y_score = self.y_score[rows]
-        positive = self.positive[rows]
+        target = self.target[rows]
         groups = self.groups.take(rows)
         weights = self.weights[rows]
-        return RankedSamples(y_score, positive, groups, weights, self.intervals)
+        return RankedSamples(y_score, target, groups, weights, self.intervals)
 
     @cached_property
-    def target(self):
-        """Classes -1 and +1, (n_samples,)."""
-        return np.where(self.positive, 1.0, -1.0)
+    def members(self):
+        """`Members` of the groups, by which gaps are measured."""
+        return collect_members(self.groups, self.weights, self.intervals, self.target > 0)
 
     @cached_property
     def _table(self):
@@ -184,7 +186,7 @@ class RankedSamples:
 
         Shape (n_groups, n_thresholds): what the threshold gains over negative decisions alone.
         """
-        return self._table.weight_above(np.where(self.positive, self.weights, -self.weights))
+        return self._table.weight_above(self.target * self.weights)
 
     def positive_rates(self, scores):
         """Share of each group with a positive score, (n_groups,)."""
@@ -195,7 +197,7 @@ class RankedSamples:
 
     def error(self, scores):
         """Weighted share of wrong decisions."""
-        return float(self.weights @ ((scores > 0) != self.positive) / self.weights.sum())
+        return float(self.weights @ ((scores > 0) != (self.target > 0)) / self.weights.sum())
 
     def shares_above(self, compared, total):
         """Share of each group's ``total`` that is ``compared`` and above each threshold.
@@ -290,8 +292,7 @@ def _evaluate_gap(samples, interval_gap, tolerance, positions, gap):
     zeros = best_rates(samples.rates, positions, samples.gain, gap)
     center = (zeros.min() + zeros.max()) / 2
     scores = shifted_scores(samples.ranks, zeros[samples.groups.codes], center)
-    ranked = Samples(samples.target, samples.groups, samples.weights)
-    excess = max(0.0, interval_gap((ranked, samples.intervals, scores)) - tolerance)
+    excess = max(0.0, interval_gap(samples.members.score(scores)) - tolerance)
     return RankShift(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
 
 

@@ -23,7 +23,7 @@ from skfair.classification import (
 from skfair.constraints import DemographicParity, MeanParity, PartialStatisticalParity
 from skfair.exceptions import ConstraintCostWarning
 from skfair.fitting import _outcome
-from skfair.fitting._counting import rank_correlations
+from skfair.fitting._counting import TargetRanks
 from skfair.fitting._outcome import (
     warn_of_cost,
     warn_of_moved_decisions,
@@ -206,7 +206,8 @@ def test_correlations_of_ranks_agree_with_areas_and_spearman():
     weights = rng.integers(1, 4, size=200)
 
     def correlations(target, scores):
-        return rank_correlations(target, weights / weights.sum(), scores)[0]
+        ranks = TargetRanks(target, weights / weights.sum())
+        return [ranks.correlate(one) for one in scores]
 
     labels = np.where(target > 0.5, 1.0, -1.0)
     area = roc_auc_score(labels, scores, sample_weight=weights)
@@ -222,8 +223,9 @@ def test_deviation_of_random_ranks():
     labels = np.where(np.arange(200) < 40, 1.0, -1.0)
     weights = rng.uniform(0.5, 2.0, size=200)
     scores = rng.normal(size=(500, 200))
-    values, deviation = rank_correlations(labels, weights / weights.sum(), scores)
-    assert deviation == pytest.approx(values.std(), rel=0.1)
+    ranks = TargetRanks(labels, weights / weights.sum())
+    values = [ranks.correlate(one) for one in scores]
+    assert ranks.deviation == pytest.approx(np.std(values), rel=0.1)
 
 
 def test_the_postprocessor_does_not_compare_tiny_groups(data):

@@ -392,7 +392,9 @@ def test_ranks_by_group_select_as_the_table_of_all_scores(interval, n_scores, we
     scores, groups = rng.integers(n_scores, size=400), rng.integers(3, size=400)
     weights = rng.integers(1, 4, size=400) / 2 if weighted else None
     scored, _ = check_scored_members(groups, weights, interval, y_score=scores)
-    for scored_subset in (scored, scored.take(scored.codes < 2)):
-        expected = scored_subset.table().is_inside(scored_subset.intervals, scored_subset.weights)
+    for scored_subset in (scored, scored.take(scored.members.codes < 2)):
+        expected = scored_subset.table().is_inside(
+            scored_subset.members.intervals, scored_subset.weights
+        )
         assert expected.any() == (n_scores > 5 or interval != (0.95, 0.96))
         np.testing.assert_array_equal(scored_subset.is_inside(), expected)

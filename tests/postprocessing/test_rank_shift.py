@@ -27,7 +27,7 @@ def members(y_score, positive, groups, weights=None, intervals=((0.0, 1.0),)):
     pairs = [np.array(intervals)] * len(groups.labels)
     scores = np.asarray(y_score, dtype=float)
     positive = np.asarray(positive, dtype=bool)
-    return RankedSamples(scores, positive, groups, weights, pairs)
+    return RankedSamples(scores, np.where(positive, 1.0, -1.0), groups, weights, pairs)
 
 
 def keywords(samples):
@@ -90,7 +90,8 @@ def test_curves_are_on_the_common_scale():
     scores = np.array([3.0, 2.0, 1.0] * 2)
     codes = np.repeat([0, 1], 3)
     intervals = [np.array([[0.0, 0.5]]), np.array([[0.0, 0.75]])]
-    ranked = RankedSamples(scores, scores > 2, check_groups(codes, 6), np.ones(6), intervals)
+    target = np.where(scores > 2, 1.0, -1.0)
+    ranked = RankedSamples(scores, target, check_groups(codes, 6), np.ones(6), intervals)
     # The rank .5 of the one and .75 of the other become .625; in between it is linear.
     np.testing.assert_allclose(ranked.curves[0][1], [1 - 0.375 / 3, 0.625, 0.625 / 3])
     np.testing.assert_allclose(ranked.curves[1][1], [0.625 + 0.375 / 3, 1.25 / 3, 0.625 / 4.5])
@@ -144,12 +145,12 @@ def test_on_the_full_interval_scores_differ_by_the_gap_of_the_rates(seed, gap):
 def test_shares_above_are_those_of_the_metrics(interval):
     rng = np.random.default_rng(1)
     sample = random_members(rng, 80)
-    sample = members(sample.y_score, sample.positive, sample.groups.codes, None, (interval,))
+    sample = members(sample.y_score, (sample.target > 0), sample.groups.codes, None, (interval,))
     all_samples = np.full(80, True)
     thresholds = np.append(-np.unique(-sample.y_score), -np.inf)
     for eligible, metric, labels in (
         (all_samples, partial_demographic_parity_difference, ()),
-        (sample.positive, partial_equal_opportunity_difference, (sample.positive,)),
+        ((sample.target > 0), partial_equal_opportunity_difference, ((sample.target > 0),)),
     ):
         compared = sample.is_inside & eligible
         for scale, total in (("normalized", compared), ("raw", eligible)):
@@ -172,9 +173,9 @@ def test_integer_weights_are_repeated_samples():
     rng = np.random.default_rng(2)
     weights = rng.integers(1, 4, size=40)
     sample = random_members(rng, 40)
-    once = members(sample.y_score, sample.positive, sample.groups.codes, weights)
+    once = members(sample.y_score, (sample.target > 0), sample.groups.codes, weights)
     rows = np.repeat(np.arange(40), weights)
-    repeated = members(sample.y_score[rows], sample.positive[rows], sample.groups.codes[rows])
+    repeated = members(sample.y_score[rows], (sample.target > 0)[rows], sample.groups.codes[rows])
     np.testing.assert_allclose(once.ranks[rows], repeated.ranks)
     rates, expected = (best_rates(one.rates, one.rates, one.gain, 0.1) for one in (once, repeated))
     np.testing.assert_allclose(rates, expected)
