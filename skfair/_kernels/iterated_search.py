@@ -20,7 +20,7 @@ MIN_GAIN = 1e-9  # share of the cost that is more than rounding
 MAX_PASSES = 1000  # of one search, which rounding might keep from its end
 MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
 PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends ...
-TRIED_SAMPLES = 6000  # ... or fewer of more samples: about this divided by their number
+PATIENCE_SAMPLES = 6000  # ... or fewer of more samples: about this divided by their number
 MANY_ROWS = 100  # of limits, for which patience is half as long
 ROUNDING = 1e-12  # of sums of weights
 
@@ -78,7 +78,7 @@ def iterate_search(samples, labels, n_clusters, random_state):
     # Less patience with many groups, whose pairs are rows that every step has to look at.
     patience = max(PATIENCE // (1 + samples.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
     if len(labels) > MAX_ITERATED_SAMPLES:
-        patience = min(patience, 1 + TRIED_SAMPLES // len(labels))
+        patience = min(patience, 1 + PATIENCE_SAMPLES // len(labels))
     while n_failures < patience:
         # Kicks: two to four random samples go to random clusters.
         kicked = random_state.randint(len(labels), size=(patience, 4))

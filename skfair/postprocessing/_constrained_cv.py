@@ -13,6 +13,7 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from skfair.fitting._counting import sort_key
 from skfair.fitting._input import (
     loss_weights,
     refuse_partitioned,
@@ -43,6 +44,7 @@ from skfair.postprocessing._events import (
     find_events,
     fit_event_features,
     fit_plain_model,
+    fit_shifted_model,
     route_metadata,
     stratify_by_class_and_group,
     warn_if_groups_predictable,
@@ -347,10 +349,18 @@ def fit_rule(estimator, cross, loss):
         of_scores = request.replace_features(features.features(columns, None))
         solution = fit_plain_model(of_scores, confidence)
         if solution is None:
+            score_features = features
             features, of_events, chances = features_of(estimator, cross, columns, events)
-            fitted["_event_features"] = features
             request = request.replace_features(of_events)
             solution = check_feasibility_and_fit(features, request, chances, confidence)
+            # Another threshold of the scores alone may be better, where folds say little of events.
+            shifted = None if confidence is not None else fit_shifted_model(of_scores)
+            if shifted is not None and sort_key(shifted[1].candidate) < sort_key(
+                solution[1].candidate
+            ):
+                features = score_features
+                solution = shifted
+            fitted["_event_features"] = features
     problem, guarantee = solution
     guarantee = to_user_units(guarantee, problem.constraint, progress.loss_unit)
     return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee)

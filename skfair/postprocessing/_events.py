@@ -21,7 +21,7 @@ from skfair.constraints._ranks import refuse_small_intervals
 from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._units import loss_in_unit
 from skfair.fitting._enforce import choose_loop, enforce_in_population
-from skfair.fitting._fitter import FULL, INTERCEPT, Fitter
+from skfair.fitting._fitter import FULL, INTERCEPT, Fitter, search_intercept
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.fitting._input import (
     check_classification_data,
@@ -666,6 +666,18 @@ def fit_plain_model(request, confidence=None):
     is_certain = confidence is None or guarantee.probability >= confidence
     is_plain = is_certain and guarantee.candidate.is_unconstrained
     return linearize_solution(fitter, guarantee) if is_plain else None
+
+
+def fit_shifted_model(request):
+    """The solved problem and the guarantee, as `fit_plain_model`, of the best other intercept.
+
+    None where there is no single score whose decisions count.
+    """
+    fitter = make_fitter(request)
+    if len(request.per_class) > 1 or fitter.constraint.metric_inputs != {"decisions"}:
+        return None
+    candidate = search_intercept(fitter, fitter.fit_unconstrained())
+    return linearize_solution(fitter, _guarantee(fitter, candidate, None, None))
 
 
 def _keep_scores(fitter):

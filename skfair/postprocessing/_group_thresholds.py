@@ -26,13 +26,16 @@ def search_thresholds(fitter, candidate, X, codes):
 
     X, (n_samples, n_features), has the score in its first column; in each group, the others are
     functions of the score. The code of a group that is missing is -1. Constraints are searched that
-    bound differences or ratios of rates of decisions, each of which rises with the share that a
-    group is given; two of them at most where there are more than two groups.
+    bound differences or ratios of rates of decisions: any single one, such as of error rates, or
+    several of which each rises with the share that a group is given; two of them at most where
+    there are more than two groups.
     """
     problem = fitter.problem
     outcomes = problem.mean_weights * np.sign(problem.target)
     groups = _find_groups(X[:, 0], codes, outcomes, fitter.constraint)
     windows = None if (codes < 0).any() else _find_windows(fitter.constraint, codes, groups)
+    if windows and len(windows) == 1:
+        groups, windows = _sort_cuts(groups, windows[0])
     cuts = windows and _find_best_cuts(groups, windows)
     if not cuts:
         return candidate
@@ -75,7 +78,7 @@ def _sum_at(cuts, values):
 class _Window(NamedTuple):
     """Rates that may not differ by more than a tolerance, at each cut of each group."""
 
-    rates: dict  # of groups by code: (n_cuts,), ascending
+    rates: dict  # of groups by code: (n_cuts,), ascending once cuts are sorted
     tolerance: float
     is_ratio: bool
 
@@ -98,8 +101,9 @@ class _Window(NamedTuple):
 def _find_windows(constraint, codes, groups):
     """The `_Window` of every block of rates that constraints compare, or None.
 
-    None where a rate may fall with the cut, or has not one group.
+    None where a rate has not one group, or one of several rates may fall with the cut.
     """
+    is_single = sum(len(one.gap.blocks) for one in constraint if one.gap.is_range) == 1
     windows = []
     for one in constraint:
         is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
@@ -115,17 +119,30 @@ def _find_windows(constraint, codes, groups):
                 (code, *others), effects = np.unique(codes[members]), np.zeros(len(codes))
                 effects[members] = weights * change[members]
                 is_falling = (effects < 0.0).any()
-                if others or code in rates or (is_falling and (effects > 0.0).any()):
+                if others or code in rates:
                     return None
-                if is_falling and one.gap.is_ratio:
+                may_fall = is_falling and (one.gap.is_ratio or (effects > 0.0).any())
+                if may_fall and not is_single:
                     return None
                 # A difference of rates is that of what they lack to 1, which rises.
                 group = groups[code]
-                sign = -1.0 if is_falling else 1.0
+                sign = -1.0 if is_falling and not may_fall else 1.0
                 rates[code] = _sum_at(group.cuts, sign * effects[group.order])
                 rates[code] += sign * (weights * negative[members]).sum()
             windows.append(_Window(rates, one.tolerance, one.gap.is_ratio))
     return windows
+
+
+def _sort_cuts(groups, window):
+    """The groups with cuts by ascending rate, which may rise and fall, and their only window."""
+    ordered = dict(groups)
+    rates = dict(window.rates)
+    for code, of_group in window.rates.items():
+        order = np.argsort(of_group, kind="stable")
+        rates[code] = of_group[order]
+        group = groups[code]
+        ordered[code] = group._replace(cuts=group.cuts[order], gains=group.gains[order])
+    return ordered, [window._replace(rates=rates)]
 
 
 def _find_best_cuts(groups, windows):

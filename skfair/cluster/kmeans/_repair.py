@@ -168,8 +168,8 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
     # Near the cost of the fractional assignment random moves gain next to nothing.
     is_near = point.dual is not None and point.cost <= (1 + NEAR_BOUND) * point.dual.value
-    is_tried = is_limited and is_coarse and not is_near
-    if samples.n_samples > MAX_ITERATED_SAMPLES and not is_tried:
+    may_gain = is_limited and is_coarse and not is_near
+    if samples.n_samples > MAX_ITERATED_SAMPLES and not may_gain:
         return point, status
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     samples = relax_to_reached_shares(samples, point)

@@ -1,0 +1,698 @@
+"""Estimators x constraints x data: how each fit is judged, and what numpy says of it.
+
+A `Combination` fits an estimator at a tolerance, and measures the fit without skfair: the gap that
+is bounded, the number by which fits are judged (smaller is better), and the same two numbers of
+models that are cheap to know. Tests choose tolerances relative to the gap of the plain model.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    PartialParityClassifier,
+    PartialParityPostprocessor,
+)
+from skfair.cluster import FairKMeans
+from skfair.constraints import (
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    ErrorRateParity,
+    FalsePositiveRateParity,
+    LossParity,
+    MaximumRate,
+    MeanParity,
+    MinimumRate,
+    PartialDemographicParity,
+    PartialGroupAUC,
+    PartialStatisticalParity,
+)
+from skfair.regression import (
+    ConstrainedERMRegressor,
+    ConstrainedRegressorCV,
+    PartialParityRegressor,
+)
+
+N_SAMPLES = 240
+
+# Data.
+
+
+class Data(NamedTuple):
+    """Samples: features, classes 0 and 1, numbers, groups as users pass them, and weights.
+
+    ``members`` are the masks of the groups that are compared.
+    """
+
+    X: Any
+    y: np.ndarray
+    numbers: np.ndarray
+    groups: np.ndarray
+    members: list
+    weights: np.ndarray
+    attributes: str = "intersections"
+
+
+KINDS = (
+    "plain",
+    "weights",
+    "group of 2.5 %",
+    "three groups",
+    "two attributes",
+    "each attribute",
+    "few distinct rows",
+    "rare outcome",
+    "many columns",
+    "sparse",
+)
+"""Kinds of data that are drawn."""
+
+
+@cache
+def draw(kind, seed, n_samples=N_SAMPLES):
+    """Samples of which features and outcomes depend on the group."""
+    rng = np.random.default_rng((seed, KINDS.index(kind)))
+    groups = rng.integers(3 if kind == "three groups" else 2, size=n_samples)
+    if kind == "group of 2.5 %":
+        groups = (rng.permutation(n_samples) < n_samples // 40).astype(int)
+    X = rng.normal(size=(n_samples, 16 if kind == "many columns" else 3))
+    X[:, 0] += 0.8 * groups
+    if kind == "few distinct rows":
+        X = np.round(X[:, :2])
+    if kind == "sparse":
+        X *= X > 0.3
+    signal = X[:, :3].sum(axis=1) + rng.logistic(size=n_samples)
+    y = (signal > (4.0 if kind == "rare outcome" else 0.6)).astype(int)
+    weights = rng.lognormal(size=n_samples) if kind == "weights" else np.ones(n_samples)
+    attributes = "intersections"
+    members = [groups == one for one in np.unique(groups)]
+    if kind in ("two attributes", "each attribute"):
+        other = rng.integers(2, size=n_samples)
+        X[:, 1] += 0.5 * other
+        others = [other == one for one in (0, 1)]
+        if kind == "two attributes":
+            members = [one & two for one in members for two in others]
+        else:  # overlapping groups
+            members = members + others
+            attributes = "each"
+        groups = np.column_stack((groups, other))
+    numbers = 3.0 * X[:, :2].sum(axis=1) + rng.normal(size=n_samples)
+    return Data(
+        X=sparse.csr_array(X) if kind == "sparse" else X,
+        y=y,
+        numbers=numbers,
+        groups=groups,
+        members=members,
+        weights=weights,
+        attributes=attributes,
+    )
+
+
+# Gaps by hand.
+
+
+def group_means(values, cell, data):
+    """Weighted mean of the values of each group within a cell; nan without members."""
+    means = []
+    for of_group in data.members:
+        chosen = cell & of_group
+        weight = data.weights[chosen].sum()
+        means.append((data.weights[chosen] @ values[chosen]) / weight if weight else np.nan)
+    return np.array(means)
+
+
+def largest_range(means):
+    """Largest minus smallest mean."""
+    return np.ptp(means)
+
+
+def lack_of_ratio(means):
+    """How much the smallest mean lacks to the largest, relative to it."""
+    return 1.0 - means.min() / means.max() if means.max() > 0.0 else 0.0
+
+
+def lack_of_floor(means):
+    """How much the smallest mean lacks to 1."""
+    return 1.0 - means.min()
+
+
+def largest_mean(means):
+    """The largest mean."""
+    return means.max()
+
+
+def cells_of(name, data):
+    """Masks of the samples whose means are compared."""
+    of_classes = {"positive": data.y == 1, "negative": data.y == 0}
+    return {
+        "all": [np.ones(len(data.y), dtype=bool)],
+        "positive": [of_classes["positive"]],
+        "negative": [of_classes["negative"]],
+        "both": [*of_classes.values()],
+    }[name]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A constraint and its gap by hand.
+
+    ``make`` takes a tolerance and settings, ``cells`` names the cells whose means are compared, and
+    ``summarize`` makes the gap of the means of a cell.
+    """
+
+    make: Callable
+    cells: str = "all"
+    summarize: Callable = largest_range
+    are_errors: bool = False
+
+    def gap(self, data, values):
+        """The gap of values of the samples."""
+        return max(
+            self.summarize(group_means(values, cell, data)) for cell in cells_of(self.cells, data)
+        )
+
+    def gap_of_decisions(self, data, decisions):
+        """The gap of decisions."""
+        values = decisions != (data.y == 1) if self.are_errors else decisions
+        return self.gap(data, values.astype(float))
+
+
+def _parity(constraint):
+    """A function from a tolerance to the constraint."""
+    return lambda tolerance, **settings: constraint(tolerance=tolerance, **settings)
+
+
+DECISIONS = {
+    "demographic parity": Criterion(_parity(DemographicParity)),
+    "equal opportunity": Criterion(_parity(EqualOpportunity), "positive"),
+    "false positive rates": Criterion(_parity(FalsePositiveRateParity), "negative"),
+    "equalized odds": Criterion(_parity(EqualizedOdds), "both"),
+    "error rates": Criterion(_parity(ErrorRateParity), are_errors=True),
+    "ratio": Criterion(
+        lambda tolerance, **settings: DemographicParity(ratio=1.0 - tolerance, **settings),
+        summarize=lack_of_ratio,
+    ),
+    "floor": Criterion(
+        lambda tolerance, **settings: MinimumRate("recall", 1.0 - tolerance, **settings),
+        "positive",
+        lack_of_floor,
+    ),
+    "ceiling": Criterion(
+        lambda tolerance, **settings: MaximumRate("fpr", tolerance, **settings),
+        "negative",
+        largest_mean,
+    ),
+}
+"""Constraints on rates of decisions."""
+
+LOSSES = {
+    "loss parity": Criterion(_parity(LossParity)),
+    "bounded loss": Criterion(BoundedGroupLoss, summarize=largest_mean),
+}
+"""Constraints on mean losses."""
+
+
+def shares_inside(data, scores, members, interval):
+    """Scores of a group whose rank lies in an interval, and their shares of the weight."""
+    of_group = scores[members]
+    weights = data.weights[members]
+    above = np.array([weights[of_group > one].sum() for one in of_group]) / weights.sum()
+    is_inside = (above >= interval[0] - 1e-9) & (above < interval[1] - 1e-9)
+    return of_group[is_inside], weights[is_inside] / weights[is_inside].sum()
+
+
+def gap_of_ranks(data, scores, interval=(0.0, 0.5)):
+    """Largest difference of the shares of two groups in an interval above any score."""
+    ranked = [shares_inside(data, scores, members, interval) for members in data.members]
+    thresholds = np.concatenate([values for values, _ in ranked])
+    rates = [
+        [shares[values > threshold].sum() for threshold in thresholds] for values, shares in ranked
+    ]
+    return float(np.ptp(rates, axis=0).max())
+
+
+def gap_at_threshold(data, scores, interval=(0.0, 0.5), threshold=0.0):
+    """Largest difference of the shares of two groups in an interval above one score."""
+    ranked = [shares_inside(data, scores, members, interval) for members in data.members]
+    return float(np.ptp([shares[values > threshold].sum() for values, shares in ranked]))
+
+
+def gap_of_areas(data, scores, interval=(0.0, 0.5)):
+    """Largest distance from 1/2 of the share of pairs of two groups, the first of which is higher.
+
+    Ties count one half.
+    """
+    ranked = [shares_inside(data, scores, members, interval) for members in data.members]
+    gaps = []
+    for i, (values, shares) in enumerate(ranked):
+        for others, other_shares in ranked[:i]:
+            signs = np.sign(values[:, np.newaxis] - others)
+            gaps.append(abs(shares @ signs @ other_shares) / 2.0)
+    return max(gaps)
+
+
+RANKS = {
+    "percentiles": (PartialStatisticalParity, gap_of_ranks),
+    "percentiles at 0": (PartialDemographicParity, gap_at_threshold),
+    "areas": (PartialGroupAUC, gap_of_areas),
+}
+"""Constraints on ranks in the upper half, and their gaps by hand."""
+
+
+# Measures by which fits are judged: smaller is better.
+
+
+def error_rate(data, decisions):
+    """Weighted share of wrong decisions."""
+    return float(np.average(decisions != (data.y == 1), weights=data.weights))
+
+
+def rank_loss(target, scores, weights):
+    """Weighted share of the pairs of different targets that are ranked the wrong way.
+
+    Ties count one half. Of two classes this is 1 less the area under the ROC curve.
+    """
+    order = np.sign(target[:, np.newaxis] - target) > 0
+    pairs = np.outer(weights, weights) * order
+    wrong = 0.5 - 0.5 * np.sign(scores[:, np.newaxis] - scores)
+    return float((pairs * wrong).sum() / pairs.sum())
+
+
+# Combinations.
+
+
+class Fit(NamedTuple):
+    """A fitted estimator with what is judged: the measure, the gap, and predictions."""
+
+    estimator: Any
+    measure: float
+    gap: float
+    output: np.ndarray
+
+
+TWO_SIDED = (0.3, 0.7, 1.05)
+ONE_SIDED = (0.95, 0.98, 1.05)
+"""Tolerances of fits as shares of the gap of the plain model.
+
+Bounds on every group cannot be moved as far as those on differences.
+"""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """An estimator and a constraint.
+
+    ``shares`` are the tolerances of its fits as shares of the gap of the plain model.
+
+    ``fit`` takes data and a tolerance, or None for the plain model, and returns a `Fit`.
+    ``alternatives`` takes data and the plain fit, and yields measure and gap of models that are
+    cheap to know. ``noise`` takes data, and says how much worse than these a fit may be.
+    """
+
+    name: str
+    fit: Callable
+    alternatives: Callable
+    noise: Callable
+    kinds: tuple = KINDS
+    shares: tuple = TWO_SIDED
+
+
+def one_sample(data):
+    """Two samples of mean weight, as a share of all weight."""
+    return 2.0 / len(data.y)
+
+
+# Decisions.
+
+
+def fit_decisions(make, criterion, is_out_of_fold, needs_groups, data, tolerance):
+    """Fit a classifier, and judge its decisions on the training samples."""
+    constraint = None
+    if tolerance is not None:
+        constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
+    model = make(data, constraint)
+    metadata = {"sample_weight": data.weights, "sensitive_features": data.groups}
+    model.fit(data.X, data.y, **metadata)
+    if is_out_of_fold:
+        scores = model.oof_decision_function_
+    elif needs_groups:
+        scores = model.decision_function(data.X, sensitive_features=data.groups)
+    else:
+        scores = model.decision_function(data.X)
+    decisions = scores > 0
+    gap = criterion.gap_of_decisions(data, decisions)
+    return Fit(model, error_rate(data, decisions), gap, scores)
+
+
+def fit_with_intercepts(criterion, data, tolerance):
+    """A linear classifier with an intercept for each group, which its predictions know."""
+
+    def make(data, constraint):
+        return ConstrainedERMClassifier(constraint, group_interactions="intercept")
+
+    return fit_decisions(make, criterion, False, True, data, tolerance)
+
+
+def shift_decisions(criterion, data, plain):
+    """Measures and gaps of the plain scores with any threshold, among them both constants."""
+    for threshold in np.unique(np.append(plain.output, [-np.inf, np.inf])):
+        decisions = plain.output > threshold
+        yield error_rate(data, decisions), criterion.gap_of_decisions(data, decisions)
+
+
+def _linear(data, constraint):
+    return ConstrainedERMClassifier(constraint)
+
+
+def _wrap(base, knows_groups, data, constraint):
+    return ConstrainedClassifierCV(
+        FrozenEstimator(base().fit(data.X, data.y, sample_weight=data.weights)),
+        constraint,
+        group_estimator="sensitive_features" if knows_groups else LogisticRegression(),
+    )
+
+
+def _tree():
+    return DecisionTreeClassifier(max_leaf_nodes=8, random_state=0)
+
+
+ON_ARRAYS = tuple(kind for kind in KINDS if kind != "sparse")
+
+BASES = {"logistic": LogisticRegression, "tree": _tree, "bayes": GaussianNB}
+
+
+def combine_decisions():
+    """Yield the combinations of classifiers and constraints on rates."""
+    for name, criterion in DECISIONS.items():
+        alternatives = partial(shift_decisions, criterion)
+        shares = _shares_of(name)
+        yield Combination(
+            f"linear, {name}",
+            partial(fit_decisions, _linear, criterion, False, False),
+            alternatives,
+            one_sample,
+            shares=shares,
+        )
+        for base, make in BASES.items():
+            for knows_groups in (True, False):
+                yield Combination(
+                    f"{base}, {'known' if knows_groups else 'blind'}, {name}",
+                    partial(
+                        fit_decisions, partial(_wrap, make, knows_groups), criterion, True, False
+                    ),
+                    alternatives,
+                    one_sample,
+                    ON_ARRAYS,
+                    shares,
+                )
+
+
+# Losses and numbers.
+
+
+def fit_losses(criterion, data, tolerance):
+    """Fit a linear classifier, and judge its mean logistic loss."""
+    constraint = None
+    if tolerance is not None:
+        constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
+    model = ConstrainedERMClassifier(constraint)
+    model.fit(data.X, data.y, sample_weight=data.weights, sensitive_features=data.groups)
+    scores = model.decision_function(data.X)
+    losses = np.logaddexp(0.0, -np.where(data.y, 1.0, -1.0) * scores)
+    return Fit(
+        model, float(np.average(losses, weights=data.weights)), criterion.gap(data, losses), scores
+    )
+
+
+def shift_losses(criterion, data, plain):
+    """Measures and gaps of the plain scores with other intercepts, and of constants."""
+    for scores in (plain.output, 0.0 * plain.output):
+        for shift in np.linspace(-3.0, 3.0, 61):
+            losses = np.logaddexp(0.0, -np.where(data.y, 1.0, -1.0) * (scores + shift))
+            yield float(np.average(losses, weights=data.weights)), criterion.gap(data, losses)
+
+
+NUMBERS = {
+    "mean parity": (Criterion(_parity(MeanParity)), lambda data, values: values),
+    "loss parity": (
+        Criterion(_parity(LossParity)),
+        lambda data, values: (data.numbers - values) ** 2,
+    ),
+    "bounded loss": (
+        Criterion(BoundedGroupLoss, summarize=largest_mean),
+        lambda data, values: (data.numbers - values) ** 2,
+    ),
+}
+"""Constraints of regressors, and the values whose means are compared."""
+
+
+def fit_numbers(make, name, is_out_of_fold, data, tolerance):
+    """Fit a regressor, and judge its mean squared error."""
+    criterion, compared = NUMBERS[name]
+    constraint = None
+    if tolerance is not None:
+        constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
+    model = make(data, constraint)
+    model.fit(data.X, data.numbers, sample_weight=data.weights, sensitive_features=data.groups)
+    values = model.oof_prediction_ if is_out_of_fold else model.predict(data.X)
+    error = float(np.average((data.numbers - values) ** 2, weights=data.weights))
+    return Fit(model, error, criterion.gap(data, compared(data, values)), values)
+
+
+def shift_numbers(name, data, plain):
+    """Measures and gaps of the plain predictions plus a constant, and of the mean plus one."""
+    criterion, compared = NUMBERS[name]
+    center = np.average(data.numbers, weights=data.weights)
+    spread = data.numbers.std()
+    for values in (plain.output, np.full(len(data.y), center)):
+        for shift in np.linspace(-1.0, 1.0, 41) * spread:
+            error = np.average((data.numbers - values - shift) ** 2, weights=data.weights)
+            yield float(error), criterion.gap(data, compared(data, values + shift))
+
+
+def one_percent_of_variance(data):
+    """One per cent of the variance of the numbers."""
+    return 0.01 * float(np.cov(data.numbers, aweights=data.weights))
+
+
+def _linear_regressor(data, constraint):
+    return ConstrainedERMRegressor(constraint)
+
+
+def _wrap_regressor(base, knows_groups, data, constraint):
+    return ConstrainedRegressorCV(
+        FrozenEstimator(base().fit(data.X, data.numbers, sample_weight=data.weights)),
+        constraint,
+        group_estimator="sensitive_features" if knows_groups else LogisticRegression(),
+    )
+
+
+def _regression_tree():
+    return DecisionTreeRegressor(max_leaf_nodes=8, random_state=0)
+
+
+def _shares_of(name):
+    """Shares of the plain model's gap that suit a constraint."""
+    return ONE_SIDED if name in ("bounded loss", "floor", "ceiling") else TWO_SIDED
+
+
+def combine_numbers():
+    """Yield the combinations on losses and on numbers."""
+    for name, criterion in LOSSES.items():
+        yield Combination(
+            f"linear, {name}",
+            partial(fit_losses, criterion),
+            partial(shift_losses, criterion),
+            lambda data: 0.005,
+            shares=_shares_of(name),
+        )
+    for name in NUMBERS:
+        alternatives = partial(shift_numbers, name)
+        yield Combination(
+            f"linear regression, {name}",
+            partial(fit_numbers, _linear_regressor, name, False),
+            alternatives,
+            one_percent_of_variance,
+            shares=_shares_of(name),
+        )
+        for base, make in {"line": LinearRegression, "tree": _regression_tree}.items():
+            for knows_groups in (True, False):
+                yield Combination(
+                    f"regression {base}, {'known' if knows_groups else 'blind'}, {name}",
+                    partial(fit_numbers, partial(_wrap_regressor, make, knows_groups), name, True),
+                    alternatives,
+                    one_percent_of_variance,
+                    ON_ARRAYS,
+                    _shares_of(name),
+                )
+
+
+# Ranks.
+
+
+def fit_ranks(make, name, is_real, needs_groups, data, tolerance):
+    """Fit an estimator under a constraint on ranks, and judge the ranks of its scores."""
+    criterion, gap = RANKS[name]
+    constraint = None if tolerance is None else criterion((0.0, 0.5), tolerance=tolerance)
+    target = data.numbers if is_real else data.y
+    model = make(data, constraint)
+    metadata = {"sample_weight": data.weights, "sensitive_features": data.groups}
+    model.fit(data.X, target, **metadata)
+    method = model.predict if is_real else model.decision_function
+    scores = method(data.X, **({"sensitive_features": data.groups} if needs_groups else {}))
+    return Fit(model, rank_loss(target, scores, data.weights), gap(data, scores), scores)
+
+
+def no_alternatives(data, plain):
+    """None: neither a shift nor a scale changes ranks."""
+    return []
+
+
+def one_percent(data):
+    """One per cent of all pairs."""
+    return 0.01
+
+
+def _linear_ranks(data, constraint):
+    if constraint is None:
+        return ConstrainedERMClassifier(None)
+    return PartialParityClassifier(constraint)
+
+
+def _linear_real_ranks(data, constraint):
+    if constraint is None:
+        return ConstrainedERMRegressor(None)
+    return PartialParityRegressor(constraint)
+
+
+def _postprocess(data, constraint):
+    base = FrozenEstimator(GaussianNB().fit(data.X, data.y, sample_weight=data.weights))
+    if constraint is None:
+        constraint = PartialStatisticalParity((0.0, 0.5), tolerance=1.0)
+    return PartialParityPostprocessor(base, constraint=constraint)
+
+
+LARGE_GROUPS = ("plain", "weights", "three groups", "few distinct rows", "many columns")
+
+
+def combine_ranks():
+    """Yield the combinations on ranks."""
+    for name in RANKS:
+        yield Combination(
+            f"linear, {name}",
+            partial(fit_ranks, _linear_ranks, name, False, False),
+            no_alternatives,
+            one_percent,
+            LARGE_GROUPS,
+        )
+        if name != "areas":
+            yield Combination(
+                f"postprocessor, {name}",
+                partial(fit_ranks, _postprocess, name, False, True),
+                no_alternatives,
+                one_percent,
+                LARGE_GROUPS,
+            )
+    yield Combination(
+        "linear regression, percentiles",
+        partial(fit_ranks, _linear_real_ranks, "percentiles", True, False),
+        no_alternatives,
+        one_percent,
+        LARGE_GROUPS,
+    )
+
+
+# Clusters.
+
+N_CLUSTERS = 4
+
+
+def smallest_balance(data, labels):
+    """Smallest ratio of two groups' weights in a cluster, relative to that in all samples."""
+    sizes = np.array(
+        [
+            [data.weights[members & (labels == k)].sum() for members in data.members]
+            for k in range(N_CLUSTERS)
+        ]
+    )
+    totals = sizes.sum(axis=0)
+    return float(np.min(sizes.min(axis=1) / sizes.max(axis=1)) * totals.max() / totals.min())
+
+
+def fit_clusters(data, tolerance):
+    """Fit k-means under a bound on the balance, and judge its cost."""
+    bound = None if tolerance is None else 1.0 - tolerance
+    model = FairKMeans(N_CLUSTERS, min_balance=bound, random_state=0)
+    model.fit(data.X, sensitive_features=data.groups, sample_weight=data.weights)
+    # Clusters are numbered by their first member.
+    _, first, labels = np.unique(model.labels_, return_index=True, return_inverse=True)
+    labels = np.argsort(np.argsort(first))[labels]
+    cost = model.inertia_ / data.weights.sum()
+    return Fit(model, cost, 1.0 - smallest_balance(data, labels), labels)
+
+
+def combine_clusters():
+    """Yield the combinations of k-means."""
+    yield Combination(
+        "k-means, balance",
+        fit_clusters,
+        no_alternatives,
+        lambda data: np.nan,
+        ("plain", "weights", "group of 2.5 %", "three groups", "few distinct rows", "sparse"),
+    )
+
+
+COMBINATIONS = [*combine_decisions(), *combine_numbers(), *combine_ranks(), *combine_clusters()]
+
+
+# Data that say the same in other words.
+
+
+def take_rows(data, rows):
+    """Some rows of the data, which may repeat."""
+    return data._replace(
+        X=data.X[rows],
+        y=data.y[rows],
+        numbers=data.numbers[rows],
+        groups=data.groups[rows],
+        members=[one[rows] for one in data.members],
+        weights=data.weights[rows],
+    )
+
+
+def permute_rows(data):
+    """The rows in another order."""
+    return take_rows(data, np.random.default_rng(0).permutation(len(data.y)))
+
+
+def repeat_rows(data):
+    """All samples twice."""
+    return take_rows(data, np.tile(np.arange(len(data.y)), 2))
+
+
+def double_weights(data):
+    """All weights doubled."""
+    return data._replace(weights=2.0 * data.weights)
+
+
+def rename_groups(data):
+    """Groups as text, in the opposite order."""
+    return data._replace(groups=np.array(["c", "b", "a"])[data.groups])
+
+
+def permute_columns(data):
+    """The features in the opposite order."""
+    order = np.arange(data.X.shape[1])[::-1]
+    return data._replace(X=data.X[:, order])

@@ -1,0 +1,242 @@
+"""No fit is behind what is cheap to know, whatever is combined: see `tests.combinations`.
+
+Fits are judged by one measure on their training samples, of which smaller is better, and compared
+within a noise that each combination states: the share of two samples of decisions, 1 % of all pairs
+of ranks, 1 % of the variance of numbers, 1 % of the cost of clusters. A model without constraint is
+never improved, so that none of these comparisons asks for more than the plain model has.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from skfair.cluster import FairKMeans
+from tests.combinations import (
+    COMBINATIONS,
+    DECISIONS,
+    KINDS,
+    N_CLUSTERS,
+    Combination,
+    double_weights,
+    draw,
+    fit_with_intercepts,
+    permute_columns,
+    permute_rows,
+    rename_groups,
+    repeat_rows,
+    smallest_balance,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+SEED = 11
+ROUNDING = 1e-6
+BY_NAME = {one.name: one for one in COMBINATIONS}
+
+
+class Case(NamedTuple):
+    """A combination on data of a kind and a seed."""
+
+    combination: Combination
+    kind: str
+    seed: int
+
+    @property
+    def data(self):
+        """The samples."""
+        return draw(self.kind, self.seed)
+
+
+def list_cases():
+    """All cases, of which one of each combination is quick, on data of each kind in turn."""
+    cases = []
+    for number, combination in enumerate(COMBINATIONS):
+        quick = combination.kinds[number % len(combination.kinds)]
+        for kind in combination.kinds:
+            marks = () if kind == quick else pytest.mark.slow
+            case = Case(combination, kind, SEED)
+            cases.append(pytest.param(case, id=f"{combination.name}, {kind}", marks=marks))
+    return cases
+
+
+@cache
+def fit_plain(case):
+    """The plain model of a case."""
+    return case.combination.fit(case.data, None)
+
+
+@cache
+def fit_share(case, share):
+    """The fit at a share of the plain model's gap, and its tolerance."""
+    tolerance = share * fit_plain(case).gap
+    return case.combination.fit(case.data, tolerance), tolerance
+
+
+def allow(case):
+    """How much worse a fit may be."""
+    noise = case.combination.noise(case.data)
+    return 0.01 * fit_plain(case).measure if np.isnan(noise) else noise
+
+
+def keeps(fit, tolerance):
+    """Whether the gap by numpy is at most the tolerance."""
+    return fit.gap <= tolerance + ROUNDING
+
+
+def shares_of(case):
+    """Shares of the plain gap that are tolerances below 1 where these are shares."""
+    is_share = case.combination.name.rsplit(", ", 1)[1] in ("ratio", "floor", "ceiling", "balance")
+    largest = 1.0 if is_share else np.inf
+    return [one for one in case.combination.shares if one * fit_plain(case).gap < largest]
+
+
+def check_looser_bounds(case):
+    """A looser bound is never worse."""
+    plain = fit_plain(case)
+    best = np.inf
+    for share in shares_of(case):
+        fit, tolerance = fit_share(case, share)
+        if keeps(fit, tolerance):
+            assert fit.measure <= max(best, plain.measure) + allow(case)
+            best = min(best, fit.measure)
+        else:
+            # Decisions that are worse than both constants keep a bound by chance.
+            alternatives = case.combination.alternatives(case.data, plain)
+            worst = max((measure for measure, _ in alternatives), default=np.inf)
+            assert np.isinf(best) or best > worst, "a stricter bound was kept"
+
+
+def check_cheap_models(case):
+    """No fit is behind the plain model with another constant, or a constant, or misses a bound."""
+    plain = fit_plain(case)
+    alternatives = list(case.combination.alternatives(case.data, plain))
+    for share in shares_of(case):
+        fit, tolerance = fit_share(case, share)
+        known = [measure for measure, gap in alternatives if gap <= tolerance]
+        if known:
+            assert keeps(fit, tolerance)
+            assert fit.measure <= max(min(known), plain.measure) + allow(case)
+
+
+def check_inactive_bounds(case):
+    """A bound that the plain model keeps changes nothing."""
+    plain = fit_plain(case)
+    if shares_of(case)[-1:] != [case.combination.shares[-1]]:
+        pytest.skip("the looser bound is no share")
+    fit, _ = fit_share(case, case.combination.shares[-1])
+    # Solvers of ranks and of the plain model end at different digits.
+    np.testing.assert_allclose(fit.output, plain.output, atol=1e-4 * np.abs(plain.output).max())
+
+
+def check_what_is_said(case):
+    """Violation and status agree with numpy."""
+    for share in shares_of(case):
+        fit, tolerance = fit_share(case, share)
+        excess = max(0.0, fit.gap - tolerance)
+        assert fit.estimator.constraint_violation_ == pytest.approx(excess, abs=1e-5)
+        assert keeps(fit, tolerance) or fit.estimator.status_ == "infeasible"
+        assert excess == 0.0 or fit.estimator.constraint_violation_ > 0.0 or excess < 1e-5
+
+
+CHECKS = (check_looser_bounds, check_cheap_models, check_inactive_bounds, check_what_is_said)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("case", list_cases())
+def test_combinations(case, check):
+    check(case)
+
+
+# Names and order.
+
+
+MOVES = (rename_groups, permute_columns, permute_rows, repeat_rows, double_weights)
+"""Data in other words: each of these is applied to a case in turn."""
+
+
+class Difference(NamedTuple):
+    """How much fits in other words may differ, in noises, and why."""
+
+    move: Callable
+    algorithm: str
+    factor: float
+    reason: str
+
+
+DIFFERENCES = (
+    Difference(permute_columns, "blind", 1.0, "the model of groups ends at other digits"),
+    Difference(permute_rows, "blind", 4.0, "folds of models of groups follow the rows"),
+    Difference(repeat_rows, "blind", 12.0, "models of groups know the copy of a sample"),
+    Difference(double_weights, "blind", 2.0, "models of groups that are passed are regularised"),
+    Difference(repeat_rows, "logistic", 1.0, "the base is regularised by C"),
+    Difference(double_weights, "logistic", 1.0, "the base is regularised by C"),
+    Difference(permute_rows, "k-means", 1.0, "starts are drawn from the rows"),
+    Difference(repeat_rows, "k-means", 1.0, "starts are drawn from the rows"),
+)
+
+
+def list_moves():
+    """Cases with one change of words each, in turn."""
+    moves = []
+    for number, one in enumerate(list_cases()):
+        (case,) = one.values
+        move = MOVES[number % len(MOVES)]
+        name = f"{move.__name__}, {one.id}"
+        moves.append(pytest.param(case, move, id=name, marks=one.marks))
+    return moves
+
+
+def allow_difference(case, move):
+    """How much a fit in other words may differ: a hundredth of the noise, or as listed."""
+    listed = [
+        one.factor
+        for one in DIFFERENCES
+        if one.move is move and one.algorithm in case.combination.name
+    ]
+    return max(listed, default=0.01) * allow(case)
+
+
+@pytest.mark.parametrize("case, move", list_moves())
+def test_names_and_order_decide_nothing(case, move):
+    if len(shares_of(case)) < 2:
+        pytest.skip("no tolerance is a share")
+    fit, tolerance = fit_share(case, shares_of(case)[1])
+    moved = case.combination.fit(move(case.data), tolerance)
+    assert moved.measure == pytest.approx(fit.measure, abs=allow_difference(case, move))
+
+
+# Other estimators.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "sparse"])
+@pytest.mark.parametrize("name", DECISIONS)
+def test_the_linear_class_is_not_behind_thresholds_by_group(name, kind):
+    # A wrapped linear model with a threshold for each group is linear, with their intercepts.
+    wrapped = Case(BY_NAME[f"logistic, known, {name}"], kind, SEED)
+    plain = fit_with_intercepts(DECISIONS[name], wrapped.data, None)
+    for share in shares_of(wrapped):
+        other, tolerance = fit_share(wrapped, share)
+        fit = fit_with_intercepts(DECISIONS[name], wrapped.data, tolerance)
+        if keeps(other, tolerance):
+            assert keeps(fit, tolerance)
+            # Both are searches, each with its noise.
+            assert fit.measure <= max(other.measure, plain.measure) + 2.0 * allow(wrapped)
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "group of 2.5 %", "few distinct rows"])
+def test_a_balance_costs_no_more_than_a_ratio_of_shares_that_keeps_it(kind):
+    data = draw(kind, SEED)
+    settings = {"sensitive_features": data.groups, "sample_weight": data.weights}
+    of_shares = FairKMeans(N_CLUSTERS, min_balance=None, min_share_ratio=0.7, random_state=0)
+    of_shares.fit(data.X, **settings)
+    balance = smallest_balance(data, of_shares.labels_)
+    balanced = FairKMeans(N_CLUSTERS, min_balance=balance - ROUNDING, random_state=0)
+    balanced.fit(data.X, **settings)
+    assert balanced.inertia_ <= 1.01 * of_shares.inertia_
