@@ -71,9 +71,9 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     if problem.has_equal_weights and has_table != is_other:
         point = repair_by_table(problem, point, level)
     # A program chooses moves of unequal weights, and of few samples whose rows are missed.
-    is_missed = not satisfies_rows(point.clustering.counts, problem.limits)
-    is_missed &= problem.n_samples <= MAX_PAIRED_SAMPLES
-    if (is_missed or not problem.has_equal_weights) and not (is_small or is_other):
+    is_violated = not satisfies_rows(point.clustering.counts, problem.limits)
+    is_violated &= problem.n_samples <= MAX_PAIRED_SAMPLES
+    if (is_violated or not problem.has_equal_weights) and not (is_small or is_other):
         labels = repair_by_moves(problem, point, level)
         point = recompute_point(problem, labels, n_clusters, point.dual)
     point = repair(problem, point, level)
