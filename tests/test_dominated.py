@@ -208,6 +208,8 @@ def test_names_and_order_decide_nothing(case, move):
         pytest.skip("no tolerance is a share")
     fit, tolerance = fit_share(case, shares_of(case)[1])
     moved = case.combination.fit(move(case.data), tolerance)
+    if not (keeps(fit, tolerance) and keeps(moved, tolerance)):
+        pytest.skip("fits that miss a bound are judged by their violation")
     assert moved.measure == pytest.approx(fit.measure, abs=allow_difference(case, move))
 
 

@@ -111,3 +111,17 @@ def test_a_fit_is_as_good_as_the_best_of_many_starts():
     assert model.status_ == "optimal"
     assert np.ptp([errors[groups == one].mean() for one in range(3)]) <= TOLERANCE
     assert errors.mean() <= 1.01 * BEST
+
+
+def test_rows_that_are_convex_in_some_parameters_alone_have_starts():
+    # The row does not depend on the second parameter, so that its Hessian is singular.
+    program = QuadraticProgram(
+        constants=np.array([0.0, -0.5]),
+        gradients=np.array([[1.0, 1.0], [1.0, 0.0]]),
+        hessians=np.array([np.eye(2), np.diag([1.0, 0.0])]),
+    )
+    for direction in (np.array([1.0]), np.array([-1.0])):
+        assert np.isfinite(program._stationary_points_along(direction)).all()
+    bound, starts = program.bound_and_starts(5)
+    assert bound == pytest.approx(-1.0, abs=1e-3)
+    assert np.isfinite(starts).all()
