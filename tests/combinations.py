@@ -390,7 +390,7 @@ def _tree():
 
 ON_ARRAYS = tuple(kind for kind in KINDS if kind != "sparse")
 
-BASES = {"logistic": LogisticRegression, "tree": _tree, "bayes": GaussianNB}
+BASES = {"logistic": LogisticRegression, "tree": _tree}
 
 
 def combine_decisions():
