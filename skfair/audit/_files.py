@@ -45,10 +45,9 @@ def read_columns(paths, names, encoding=None):
     Text is in UTF-8, or in another `encoding` of Python. The format is recognised by content, not
     by name. JSON is an array of records, or a record on each line. Entries of CSV are text as it is
     written, and only empty ones are missing; those of JSON are text, too. Entries of Parquet have
-    their stored types. Files that are damaged or of another format, lines of another length than
-    the header, lines
-    that look like a second header or totals, and absent or repeated columns raise an OSError or
-    ValueError with one sentence.
+    their stored types. An OSError or ValueError says in one sentence what is wrong: files that are
+    damaged or of another format, lines of another length than the header, lines that look like a
+    second header or like totals, and absent or repeated columns.
     """
     files = list_files(paths)
     if all(map(_is_parquet, files.values())) and len(paths) == 1:
