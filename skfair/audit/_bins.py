@@ -27,6 +27,12 @@ from skfair.utils._checks import argument_error, join_names
 N_BINS = 4
 """Bins of a column, unless another number is passed."""
 
+_MANY_LABELS = 20
+"""Different numbers of an attribute above which one may be the mark of a missing value."""
+
+_REMEDY = "pass it by --unknown (unknown of SensitiveFeatures)"
+"""What to do with such a mark."""
+
 
 def cut_numbers(values, counts, n_bins):
     """Upper ends of all bins but the last, and the distinct values.
@@ -95,20 +101,20 @@ def name_bins(name, cuts):
     return Bins(ends.tolist(), texts, are_named=True)
 
 
-def _find_numbers(groups, columns):
-    """Labels, as numbers, of attributes that have more than 30, perhaps as text, by place.
+def _find_numbers(groups, columns, more_than=MAX_NUMERIC_GROUPS):
+    """Labels, as numbers, of attributes that have more than so many, perhaps as text, by place.
 
     `columns` are the attributes as they were passed, where text is no number; None for a file,
     where numbers are text.
     """
     by_place = {}
     for place, labels in enumerate(groups.labels.T if groups.is_disjoint else ()):
-        if len({*labels}) <= MAX_NUMERIC_GROUPS or not _holds_numbers(columns, place):
+        if len({*labels}) <= more_than or not _holds_numbers(columns, place):
             continue
         numbers = pd.Series(labels[labels != MISSING], dtype=object).infer_objects()
         numbers = parse_column(numbers)
         is_number = holds_numbers(numbers) and not pd.api.types.is_bool_dtype(numbers)
-        if is_number and numbers.nunique() > MAX_NUMERIC_GROUPS:
+        if is_number and numbers.nunique() > more_than:
             by_place[place] = numbers
     return by_place
 
@@ -131,7 +137,7 @@ def bin_labels(name, labels, bins):
         return binned
     numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
     check_are_numbers([numbers])
-    refuse_marks_among_numbers(numbers, "pass it by --unknown (unknown of SensitiveFeatures)")
+    refuse_marks_among_numbers(numbers, _REMEDY)
     side = "right" if bins.are_named else "left"
     at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64), side)
     binned[is_known] = np.array(bins.texts, dtype=object)[at]
@@ -158,8 +164,9 @@ def find_group_bins(groups, columns, named=None):
             f"{join_names(map(repr, names))}, but {join_names(map(repr, absent))} is none."
         )
     bins = {}
-    for place, numbers in _find_numbers(groups, columns).items():
-        if has_decimals(numbers):
+    for place, numbers in _find_numbers(groups, columns, _MANY_LABELS).items():
+        refuse_marks_among_numbers(numbers.rename(names[place]), _REMEDY)
+        if has_decimals(numbers) and numbers.nunique() > MAX_NUMERIC_GROUPS:
             counts = groups.counts[groups.labels[:, place] != MISSING]
             cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts, N_BINS)
             levels = range(len(cuts) + 1)
