@@ -198,7 +198,7 @@ def test_labels_of_unknown_groups_are_left_out(path, capsys):
     named.to_csv(path, index=False)
     unknown = ["--unknown", "NOT DISCLOSED ", "f?"]
     assert run(path, "--missing", "exclude", *unknown) == expected
-    assert "'f?', but no attribute has such a label" in capsys.readouterr().err
+    assert "unknown labels 'f?' are named, but no attribute has them" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -329,7 +329,7 @@ def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
     assert "Number of applicants</th>\n<td>400</td>" in html
     assert "unknown category by sex</th>\n<td>41</td>" in html
     said = capsys.readouterr().out
-    assert "Missing in the summary: Source of the data: state it in provenance" in said
+    assert "Missing in the summary: Source of the data: state it in --provenance" in said
     facts = ["source=applications of 2025", "explanation=all", "distribution_date=2025-01-01"]
     html = run(path, "--provenance", *facts, columns=columns)
     assert "Missing" not in capsys.readouterr().out

@@ -129,7 +129,7 @@ def test_ranks_in_whole_groups_that_no_scores_can_give_enough_of_are_refused(dat
     n = np.count_nonzero((samples.groups.codes == 0) & (samples.target < 0))
     bound = PARTIAL_CRITERIA["partial_equalized_odds"]((0.2, 0.6)).bind(samples, None, None, 0.5)
     with pytest.raises(ValueError, match=rf"negatives of group 0 \({n}\).*interval, or merge"):
-        bound.sums.check_sizes()
+        refuse_small_intervals(bound.sums)
 
 
 def test_too_few_of_a_class_by_their_scores_may_be_ranked_within_it(data):
