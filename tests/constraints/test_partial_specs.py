@@ -9,6 +9,7 @@ from skfair import metrics
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
 from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._ranks import refuse_small_intervals
 from skfair.groups import Groups, Samples, check_groups
 
 
