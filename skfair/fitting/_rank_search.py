@@ -89,10 +89,7 @@ def search_ranks(fitter, candidate):
         for start in (last, candidate.parameters):
             search.run(start, _HIGH_PENALTY)
     # Equal scores, which keep most parities of ranks, are better than opposite ranks.
-    reached = search.highest
-    if search.best is None and not candidate.keeps_bound:
-        reached = search.ranks.correlate(candidate.scores)
-    if reached < 0.0:
+    if candidate.keeps_bound and search.highest < 0.0:
         for constant in search.layer.constants():
             search.measure(constant, 0.0, search.aims)
     if search.best is None:
