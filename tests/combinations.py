@@ -318,7 +318,7 @@ class Combination:
 
     ``fit`` takes data and a tolerance, or None for the plain model, and returns a `Fit`.
     ``alternatives`` takes data and the plain fit, and yields measure and gap of models that are
-    cheap to know. ``noise`` takes data, and says how much worse than these a fit may be.
+    cheap to know. ``noise`` takes the same, and says how much worse than these a fit may be.
     """
 
     name: str
@@ -329,7 +329,7 @@ class Combination:
     shares: tuple = TWO_SIDED
 
 
-def one_sample(data):
+def two_samples(data, plain):
     """Two samples of mean weight, as a share of all weight."""
     return 2.0 / len(data.y)
 
@@ -376,7 +376,7 @@ def _linear(data, constraint):
     return ConstrainedERMClassifier(constraint)
 
 
-def _wrap(base, knows_groups, data, constraint):
+def wrap(base, knows_groups, data, constraint):
     return ConstrainedClassifierCV(
         FrozenEstimator(base().fit(data.X, data.y, sample_weight=data.weights)),
         constraint,
@@ -402,7 +402,7 @@ def combine_decisions():
             f"linear, {name}",
             partial(fit_decisions, _linear, criterion, False, False),
             alternatives,
-            one_sample,
+            two_samples,
             shares=shares,
         )
         for base, make in BASES.items():
@@ -410,10 +410,10 @@ def combine_decisions():
                 yield Combination(
                     f"{base}, {'known' if knows_groups else 'blind'}, {name}",
                     partial(
-                        fit_decisions, partial(_wrap, make, knows_groups), criterion, True, False
+                        fit_decisions, partial(wrap, make, knows_groups), criterion, True, False
                     ),
                     alternatives,
-                    one_sample,
+                    two_samples,
                     ON_ARRAYS,
                     shares,
                 )
@@ -482,7 +482,7 @@ def shift_numbers(name, data, plain):
             yield float(error), criterion.gap(data, compared(data, values + shift))
 
 
-def one_percent_of_variance(data):
+def one_percent_of_variance(data, plain):
     """One per cent of the variance of the numbers."""
     return 0.01 * float(np.cov(data.numbers, aweights=data.weights))
 
@@ -524,7 +524,7 @@ def combine_numbers():
             f"linear, {name}",
             partial(fit_losses, criterion),
             partial(shift_losses, criterion),
-            lambda data: 0.005,
+            lambda data, plain: 0.005,
             _kinds_of(name, KINDS),
             _shares_of(name),
         )
@@ -571,7 +571,7 @@ def no_alternatives(data, plain):
     return []
 
 
-def one_percent(data):
+def one_percent(data, plain):
     """One per cent of all pairs."""
     return 0.01
 
@@ -660,7 +660,7 @@ def combine_clusters():
         "k-means, balance",
         fit_clusters,
         no_alternatives,
-        lambda data: np.nan,
+        lambda data, plain: 0.01 * plain.measure,
         ("plain", "weights", "group of 2.5 %", "three groups", "few distinct rows", "sparse"),
     )
 

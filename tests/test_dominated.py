@@ -7,11 +7,12 @@ never improved, so that none of these comparisons asks for more than the plain m
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 from skfair.cluster import FairKMeans
 from tests.combinations import (
@@ -22,12 +23,15 @@ from tests.combinations import (
     Combination,
     double_weights,
     draw,
+    fit_decisions,
     fit_with_intercepts,
     permute_columns,
     permute_rows,
     rename_groups,
     repeat_rows,
+    shift_decisions,
     smallest_balance,
+    wrap,
 )
 
 pytestmark = [
@@ -90,8 +94,7 @@ def fit_share(case, share):
 
 def allow(case):
     """How much worse a fit may be."""
-    noise = case.combination.noise(case.data)
-    return 0.01 * fit_plain(case).measure if np.isnan(noise) else noise
+    return case.combination.noise(case.data, fit_plain(case))
 
 
 def keeps(fit, tolerance):
@@ -151,7 +154,6 @@ def check_what_is_said(case):
         excess = max(0.0, fit.gap - tolerance)
         assert fit.estimator.constraint_violation_ == pytest.approx(excess, abs=1e-5)
         assert keeps(fit, tolerance) or fit.estimator.status_ == "infeasible"
-        assert excess == 0.0 or fit.estimator.constraint_violation_ > 0.0 or excess < 1e-5
 
 
 class Difference(NamedTuple):
@@ -228,6 +230,18 @@ def test_the_linear_class_is_not_behind_thresholds_by_group(name, kind):
             assert keeps(fit, tolerance)
             # Both are searches, each with its noise.
             assert fit.measure <= max(other.measure, plain.measure) + 2.0 * allow(wrapped)
+
+
+def test_a_rule_by_estimated_groups_is_not_behind_another_threshold():
+    # Out of folds many columns say little about the group, so that a rule by it has more errors.
+    data = draw("many columns", 2)
+    criterion = DECISIONS["equal opportunity"]
+    fit = partial(fit_decisions, partial(wrap, GaussianNB, False), criterion, True, False, data)
+    plain = fit(None)
+    known = [
+        error for error, gap in shift_decisions(criterion, data, plain) if gap <= 0.7 * plain.gap
+    ]
+    assert fit(0.7 * plain.gap).measure <= min(known)
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "group of 2.5 %", "few distinct rows"])

@@ -19,8 +19,8 @@ from skfair._kernels.limits import largest_values, pair_rows
 MIN_GAIN = 1e-9  # share of the cost that is more than rounding
 MAX_PASSES = 1000  # of one search, which rounding might keep from its end
 MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
-PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends ...
-PATIENCE_SAMPLES = 6000  # ... or fewer of more samples: about this divided by their number
+PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
+PATIENCE_SAMPLES = 6000  # divided by the number of more samples it is their patience
 MANY_ROWS = 100  # of limits, for which patience is half as long
 ROUNDING = 1e-12  # of sums of weights
 
