@@ -1,11 +1,11 @@
 """Public submodules, and errors that say which of them has a name."""
 
 import ast
+import builtins
 import sys
 import warnings
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 
 SUBMODULES = (
     "audit",
@@ -73,7 +73,9 @@ def find_deprecated_names(module):
 def describe_missing(module, name):
     """The message of a module that lacks a name, and where the name is if it is public."""
     message = f"module {module!r} has no attribute {name!r}"
-    homes = [] if name.startswith("_") else [f"skfair.{home}" for home in _find_homes(name)]
+    # Python itself asks modules for names of builtins, as dataclasses do for annotations.
+    is_searched = not name.startswith("_") and not hasattr(builtins, name)
+    homes = [f"skfair.{home}" for home in _find_homes(name)] if is_searched else []
     if homes:
         message += f": {name} is in {homes[0]}: from {homes[0]} import {name}"
     return message
@@ -86,8 +88,13 @@ def _find_homes(name):
 
 @cache
 def _read_names(submodule):
-    """Public names of a submodule; its file is read, since imports take seconds."""
-    tree = ast.parse(Path(find_spec(f"skfair.{submodule}").origin).read_text("utf-8"))
-    for statement in tree.body:
+    """Public names of a submodule; its source is read, since imports take seconds."""
+    name = f"skfair.{submodule}"
+    try:  # an archive has sources too, and compiled files alone have none
+        source = find_spec(name).loader.get_source(name) or ""
+    except (AttributeError, ImportError, OSError):
+        source = ""
+    for statement in ast.parse(source).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return ast.literal_eval(statement.value)
+    return ()

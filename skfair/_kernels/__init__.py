@@ -12,7 +12,9 @@ import gc
 import os
 import threading
 import types
+import warnings
 from concurrent.futures import Future
+from importlib import import_module
 from time import perf_counter
 
 import numpy as np
@@ -24,13 +26,32 @@ NO_INDEX = np.int64(-1)
 """No index. numba gives a literal -1 its own type and would compile helpers again for it."""
 
 
+@functools.cache
+def find_numba():
+    """The module numba, which takes .25 s to import; None where it cannot be imported.
+
+    A browser and a new version of Python have none. Kernels are then interpreted, with a warning.
+    """
+    try:
+        return import_module("numba")
+    except ImportError as error:
+        warnings.warn(
+            f"numba cannot be imported ({error}), so that kernels are interpreted. Results are "
+            "equal, but k-means of 1,000 samples takes about 30 times as long. Install numba if "
+            "you can.",
+            stacklevel=2,
+        )
+        return None
+
+
 def jit(function):
     """Compile a kernel at its first call and cache it on disk.
 
     Kernels run without the interpreter lock, and a division by zero gives inf or nan as in numpy.
     """
-    import numba  # takes .25 s: imported here so that fits without kernels do not wait for it
-
+    numba = find_numba()
+    if numba is None:
+        return interpret(function)
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if numba.config.DISABLE_JIT:
         return function
@@ -50,6 +71,8 @@ def helper(function):
 
 def deferred_helper(function):
     """Compile a rarely called helper, which is optimised only within the kernel that calls it."""
+    if find_numba() is None:
+        return function
     from skfair._kernels._numba import DeferredCompiler
 
     return _compile_helper(function, pipeline_class=DeferredCompiler)
@@ -66,8 +89,9 @@ def fastmath_helper(function):
 
 
 def _compile_helper(function, **options):
-    import numba
-
+    numba = find_numba()
+    if numba is None:
+        return function
     # Wrappers for calls from Python and C would take a third of the compile time.
     return numba.njit(
         error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
@@ -119,7 +143,7 @@ def _set_future_result(entry, function, args):
 
 def announce_compilation(verbose):
     """A context that, if ``verbose``, prints a line for every kernel that is compiled in it."""
-    if not verbose:
+    if not verbose or find_numba() is None:
         return contextlib.nullcontext()
     from numba.core import event
 
@@ -202,8 +226,8 @@ def interpret_at_first(count_steps):
 
     def decorate(function):
         kernel = jit(function)
-        if kernel is function:  # nothing is compiled
-            return function
+        if not is_kernel(kernel):  # nothing is compiled
+            return kernel
         compile_or_load, n_steps = kernel._compile_for_args, None
 
         def compile_or_interpret(*args):
@@ -237,13 +261,18 @@ def _is_stored(kernel, args):
 @functools.cache
 def _interpreted_function(kernel):
     """The function of a kernel in Python, with division by zero as in compiled code."""
-    function = _plain_function(kernel)
+    return interpret(_plain_function(kernel))
 
-    def interpret(*args):
+
+def interpret(function):
+    """A kernel in Python, with division by zero as in compiled code."""
+
+    @functools.wraps(function)
+    def run(*args):
         with np.errstate(all="ignore"):
             return function(*args)
 
-    return interpret
+    return run
 
 
 @functools.cache

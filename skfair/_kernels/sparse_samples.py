@@ -7,9 +7,9 @@ single samples read one of them at a time.
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 from scipy import sparse
+
+from skfair._kernels import find_numba
 
 BLOCK_ROWS = 4096  # samples of which distances to all centres are computed at once
 
@@ -40,9 +40,13 @@ def _copy_row(X, p):
     return row
 
 
-@overload(row_of)
-def _compile_row_of(X, p):
-    return (lambda X, p: X[p]) if isinstance(X, types.Array) else _copy_row
+if find_numba() is not None:
+    from numba import types
+    from numba.extending import overload
+
+    @overload(row_of)
+    def _compile_row_of(X, p):
+        return (lambda X, p: X[p]) if isinstance(X, types.Array) else _copy_row
 
 
 def dense_rows(X, rows):
