@@ -212,8 +212,14 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     ]
     is_share = unit == PROBABILITY_UNIT or constraint.unit == "attention"
     if is_share and not known.is_modelled:
+        ranked = None
+        if constraint.unit == "attention":  # of the ranks of a query, in whatever order
+            ranked = document_exposure(np.arange(n_rows), audit.cluster_codes, constraint.k, "log")
         bound_constraints = [
-            (replace(bound, sums=replace(bound.sums, value_range=(0.0, 1.0))), scores)
+            (
+                replace(bound, sums=replace(bound.sums, value_range=(0.0, 1.0), ranked=ranked)),
+                scores,
+            )
             for bound, scores in bound_constraints
         ]
     # Each class holds at the full level. An excess of any of them shares the error.

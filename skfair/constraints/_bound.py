@@ -300,6 +300,8 @@ class Sums:
         Units of the rates in the user's. Gaps and tolerances have its spread, but for ratios.
     value_range : tuple of two floats, or None
         Smallest and largest value of a sample, if they are known beforehand.
+    ranked : ndarray of shape (n_samples,), or None
+        Values that the samples of each cluster have in some order, if these are known beforehand.
     """
 
     name: str
@@ -310,6 +312,7 @@ class Sums:
     metric_input: str = "values"
     unit: Unit = USER_UNIT
     value_range: tuple[float, float] | None = None
+    ranked: np.ndarray | None = None
 
     @property
     def events(self):
@@ -401,7 +404,9 @@ class Sums:
         if value_range is None:
             means = make_estimates(*counted)
         else:
-            means = BoundedMeans(counted.events, counted.values, value_range, counted.clusters)
+            means = BoundedMeans(
+                counted.events, counted.values, value_range, counted.clusters, self.ranked
+            )
         estimates = gap.estimates(means)
         forms = gap.linear_forms(self.events.n_events)
         value = gap(means.values)
