@@ -1,5 +1,7 @@
 """Choose among candidates by accuracy, subject to a bound on a fairness metric; fit ladders."""
 
+from __future__ import annotations
+
 import numbers
 import re
 from collections.abc import Callable, Sequence

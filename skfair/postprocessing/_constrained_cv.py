@@ -170,7 +170,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     def _fit_to_folds(self, cross, X, y):
         """Fit the rule to samples that were scored for another tolerance or level."""
         validate_params(self)
-        return self._fit_rule(cross.with_request(self, self._find_constraints()), X, y)
+        return self._fit_rule(cross.replace_request(self, self._find_constraints()), X, y)
 
     def get_metadata_routing(self) -> Any:
         """Routing of metadata: to this estimator, the wrapped one's ``fit`` and the splitter.
@@ -245,7 +245,7 @@ class CrossFit(NamedTuple):
     context: Any  # of callbacks
     group_models: dict  # those fitted so far, by whether they are joint with the class
 
-    def with_request(self, estimator, constraints):
+    def replace_request(self, estimator, constraints):
         """The same samples and folds for an estimator of another tolerance or level."""
         check_request(estimator, self.training, constraints)
         constraints = [] if self.training.lacks_groups else constraints

@@ -1,5 +1,7 @@
 """Limits of means of values in a known range, which are made for every distribution."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import optimize, sparse, special
 
@@ -16,6 +18,14 @@ _N_HALVINGS = 40
 """Steps of the search of a tilt by halving."""
 
 
+class ValueRange(NamedTuple):
+    """What is known of values beforehand: their range, and those that units order."""
+
+    low: float
+    high: float
+    ranked: np.ndarray | None = None  # (n_samples,): values of each unit, in any order
+
+
 class BoundedMeans(_EventMeans):
     r"""Means of values in a known range, with limits that do not rely on values that were seen.
 
@@ -27,10 +37,10 @@ class BoundedMeans(_EventMeans):
 
     Of units of several samples it is that of their means. Where events share a tenth of their
     units or more, as two groups in the same rankings, a difference of means is a mean of one value
-    for each unit too, and has Gaffke's limit. The value of a unit is linearised: it weighs deviations
-    from both means by the unit's weight in them. Other forms combine the limits of means. Where the
-    values of a unit are those of ``ranked`` in some order, as the attention of a ranking is, their
-    means have a narrower range than single values.
+    for each unit too, and has Gaffke's limit. The value of a unit is linearised: it weighs its
+    deviations from both means by its weight in them. Other forms combine the limits of means. Where
+    the values of a unit are those of ``ranked`` in some order, as the attention of a ranking is,
+    their means have a narrower range than single values.
 
     References
     ----------
@@ -42,17 +52,17 @@ class BoundedMeans(_EventMeans):
 
     interval = "Gaffke, combined"
 
-    def __init__(self, events, x, value_range, units=None, ranked=None):
+    def __init__(self, events, x, value_range, units=None):
         super().__init__(events, x, units)
+        low, high, ranked = ValueRange(*value_range)
         of_samples = events, units
         joined, x, units = join_units(events, x, units)
         samples, self._event, shares = joined.memberships
-        low = value_range[0]
-        self._width = value_range[1] - value_range[0]
+        self._width = high - low
         self._low = low
         self._x = (x[samples] - low) / self._width
         self._numbers = shares * self.sizes[self._event]
-        self.are_rates = units is not None and value_range == (0.0, 1.0)
+        self.are_rates = units is not None and (low, high) == (0.0, 1.0)
         self._shares = None
         if units is not None and self.correlation is not None:
             # Correlations above 0 make limits narrower, by more than they are known.

@@ -98,7 +98,7 @@ def test_differences_of_equal_units_are_means_of_their_differences():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_queries", [25, 60, 200])
-def test_claims_of_exposure_are_as_dear_as_noise_and_hold(n_queries):
+def test_claims_of_exposure_hold_and_are_near_noise(n_queries):
     """Limits of rankings with unequal shares of a group cover, within 2.6 standard deviations."""
 
     def draw(seed, n):
