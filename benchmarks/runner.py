@@ -10,6 +10,7 @@ from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
 from benchmarks.guarantees.guarantee_costs import guarantee_costs
+from benchmarks.guarantees.guarantee_oracle import guarantee_oracle
 from benchmarks.guarantees.hidden_groups import (
     group_probabilities,
     hidden_fits,
@@ -197,6 +198,7 @@ BENCHMARKS = {
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,
     "guarantee-costs": guarantee_costs,
+    "guarantee-oracle": guarantee_oracle,
     "rate-ratios": rate_ratios,
     "scorers": scorers,
     "partitions": partitions,

@@ -1,21 +1,110 @@
-"""Choose among the candidates of a search by accuracy, subject to a bound on a fairness metric."""
+"""Choose among candidates by accuracy, subject to a bound on a fairness metric; fit ladders."""
+
+from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
+from sklearn.base import BaseEstimator, clone
 
 from skfair._names import refuse_unknown_names
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
-from skfair.utils._checks import check_tolerance, warn
+from skfair.utils._api import MatrixLike
+from skfair.utils._checks import argument_error, check_tolerance, warn
 
-__all__ = ["best_subject_to"]
+__all__ = ["best_subject_to", "fit_ladder"]
 
 __getattr__ = refuse_unknown_names(__name__)
+
+
+LADDER = (0.995, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, None)
+"""Confidence levels of a ladder, from tight to loose."""
+
+
+def fit_ladder(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    parameter: str = "confidence_level",
+    values: Sequence[Any] = LADDER,
+    **fit_params: Any,
+) -> list[BaseEstimator]:
+    """Fit clones of an estimator that differ in one parameter, from tight to loose.
+
+    For :func:`skfair.audit.last_shown`, which tests them on held-out data in this order. Wrappers
+    (`ConstrainedClassifierCV`, `ConstrainedRegressorCV`) fit their folds and models of groups once
+    for all values of ``tolerance`` or ``confidence_level``. Other estimators, pipelines and
+    searches are fitted one by one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any estimator that has the parameter; it is not fitted itself.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Training data.
+    y : array-like of shape (n_samples,)
+        Target.
+    parameter : str, default="confidence_level"
+        Name of the parameter, such as "tolerance", or "classifier__tolerance" of a pipeline.
+    values : sequence, default=(.995, .98, .95, .9, .8, .65, .5, .3, None)
+        Its values from tight to loose: confidence levels fall, and tolerances rise.
+    **fit_params : dict
+        Further arguments of ``fit``, such as ``sensitive_features``.
+
+    Returns
+    -------
+    estimators : list of estimator
+        A fitted estimator for each value.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has no such parameter, there are no values, or a fit raises.
+
+    See Also
+    --------
+    skfair.audit.last_shown : Tests the estimators on held-out data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.audit import Audit, last_shown
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.model_selection import fit_ladder
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], 8000)
+    >>> X = np.column_stack([rng.normal(size=8000), rng.normal(size=8000) + (sex == "m")])
+    >>> y = (X.sum(axis=1) + rng.logistic(size=8000) > 0.5).astype(int)
+    >>> X_train, y_train, X_test, y_test = X[:4000], y[:4000], X[4000:], y[4000:]
+    >>> model = ConstrainedERMClassifier("demographic_parity", tolerance=0.1)
+    >>> ladder = fit_ladder(model, X_train, y_train, sensitive_features=sex[:4000])
+    >>> held_out = {"sensitive_features": sex[4000:]}
+    >>> audits = [Audit.from_estimator(one, X_test, y_test, **held_out) for one in ladder]
+    >>> position, claim = last_shown(audits, "demographic_parity", 0.1)
+    >>> position, claim.verdict
+    (4, 'shown')
+    """
+    if parameter not in estimator.get_params():
+        raise argument_error(
+            f"parameter must be one of {type(estimator).__name__}.get_params(), but is "
+            f"{parameter!r}."
+        )
+    candidates = [clone(estimator).set_params(**{parameter: value}) for value in values]
+    if not candidates:
+        raise argument_error("values must hold a value for each estimator, but there is none.")
+    has_shared_folds = hasattr(estimator, "_fit_rule")
+    if not (has_shared_folds and parameter in ("tolerance", "confidence_level")):
+        return [one.fit(X, y, **fit_params) for one in candidates]
+    cross = candidates[0]._cross_fit(X, y, **fit_params)
+    return [one._fit_to_folds(cross, X, y) for one in candidates]
 
 
 def best_subject_to(

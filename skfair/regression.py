@@ -623,17 +623,42 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             are not; the message says what must hold.
         """
         validate_params(self)
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        cross = self._cross_fit(X, y, groups=groups, X_fit=X_fit, **columns, **params)
+        return self._fit_rule(cross, X, y)
+
+    def _cross_fit(
+        self,
+        X,
+        y,
+        *,
+        sensitive_features=None,
+        sample_weight=None,
+        groups=None,
+        X_fit=None,
+        **params,
+    ):
+        """Score the samples by regressors that were not fitted to them."""
         if not is_regressor(self._base):
             raise ValueError(
                 f"estimator must be a regressor, but {type(self._base).__name__} is none by "
                 "sklearn.base.is_regressor. Pass a classifier to ConstrainedClassifierCV; derive a "
                 "regressor of your own from sklearn.base.RegressorMixin."
             )
-        constraints = _resolve_constraints(self)
-        passed = None if self.loss is None else check_loss(self, "numbers", is_positive=True)
+        constraints = self._find_constraints()
+        if self.loss is not None:
+            check_loss(self, "numbers", is_positive=True)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+
+    def _find_constraints(self):
+        """The constraints; raise for those on classes."""
+        return _resolve_constraints(self)
+
+    def _fit_rule(self, cross, X, y):
+        """Fit the final linear model to scored samples, and store what the fit is."""
         # The loss of the rule, and the scale on which it is linear.
+        passed = None if self.loss is None else check_loss(self, "numbers", is_positive=True)
         loss = find_rule_loss(passed, cross.scoring, cross.scores)
         if loss.is_log:
             cross = cross._replace(

@@ -38,6 +38,7 @@ from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._ranking import document_exposure
 from skfair.partitions._collections import load_rows
+from skfair.statistics._bounded_means import ValueRange
 from skfair.statistics._estimates import (
     ComplementEstimates,
     LogRates,
@@ -212,8 +213,13 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     ]
     is_share = unit == PROBABILITY_UNIT or constraint.unit == "attention"
     if is_share and not known.is_modelled:
+        value_range = ValueRange(0.0, 1.0)
+        if constraint.unit == "attention":  # of the ranks of a query, in whatever order
+            any_scores = np.arange(n_rows)
+            attention = document_exposure(any_scores, audit.cluster_codes, constraint.k, "log")
+            value_range = value_range._replace(ranked=attention)
         bound_constraints = [
-            (replace(bound, sums=replace(bound.sums, value_range=(0.0, 1.0))), scores)
+            (replace(bound, sums=replace(bound.sums, value_range=value_range)), scores)
             for bound, scores in bound_constraints
         ]
     # Each class holds at the full level. An excess of any of them shares the error.

@@ -86,6 +86,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
         Number of this claim among those of the same data, if a ledger counts them.
+    order : str
+        Place of the model among those of :func:`last_shown`; empty for a single model.
     min_published : int or None
         Smallest count that is published, if small ones are protected. Then numbers that involve a
         group which is not published are nan or None.
@@ -135,6 +137,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     left_out: tuple = ()
     rare_outcomes: str = ""
     attempt: int | None = None
+    order: str = ""
     min_published: int | None = None
     unpublished: str = ""
     reading: Reading = field(default=UNREAD, compare=False)
@@ -165,7 +168,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         ValueError
             If it is no text of a claim of this version, or a field is damaged.
         """
-        content = read_document(source, "Claim", (*cls._settings, *cls._results))
+        required = {*cls._settings, *cls._results} - {"order"}  # which older ones lack
+        content = {"order": ""} | read_document(source, "Claim", required)
         _check_fields(content)
         numbers = {name: content[name] for name in ("estimate", "low", "high")}
         content |= {name: nan if n is None else float(n) for name, n in numbers.items()}
@@ -235,7 +239,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         sentences = [self._describe_verdict()]
         if self.unpublished:
             sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
-        sentences += [self._describe_observed(), self._advise()]
+        sentences += [self._describe_observed(), self.order, self._advise()]
         if self.shown_threshold is not None:
             bound = self._quantity.bound(self.shown_threshold)
             sentences.append(f"The strictest bound that these data show is {bound}.")
@@ -390,7 +394,9 @@ def read_filed_claim(claim):
 
 
 _FIELD_TYPES = {
-    **dict.fromkeys(("verdict", "form", "metric", "unit", "counted", "assumption", "text"), str),
+    **dict.fromkeys(
+        ("verdict", "form", "metric", "unit", "counted", "assumption", "order", "text"), str
+    ),
     **dict.fromkeys(("threshold", "confidence_level"), (int, float)),
     **dict.fromkeys(("estimate", "low", "high"), (int, float, str, type(None))),
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
@@ -467,7 +473,7 @@ def _make_constraint(described):
         raise ValueError(f"The field constraint of the claim is damaged: {error}.") from None
 
 
-_DESCRIPTIONS = ("source", "attempt")
+_DESCRIPTIONS = ("source", "attempt", "order")
 """Attributes of a claim that do not follow from the data alone."""
 
 _COMPARED_FACTS = ("positive_label", "threshold", "groups")

@@ -328,6 +328,24 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"group_probabilities": group_probabilities}
+        cross = self._cross_fit(X, y, groups=groups, X_fit=X_fit, **columns, **params)
+        return self._fit_rule(cross, X, y)
+
+    def _cross_fit(
+        self,
+        X,
+        y,
+        *,
+        sensitive_features=None,
+        sample_weight=None,
+        groups=None,
+        X_fit=None,
+        group_probabilities=None,
+        **params,
+    ):
+        """Score the samples by classifiers that were not fitted to them."""
         if group_probabilities is not None and sensitive_features is None:
             raise ValueError(
                 "ConstrainedClassifierCV learns the group from samples that have one, but only "
@@ -335,13 +353,21 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
                 'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
                 'missing="sufficient".'
             )
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"group_probabilities": group_probabilities}
+        constraints = self._find_constraints()
+        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+
+    def _find_constraints(self):
+        """The constraints; raise for settings of missing groups that they do not allow."""
         uses_groups = self.group_estimator == "sensitive_features"
         without_groups = {"group_estimator": None} if uses_groups else {}
         constraints = resolve_constraints(self.constraint, self.tolerance)
         check_missing_group_settings(self, constraints, without_groups)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"group_probabilities": group_probabilities}
-        cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+        return constraints
+
+    def _fit_rule(self, cross, X, y):
+        """Fit the final linear model to scored samples, and store what the fit is."""
         rule = fit_rule(self, cross, RuleLoss(LogisticLoss()))
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
         _warn(self, cross.training, rule)

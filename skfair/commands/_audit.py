@@ -12,6 +12,7 @@ from shlex import join, split
 
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
+from skfair.audit._last_shown import last_shown
 from skfair.audit._task_metrics import REPORTED_RATES
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -195,9 +196,10 @@ def add_certify_options(certify):
     certify.description = (
         "Claim about a file of decisions on held-out data. The exit status is 0 if "
         "the bound is shown to be kept, 1 if not, 3 if it is shown to be broken, and 2 after an "
-        "error."
+        "error. Of several --prediction the claim is that of the last one that is shown, in their "
+        "order, up to the first that is not; of the first one if that is not shown."
     )
-    add_column_options(certify, ["classification", "regression"])
+    add_column_options(certify, ["classification", "regression"], prediction="append")
     add = certify.add_argument
     names = sorted(CONSTRAINTS)
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
@@ -232,7 +234,8 @@ def add_verify_options(verify):
 
 def _run_certify(options):
     """Print the claim that the options ask for; return the exit status."""
-    check_column_options(options)
+    for model in _list_models(options):
+        check_column_options(model)
     resolve_output(options)
     claim = _build_claim(options)
     if options.out is not None:
@@ -302,8 +305,8 @@ def _options_text(options):
     for name, value in vars(options).items():
         if name in _UNFILED_OPTIONS or value is None or value is False or value == []:
             continue
-        if name == "positive" and isinstance(value, list):
-            words += [word for label in value for word in ("--positive", label)]
+        if name in ("positive", "prediction") and isinstance(value, list):
+            words += [word for one in value for word in (f"--{name}", one)]
             continue
         words.append(f"--{name.replace('_', '-')}")
         if value is not True:
@@ -315,15 +318,24 @@ def _build_claim(options):
     """The claim that the options ask for."""
     constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
-    audit = read_audit(options, facts, odds_ratio=options.odds_ratio)
-    return audit.certify(
-        constraint,
-        options.tolerance,
-        confidence_level=options.confidence,
-        ledger=options.ledger,
-        salt=options.salt,
-        min_published=options.min_published,
-    )
+    audits = [
+        read_audit(model, facts, odds_ratio=options.odds_ratio) for model in _list_models(options)
+    ]
+    about = {
+        "confidence_level": options.confidence,
+        "ledger": options.ledger,
+        "salt": options.salt,
+        "min_published": options.min_published,
+    }
+    if len(audits) == 1:
+        return audits[0].certify(constraint, options.tolerance, **about)
+    return last_shown(audits, constraint, options.tolerance, **about)[1]
+
+
+def _list_models(options):
+    """The options of each column of --prediction, in their order; those of --interval alone."""
+    names = options.prediction or [None]
+    return [Namespace(**vars(options) | {"prediction": name}) for name in names]
 
 
 def _read_constraint(options):

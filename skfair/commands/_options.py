@@ -164,14 +164,19 @@ def read_table(options, names):
     return written, table
 
 
-def add_column_options(command, kinds, **files):
-    """Add the files and the options that name their columns, groups and labels."""
+def add_column_options(command, kinds, prediction="store", **files):
+    """Add the files and the options that name their columns, groups and labels.
+
+    ``prediction`` is what argparse does with --prediction: "append" takes several.
+    """
     add_file_options(command, **files)
     add = command.add_argument
     add("--target", help="column of the truth; left out if outcomes are not known")
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
     predictions = command.add_mutually_exclusive_group(required=True)
-    predictions.add_argument("--prediction", help=about)
+    if prediction == "append":
+        about += "; repeated: models from tight to loose, in an order fixed beforehand"
+    predictions.add_argument("--prediction", action=prediction, metavar="COLUMN", help=about)
     about = "columns of the ends of intervals of the target, whose coverage is compared"
     predictions.add_argument("--interval", nargs=2, metavar=("LOW", "HIGH"), help=about)
     several = {"nargs": "+", "default": [], "metavar": "COLUMN"}

@@ -21,7 +21,7 @@ from skfair.constraints._units import USER_UNIT, Unit
 from skfair.groups._events import REPORT_COLUMNS, Events
 from skfair.losses import as_pointwise
 from skfair.metrics._rates import counted_values, is_share, known_values
-from skfair.statistics._bounded_means import BoundedMeans, make_estimates
+from skfair.statistics._bounded_means import BoundedMeans, ValueRange, make_estimates
 from skfair.statistics._gaps import UnknownPosterior, gap_posterior
 
 # A constraint, bound to samples.
@@ -298,8 +298,8 @@ class Sums:
         What the public metric depends on: the signs of the scores, or their values.
     unit : Unit
         Units of the rates in the user's. Gaps and tolerances have its spread, but for ratios.
-    value_range : tuple of two floats, or None
-        Smallest and largest value of a sample, if they are known beforehand.
+    value_range : ValueRange or None
+        What values can be, if that is known beforehand.
     """
 
     name: str
@@ -309,7 +309,7 @@ class Sums:
     exact: tuple[Callable, ...]
     metric_input: str = "values"
     unit: Unit = USER_UNIT
-    value_range: tuple[float, float] | None = None
+    value_range: ValueRange | None = None
 
     @property
     def events(self):

@@ -80,12 +80,14 @@ from skfair.postprocessing._out_of_fold_scores import (
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import check_choice, explain_conversion, text_columns, warn
-from skfair.utils._fit import fitted_feature_attributes
+from skfair.utils._fit import fitted_feature_attributes, restore_on_failure
+from skfair.utils._parameters import validate_params
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     check_method_params,
     count_samples,
     safe_indexing,
+    with_callbacks,
 )
 
 _N_FOLDS, _N_FOLDS_OF_LARGE, _LARGE = 5, 3, 10_000
@@ -97,7 +99,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
 
     A subclass has the parameters named below, and the property `_base`, the estimator that is
-    wrapped. Its ``fit`` calls `cross_fit_samples`, `fit_rule` and `store_rule`.
+    wrapped. Its ``fit`` calls `cross_fit_samples`, `fit_rule` and `store_rule`. Where `fit_ladder`
+    shares folds, the first is its method `_cross_fit`, and the others are its `_fit_rule`.
     """
 
     _record_types = (
@@ -162,6 +165,13 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             probabilities = np.zeros((len(scores), 1, 1))
         return scores[:, 0], probabilities
 
+    @restore_on_failure(one_blas_thread=False)
+    @with_callbacks
+    def _fit_to_folds(self, cross, X, y):
+        """Fit the rule to samples that were scored for another tolerance or level."""
+        validate_params(self)
+        return self._fit_rule(cross.replace_request(self, self._find_constraints()), X, y)
+
     def get_metadata_routing(self) -> Any:
         """Routing of metadata: to this estimator, the wrapped one's ``fit`` and the splitter.
 
@@ -217,7 +227,10 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
 
 class CrossFit(NamedTuple):
-    """Samples of positive weight, scored by estimators that were not fitted to them."""
+    """Samples of positive weight, scored by estimators that were not fitted to them.
+
+    But for ``constraints`` it does not depend on tolerances and levels.
+    """
 
     training: Any  # with the rows of X as they were passed
     rows: np.ndarray  # positions among the samples that were passed
@@ -230,6 +243,13 @@ class CrossFit(NamedTuple):
     final: list  # estimators, by which new samples are scored
     folds: list  # training and test positions
     context: Any  # of callbacks
+    group_models: dict  # those fitted so far, by whether they are joint with the class
+
+    def replace_request(self, estimator, constraints):
+        """The same samples and folds for an estimator of another tolerance or level."""
+        check_request(estimator, self.training, constraints)
+        constraints = [] if self.training.lacks_groups else constraints
+        return self._replace(constraints=constraints, context=begin_fit(estimator))
 
 
 class Rule(NamedTuple):
@@ -254,16 +274,11 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     # Check the input; from here on, training data are the samples of positive weight.
     base = estimator._base
     training, rows = _check_training(estimator, X, y, columns | {"groups": groups}, constraints)
-    if training.classes is not None:
-        confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
-        check_multiclass_support(len(training.classes), constraints, confidence)
-    if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
-        check_ranked_sizes(training.samples, constraints, estimator.tolerance)
+    check_request(estimator, training, constraints)
     # Weights of classes count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     check_held_out(base, estimator.cv, X, X_fit, rows)
-    context = estimator._init_callback_context(max_subtasks=None)
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    context = begin_fit(estimator, X=X, y=y)
     fit_params, split_params = route_metadata(estimator, base, columns, params)
     _warn_of_unrouted_weights(estimator, base, columns, fit_params)
     # Folds of the training samples, in the strata of their classes and groups.
@@ -316,7 +331,24 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
         final=final,
         folds=folds,
         context=context,
+        group_models={},
     )
+
+
+def begin_fit(estimator, **data):
+    """The context of a fit's callbacks, which have been called."""
+    context = estimator._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=estimator, **data)
+    return context
+
+
+def check_request(estimator, training, constraints):
+    """Raise for constraints and levels that the classes and groups do not allow."""
+    if training.classes is not None:
+        confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
+        check_multiclass_support(len(training.classes), constraints, confidence)
+    if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
+        check_ranked_sizes(training.samples, constraints, estimator.tolerance)
 
 
 def _fit_all(estimator, base, training, fit_params, context):
@@ -389,8 +421,19 @@ def begin_rule(cross, is_calibrated=True):
 
 def features_of(estimator, cross, columns, events):
     """`EventFeatures`, features of the samples, and `group_class_probabilities`."""
-    # Out-of-fold probabilities of the events that the constraints compare.
-    if suits_joint_probabilities(estimator, cross.per_class, events, cross.constraints):
+    is_joint = suits_joint_probabilities(estimator, cross.per_class, events, cross.constraints)
+    # Rules of one ladder compare the same events: they share the models of groups.
+    if is_joint not in cross.group_models:
+        models = _fit_group_models(estimator, cross, columns, events, is_joint)
+        cross.group_models[is_joint] = models
+    features, columns, probabilities = cross.group_models[is_joint]
+    chances = features.group_class_probabilities(columns, probabilities)
+    return features, features.features(columns, probabilities), chances
+
+
+def _fit_group_models(estimator, cross, columns, events, is_joint):
+    """`EventFeatures`, columns of the scores, and out-of-fold probabilities of the events."""
+    if is_joint:
         features, columns, probabilities = fit_joint_probabilities(
             cross.scoring,
             cross.training,
@@ -417,8 +460,7 @@ def features_of(estimator, cross, columns, events):
     # New samples get the mean of the folds' models, or one model of all samples.
     if not estimator.ensemble:
         features = features.refit_as_one_model(cross.final[0], cross.training, events)
-    chances = features.group_class_probabilities(columns, probabilities)
-    return features, features.features(columns, probabilities), chances
+    return features, columns, probabilities
 
 
 def store_rule(estimator, y, cross, rule, outcome, report, status):

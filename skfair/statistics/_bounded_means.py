@@ -1,16 +1,29 @@
 """Limits of means of values in a known range, which are made for every distribution."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import optimize, sparse, special
 
 from skfair.groups._events import join_units
-from skfair.statistics._estimates import _TINY, Means, OutcomeMeans, Rates, _EventMeans
+from skfair.statistics._estimates import Means, OutcomeMeans, Rates, _EventMeans
 
 _SMALLEST_TILT, _LARGEST_TILT = 1e-4, 34.0
 """Logarithms of the tilt, the first nearly that of the mean, the other that of the upper end."""
 
+_MIN_OVERLAP = 0.1
+"""Share of the weight of two means that units of both have, from which these are differences."""
+
 _N_HALVINGS = 40
 """Steps of the search of a tilt by halving."""
+
+
+class ValueRange(NamedTuple):
+    """What is known of values beforehand: their range, and those that units order."""
+
+    low: float
+    high: float
+    ranked: np.ndarray | None = None  # (n_samples,): values of each unit, in any order
 
 
 class BoundedMeans(_EventMeans):
@@ -22,9 +35,12 @@ class BoundedMeans(_EventMeans):
     Pearson's. No distribution is known for which it holds less often than stated. The quantile is
     computed by a saddlepoint approximation ([2]_).
 
-    Of units of several samples it is that of their means. Where events have the same units, as
-    those of two versions of a text, a linear form is a mean of one value for each unit too, such as
-    the difference of both, and has Gaffke's limit. Other forms combine those of means.
+    Of units of several samples it is that of their means. Where events share a tenth of their
+    units or more, as two groups in the same rankings, a difference of means is a mean of one value
+    for each unit too, and has Gaffke's limit. The value of a unit is linearised: it weighs its
+    deviations from both means by its weight in them. Other forms combine the limits of means. Where
+    the values of a unit are those of ``ranked`` in some order, as the attention of a ranking is,
+    their means have a narrower range than single values.
 
     References
     ----------
@@ -38,14 +54,15 @@ class BoundedMeans(_EventMeans):
 
     def __init__(self, events, x, value_range, units=None):
         super().__init__(events, x, units)
+        low, high, ranked = ValueRange(*value_range)
+        of_samples = events, units
         joined, x, units = join_units(events, x, units)
         samples, self._event, shares = joined.memberships
-        low = value_range[0]
-        self._width = value_range[1] - value_range[0]
+        self._width = high - low
         self._low = low
         self._x = (x[samples] - low) / self._width
         self._numbers = shares * self.sizes[self._event]
-        self.are_rates = units is not None and value_range == (0.0, 1.0)
+        self.are_rates = units is not None and (low, high) == (0.0, 1.0)
         self._shares = None
         if units is not None and self.correlation is not None:
             # Correlations above 0 make limits narrower, by more than they are known.
@@ -53,6 +70,10 @@ class BoundedMeans(_EventMeans):
             places = self._event, units[samples]
             self._shares = sparse.csr_array((shares, places))
             self._totals = sparse.csr_array((shares * self._x, places))
+            ends = np.array([[0.0], [1.0]]) * np.ones(len(samples))
+            if ranked is not None:
+                ends = _ends_of_means(*of_samples, (ranked - low) / self._width, places)
+            self._lows, self._highs = (sparse.csr_array((shares * end, places)) for end in ends)
 
     def limits(self, level):
         """Limits of each mean, as in `Estimates.limits`."""
@@ -72,17 +93,63 @@ class BoundedMeans(_EventMeans):
         limits = super().upper(contrasts, level)
         if self._shares is None:
             return limits
-        # Pairs: a form of events of the same units and weights is a mean of differences of units.
-        distances = abs(contrasts @ self._shares).max(axis=1).toarray().ravel()
-        for row in np.flatnonzero(distances < _TINY):
+        for row in range(contrasts.shape[0]):
             form = contrasts[[row]]
-            weights = (abs(form) @ self._shares).toarray().ravel() / 2.0
-            unit = np.flatnonzero(weights)
-            differences = (form @ self._totals).toarray().ravel()[unit] / weights[unit]
-            numbers = weights[unit] * weights.sum() / (weights @ weights)
-            share = upper_mean((1.0 + differences) / 2.0, numbers, level)
-            limits[row] = self._width * weights.sum() * (2.0 * share - 1.0)
+            paired = self._upper_of_units(form, level)
+            limits[row] = limits[row] if paired is None else self._width * paired
         return limits
+
+    def _upper_of_units(self, form, level):
+        """Upper limit of a form as a mean of differences within units; None where few have both.
+
+        The form is the mean of the events with positive factors minus that of the others, in the
+        unit of the range of values.
+        """
+        sides = form.maximum(0), (-form).maximum(0)
+        weights = [(side @ self._shares).toarray().ravel() for side in sides]
+        totals = [(side @ self._totals).toarray().ravel() for side in sides]
+        total = weights[0].sum()
+        if not np.isclose(total, weights[1].sum()):
+            return None
+        if np.minimum(*weights).sum() < _MIN_OVERLAP * total:
+            return None
+        # Contribution of each unit: deviations from the means of both sides, by its weight in them.
+        first, second = (one.sum() / total for one in totals)
+        unit = np.flatnonzero(weights[0] + weights[1])
+        size = (weights[0] + weights[1])[unit] / 2.0
+        centers = second * weights[1] - first * weights[0]
+        differences = first - second + (totals[0] - totals[1] + centers)[unit] / size
+        # Ends of their range: values of one side are as large as they can be, the others as small.
+        highs = [(side @ self._highs).toarray().ravel() for side in sides]
+        lows = [(side @ self._lows).toarray().ravel() for side in sides]
+        high = first - second + ((highs[0] - lows[1] + centers)[unit] / size).max()
+        low = first - second + ((lows[0] - highs[1] + centers)[unit] / size).min()
+        numbers = size * total / (size @ size)
+        mean = upper_mean((differences - low) / (high - low), numbers, level)
+        return total * (low + (high - low) * mean)
+
+
+def _ends_of_means(events, units, ranked, places):
+    """Smallest and largest mean of the samples of each event in each unit, (2, n_places).
+
+    The values of a unit are those of ``ranked`` in any order. Of samples with unequal weights the
+    ends are those of single values.
+    """
+    samples, event, shares = events.memberships
+    n_units = units.max() + 1
+    at = event * n_units + units[samples]
+    n_cells = events.n_events * n_units
+    n = np.bincount(at, minlength=n_cells)
+    smallest, largest = np.full(n_cells, np.inf), np.zeros(n_cells)
+    np.minimum.at(smallest, at, shares)
+    np.maximum.at(largest, at, shares)
+    n = np.where(np.isclose(smallest, largest), n, 1)[places[0] * n_units + places[1]]
+    # Sums of the first values of each unit, in rising order.
+    order = np.lexsort((ranked, units))
+    sums = np.append(0.0, np.cumsum(ranked[order]))
+    last = np.cumsum(np.bincount(units, minlength=n_units))[places[1]]
+    first = last - np.bincount(units, minlength=n_units)[places[1]]
+    return np.array([sums[first + n] - sums[first], sums[last] - sums[last - n]]) / n
 
 
 def make_estimates(events, x, units=None, known=None):

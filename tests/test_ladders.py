@@ -1,0 +1,99 @@
+"""Ladders of fits: equal to the fits one by one, with folds that are fitted once."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.model_selection import fit_ladder
+from skfair.regression import ConstrainedRegressorCV
+
+
+class CountedRegression(LogisticRegression):
+    """Counts its fits."""
+
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit, and count."""
+        type(self).n_fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def draw(seed, n=600):
+    """Features, binary target and groups with a gap."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n)
+    X = np.column_stack([rng.normal(size=n), rng.normal(size=n) + (sex == "m")])
+    return X, X.sum(axis=1) + rng.logistic(size=n), sex
+
+
+def assert_same_fits(ladder, estimator, parameter, values, X, y, **fit_params):
+    """The fits of a ladder are those of clones, one by one."""
+    for fitted, value in zip(ladder, values, strict=True):
+        alone = type(estimator)(**estimator.get_params(deep=False)).set_params(**{parameter: value})
+        alone.fit(X, y, **fit_params)
+        np.testing.assert_array_equal(fitted.rule_coef_, alone.rule_coef_)
+        np.testing.assert_array_equal(fitted.rule_intercept_, alone.rule_intercept_)
+        np.testing.assert_array_equal(fitted.predict(X), alone.predict(X))
+        assert fitted.status_ == alone.status_
+        assert getattr(fitted, parameter) == value
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("parameter", "values"), [("confidence_level", (0.9, 0.5, None)), ("tolerance", (0.02, 0.1))]
+)
+def test_folds_are_fitted_once(parameter, values):
+    X, score, sex = draw(0)
+    model = ConstrainedClassifierCV(CountedRegression(), tolerance=0.05)
+    CountedRegression.n_fits = 0
+    options = {"parameter": parameter, "values": values}
+    ladder = fit_ladder(model, X, score > 0.5, sensitive_features=sex, **options)
+    assert CountedRegression.n_fits == 5
+    assert_same_fits(ladder, model, parameter, values, X, score > 0.5, sensitive_features=sex)
+    assert not hasattr(model, "classes_")
+
+
+def test_regressors_and_weights():
+    X, target, sex = draw(1)
+    base = HistGradientBoostingRegressor(max_iter=5, random_state=0)
+    model = ConstrainedRegressorCV(base, group_estimator="sensitive_features")
+    data = {"sensitive_features": sex, "sample_weight": np.arange(len(sex)) % 3}
+    values = (0.05, 0.3)
+    options = {"parameter": "tolerance", "values": values}
+    ladder = fit_ladder(model, X, target, **options, **data)
+    for fitted, value in zip(ladder, values, strict=True):
+        alone = ConstrainedRegressorCV(
+            base, tolerance=value, group_estimator="sensitive_features"
+        ).fit(X, target, **data)
+        predictions = fitted.predict(X, sensitive_features=sex)
+        np.testing.assert_array_equal(predictions, alone.predict(X, sensitive_features=sex))
+
+
+def test_pipelines_are_fitted_one_by_one():
+    X, score, sex = draw(2, 300)
+    model = make_pipeline(StandardScaler(), ConstrainedERMClassifier())
+    name = "constrainedermclassifier"
+    groups = {f"{name}__sensitive_features": sex}
+    options = {"parameter": f"{name}__tolerance", "values": (0.05, 0.5)}
+    tight, loose = fit_ladder(model, X, score > 0.5, **options, **groups)
+    assert tight[-1].tolerance == 0.05
+    assert (tight.score(X, score > 0.5), loose.score(X, score > 0.5)) == pytest.approx(
+        (0.68, 0.72), abs=0.06
+    )
+
+
+def test_what_is_refused():
+    X, score, sex = draw(3, 100)
+    model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.1)
+    groups = {"sensitive_features": sex}
+    with pytest.raises(ValueError, match="parameter must be one of ConstrainedClassifierCV"):
+        fit_ladder(model, X, score > 0.5, parameter="level", **groups)
+    with pytest.raises(ValueError, match="values must hold a value"):
+        fit_ladder(model, X, score > 0.5, values=(), **groups)
+    with pytest.raises(ValueError, match="confidence_level"):
+        fit_ladder(model, X, score > 0.5, values=(None, 2.0), **groups)
