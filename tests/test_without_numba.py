@@ -42,7 +42,7 @@ assert audit.certify("mean_parity", 5.0).verdict in ("shown", "open")
 assert len(audit.subgroups().searches)
 assert len(audit.compare(1 - predicted).gaps)
 counts = audit.report().frame
-monitor = GapMonitor(tolerance=0.5)
+monitor = GapMonitor("demographic_parity", 0.5)
 monitor.update(y, predicted, **groups)
 print("audited")
 """

@@ -37,7 +37,7 @@ def find_numba():
     except ImportError as error:
         warnings.warn(
             f"numba cannot be imported ({error}), so that kernels are interpreted. Results are "
-            "equal, but k-means of 1,000 samples takes about 30 times as long. Install numba if "
+            "equal, but k-means of 1,000 samples takes about 20 times as long. Install numba if "
             "you can.",
             stacklevel=2,
         )
@@ -226,7 +226,7 @@ def interpret_at_first(count_steps):
 
     def decorate(function):
         kernel = jit(function)
-        if not is_kernel(kernel):  # nothing is compiled
+        if not hasattr(kernel, "py_func"):  # nothing is compiled
             return kernel
         compile_or_load, n_steps = kernel._compile_for_args, None
 

@@ -234,7 +234,7 @@ def add_verify_options(verify):
 
 def _run_certify(options):
     """Print the claim that the options ask for; return the exit status."""
-    for model in _list_models(options):
+    for model in list_models(options):
         check_column_options(model)
     resolve_output(options)
     claim = _build_claim(options)
@@ -319,7 +319,7 @@ def _build_claim(options):
     constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
     audits = [
-        read_audit(model, facts, odds_ratio=options.odds_ratio) for model in _list_models(options)
+        read_audit(model, facts, odds_ratio=options.odds_ratio) for model in list_models(options)
     ]
     about = {
         "confidence_level": options.confidence,
@@ -332,7 +332,7 @@ def _build_claim(options):
     return last_shown(audits, constraint, options.tolerance, **about)[1]
 
 
-def _list_models(options):
+def list_models(options):
     """The options of each column of --prediction, in their order; those of --interval alone."""
     names = options.prediction or [None]
     return [Namespace(**vars(options) | {"prediction": name}) for name in names]

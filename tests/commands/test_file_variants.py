@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.commands._audit import add_certify_options
+from skfair.commands._audit import add_certify_options, list_models
 from skfair.commands._decision_log import feed, read_log
 from skfair.commands._monitor import add_monitor_options
 from skfair.commands._predictions import read_audit
@@ -281,7 +281,7 @@ def read(command, path):
     options = PARSER.parse_args(command.replace("FILE", str(path)).split())
     if command.startswith("monitor"):
         return read_log(options)[0].periods.dt.month.value_counts().to_dict()
-    audit = read_audit(options, {})
+    audit = read_audit(list_models(options)[0], {})
     values = audit.columns["y_pred"]
     if audit.pos_label is not None:
         values = values == audit.pos_label
