@@ -240,7 +240,7 @@ class ConstrainedERMRegressor(LinearRegressor):
 
 def _resolve_constraints(estimator):
     """The constraints of a regressor; raise, before data are read, for those on classes."""
-    constraints = resolve_constraints(estimator.constraint, estimator.tolerance)
+    constraints = resolve_constraints(estimator.constraint, estimator.tolerance, is_real=True)
     for constraint in constraints:
         check_applies_to_numbers(constraint, type(estimator).__name__)
         if hasattr(constraint, "threshold"):

@@ -33,6 +33,7 @@ from skfair.constraints import (
     FalsePositiveRateParity,
     LossParity,
     MaximumRate,
+    MeanErrorParity,
     MeanParity,
     MinimumRate,
     PartialDemographicParity,
@@ -446,6 +447,10 @@ def shift_losses(criterion, data, plain):
 
 NUMBERS = {
     "mean parity": (Criterion(_parity(MeanParity)), lambda data, values: values),
+    "mean errors": (
+        Criterion(_parity(MeanErrorParity)),
+        lambda data, values: values - data.numbers,
+    ),
     "loss parity": (
         Criterion(_parity(LossParity)),
         lambda data, values: (data.numbers - values) ** 2,

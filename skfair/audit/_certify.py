@@ -30,7 +30,7 @@ from skfair.audit._predictions import (
 from skfair.audit._report_input import protect_audit
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text, is_missing_group
-from skfair.constraints import check_applies_to_numbers
+from skfair.constraints import check_applies_to_numbers, check_task
 from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import find_tolerance
 from skfair.constraints._held_out import bind_constraint, metric_kind
@@ -173,6 +173,7 @@ def _arrange_model(audit, constraint):
 def _arrange_columns(audit, constraint):
     """Predictions that were passed as `predict_for_metric`, and the constraint with its unit."""
     is_real = audit.task == "regression"
+    check_task(constraint, is_real)
     if is_real:
         check_applies_to_numbers(constraint, "a model of real targets")
     compares_scores = not constraint.counts_decisions and not is_real

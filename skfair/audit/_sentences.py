@@ -222,6 +222,8 @@ def _describe_compared(constraint, is_real, n_classes):
     if constraint.counts_decisions and hasattr(rate, "denominator"):
         return rate.name + ending
     name = constraint.metric or constraint.unit
+    if constraint.rate_name == "mean_error":
+        return _noun(constraint.rate_name)
     if is_real and constraint.unit == "score":
         return "mean prediction"
     known = (text for start, text in _COMPARED.items() if start in name)

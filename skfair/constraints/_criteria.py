@@ -30,6 +30,7 @@ from skfair.losses import (
     LogisticLoss,
     LossName,
     Pointwise,
+    SignedError,
     averaged_loss,
     is_of_numbers,
     pointwise_score,
@@ -317,6 +318,49 @@ class MeanParity(Constraint):
         {terms_signature}
         """
         return (pointwise_score,)
+
+
+@constraint_docs
+class MeanErrorParity(MeanParity):
+    r"""Equal mean errors of predicted numbers: too high or too low equally everywhere.
+
+    :math:`E[\hat y - y \mid g]` is the same for all groups g, with :math:`\hat y` what a regressor
+    predicts. The mean error of a group is its prediction minus its target on average. Where groups
+    have equal mean errors, differences of their mean predictions are those of their targets. It is
+    for regressors, and for audits and monitors of numbers with outcomes, and not for plans.
+    ``make_scorer("mean_error", transform="difference")`` is minus its gap.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed, in units of the target; None takes the estimator's.
+    {options}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import MeanErrorParity
+    >>> from skfair.regression import ConstrainedERMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) - 2 * group + rng.normal(size=500)
+    >>> model = ConstrainedERMRegressor(MeanErrorParity(tolerance=0.1))
+    >>> errors = model.fit(X, y, sensitive_features=group).predict(X) - y
+    >>> round(float(errors[group == 1].mean() - errors[group == 0].mean()), 3)
+    0.1
+    """
+
+    applies_to = ("numbers",)
+    metric = None
+    rate_name = "mean_error"
+
+    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
+        """The error of each sample.
+
+        {terms_signature}
+        """
+        return (SignedError(),)
 
 
 # Constraints on the mean loss of groups.

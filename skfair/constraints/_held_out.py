@@ -29,6 +29,8 @@ def metric_kind(constraint):
         return "classification"
     if constraint.unit == "attention":
         return "score"
+    if constraint.applies_to == ("numbers",):
+        return "regression"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
 
@@ -39,7 +41,7 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
     the threshold, so that decisions are made at 0. With `is_real` these are real targets and
     predictions of them.
     """
-    if is_real:
+    if is_real or kind == "regression":
         return tuple(map(to_numbers, columns, ("y", "predictions")))
     if kind == "classification":
         truth, predicted = columns
