@@ -218,6 +218,20 @@ DECISIONS = {
 }
 """Constraints on rates of decisions."""
 
+
+def largest_range_of_attributes(means):
+    """The larger range of the means of two attributes of two groups each."""
+    return max(np.ptp(means[:2]), np.ptp(means[2:]))
+
+
+BY_ATTRIBUTE = Criterion(
+    lambda tolerance, **settings: DemographicParity(
+        tolerance={0: tolerance, 1: tolerance}, **settings
+    ),
+    summarize=largest_range_of_attributes,
+)
+"""A tolerance for each attribute."""
+
 LOSSES = {
     "loss parity": Criterion(_parity(LossParity)),
     "bounded loss": Criterion(BoundedGroupLoss, summarize=largest_mean),
@@ -396,15 +410,18 @@ BASES = {"logistic": LogisticRegression, "tree": _tree}
 
 def combine_decisions():
     """Yield the combinations of classifiers and constraints on rates."""
-    for name, criterion in DECISIONS.items():
+    of_each = {"tolerances by attribute": BY_ATTRIBUTE}
+    for name, criterion in (DECISIONS | of_each).items():
         alternatives = partial(shift_decisions, criterion)
         shares = _shares_of(name)
+        on_each = ("each attribute",) if name in of_each else None
         yield Combination(
             f"linear, {name}",
             partial(fit_decisions, _linear, criterion, False, False),
             alternatives,
             two_samples,
-            shares=shares,
+            on_each or KINDS,
+            shares,
         )
         for base, make in BASES.items():
             for knows_groups in (True, False):
@@ -415,7 +432,7 @@ def combine_decisions():
                     ),
                     alternatives,
                     two_samples,
-                    ON_ARRAYS,
+                    on_each or ON_ARRAYS,
                     shares,
                 )
 

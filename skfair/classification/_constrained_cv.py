@@ -48,9 +48,9 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
-    NonNegative,
     OpenShare,
     ProbabilisticClassifier,
+    Tolerance,
     Verbose,
     make_constructor,
     validate_params,
@@ -268,7 +268,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     ) = None
     constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     missing: Literal["error", "exclude", "at_random"] = "error"
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None

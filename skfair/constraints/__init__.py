@@ -1,5 +1,6 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from skfair._names import DEPRECATED, find_deprecated_names
@@ -92,7 +93,12 @@ def resolve_constraints(
         return []
     check_whose_tolerance(constraint, tolerance)
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
+    named = constraints
     constraints = [resolve_name(registry, one, "constraint", base) for one in constraints]
+    if isinstance(tolerance, Mapping):  # a name leaves open which groups are compared
+        for name, one in zip(named, constraints, strict=True):
+            if isinstance(name, str) and "attributes" in one.get_params(deep=False):
+                one.set_params(attributes="each")
     for one in [] if takes_all else constraints:
         refuse_sets_metric(one.compared_rate)
         check_task(one, is_real)
@@ -121,8 +127,8 @@ def check_task(constraint, is_real):
     if constraint.applies_to == ("numbers",) and not is_real:
         raise argument_error(
             f"constraint must be about classes or their scores, but {constraint} is about "
-            "predicted numbers and their outcomes. Pass a regressor, or an audit of numbers; of classes one "
-            "of 'mean_parity' and 'loss_parity'."
+            "predicted numbers and their outcomes. Pass a regressor, or an audit of numbers; of "
+            "classes one of 'mean_parity' and 'loss_parity'."
         )
 
 

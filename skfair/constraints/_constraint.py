@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -28,7 +30,7 @@ from skfair.utils._checks import (
     join_names,
     warn,
 )
-from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, validate_params
+from skfair.utils._parameters import MinGroupSize, PositiveShare, Tolerance, validate_params
 from skfair.utils._sklearn import StrOptions
 
 # Cells: the samples that a constraint compares.
@@ -108,8 +110,10 @@ class Constraint(BaseEstimator):
 
     Parameters
     ----------
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
+    tolerance : float, dict or None, default=None
+        Largest gap allowed; None takes the estimator's. A dict has one for each attribute by its
+        name, as in ``{"sex": 0.03, "race": 0.05}``, and needs ``attributes="each"``: groups are
+        then compared with those of the same attribute alone, and reports have a gap of each.
     ratio : float or None, default=None
         Smallest ratio allowed of two groups' rates, in (0, 1], in place of a tolerance, including
         the estimator's; for rates of decisions. None bounds their difference.
@@ -175,6 +179,9 @@ class Constraint(BaseEstimator):
 
     ratio: Any = None  # of constraints without this parameter
 
+    attribute: Any = None
+    """The only attribute whose groups are compared, where each has a tolerance; or None."""
+
     table: Any = None
     """What a true positive, a false positive, a false negative and a true negative count, if the
     rate is a mean of these counts. A pair of such tables is the numerator and the denominator of a
@@ -203,7 +210,7 @@ class Constraint(BaseEstimator):
     def __init__(
         self,
         *,
-        tolerance: NonNegative | None = None,
+        tolerance: Tolerance | None = None,
         ratio: PositiveShare | None = None,
         reference: Reference = "groups",
         aggregate: Aggregate = "max",
@@ -220,7 +227,13 @@ class Constraint(BaseEstimator):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return f"{type(self).__name__} {self.gap.side}".rstrip()
+        by = "" if self.attribute is None else f" by {self.attribute}"
+        return f"{self._criterion} {self.gap.side}".rstrip() + by
+
+    @property
+    def _criterion(self):
+        """What is required, as names state it."""
+        return type(self).__name__
 
     @property
     def gap(self) -> type[Gap]:
@@ -314,6 +327,7 @@ class Constraint(BaseEstimator):
             If groups are smaller than ``min_group_size``, or cells are empty: they are not
             compared.
         """
+        refuse_tolerances_by_attribute(self, tolerance, "bind")
         return bind_all([self], [samples], surrogate, loss, tolerance)[0][0]
 
     def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
@@ -402,6 +416,9 @@ class Constraint(BaseEstimator):
         groups = samples.groups
         if self.attributes == "each":
             groups = samples.single_attribute_groups()
+        if self.attribute is not None and len(samples.groups.attributes) > 1:
+            is_compared = [attribute == self.attribute for ((attribute, _),) in groups.labels]
+            groups = groups.select(np.flatnonzero(is_compared))
         is_large = samples.check_group_sizes(groups, self.min_group_size)
         if is_large.all():
             return groups, None
@@ -472,6 +489,39 @@ def _find_bound(constraint):
     if getattr(constraint, "ratio", None) is not None:
         return np.nan
     return getattr(constraint, "tolerance", None)
+
+
+def split_by_attribute(constraint, tolerance, attributes):
+    """The constraint, or one for each attribute that has a tolerance of its own."""
+    tolerances = find_tolerance(constraint, tolerance)
+    if not isinstance(tolerances, Mapping):
+        return [constraint]
+    if getattr(constraint, "attributes", None) != "each":
+        raise argument_error(
+            f"tolerance may have one number for each attribute with attributes='each', but "
+            f"{constraint} does not compare the groups of each; pass attributes='each', or one "
+            "number."
+        )
+    if {*tolerances} != {*attributes}:
+        raise argument_error(
+            "tolerance must have one number for each attribute, which are "
+            f"{join_names(map(repr, attributes))}; got {tolerances!r}."
+        )
+    parts = []
+    for attribute in attributes:
+        parts.append(copy(constraint))
+        parts[-1].tolerance = tolerances[attribute]
+        parts[-1].attribute = attribute
+    return parts
+
+
+def refuse_tolerances_by_attribute(constraint, tolerance, where):
+    """Raise for a tolerance of each attribute where there must be one."""
+    if isinstance(find_tolerance(constraint, tolerance), Mapping):
+        raise argument_error(
+            f"tolerance must be one number for {where}, but {constraint.name} has one for each "
+            "attribute; pass the groups of one attribute at a time."
+        )
 
 
 def find_tolerance(constraint, default):
@@ -550,8 +600,12 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
     bound = [[] for _ in per_class]
     sizes = {}
     is_one_left = False
+    attributes = per_class[0].groups.attributes
     for constraint in constraints:
         constraint._check_parameters()
+    for constraint in chain.from_iterable(
+        split_by_attribute(one, tolerance, attributes) for one in constraints
+    ):
         # Groups are the same in each class; only targets differ.
         large, small = groups = constraint.compared_groups(per_class[0])
         # One warning for each group size that is required, whichever constraints share it.

@@ -44,6 +44,7 @@ from skfair.utils._parameters import (
     NonNegative,
     PositiveInt,
     PositiveShare,
+    Tolerance,
     make_constructor,
 )
 from skfair.utils._sklearn import safe_indexing
@@ -129,7 +130,7 @@ class DemographicParity(DecisionRateParity):
     ratio_metric = "demographic_parity_ratio"
 
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     ratio: PositiveShare | None = None
     control_features: str | int | np.integer | list | Callable | None = None
     reference: Reference = "groups"
@@ -306,7 +307,7 @@ class MeanParity(Constraint):
     cells = staticmethod(all_samples)
 
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     reference: Reference = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"
@@ -322,7 +323,7 @@ class MeanParity(Constraint):
 
 @constraint_docs
 class MeanErrorParity(MeanParity):
-    r"""Equal mean errors of predicted numbers: too high or too low equally everywhere.
+    r"""Equal mean errors of predicted numbers: no group is overrated more than another.
 
     :math:`E[\hat y - y \mid g]` is the same for all groups g, with :math:`\hat y` what a regressor
     predicts. The mean error of a group is its prediction minus its target on average. Where groups
@@ -382,7 +383,7 @@ class ConstraintOnLoss(Constraint):
 
     _: KW_ONLY
     loss: LossName | Callable | None = None
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     reference: Reference = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"

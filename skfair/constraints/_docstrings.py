@@ -3,8 +3,9 @@
 from skfair.utils._api import make_docstring_decorator
 
 _CONSTRAINT_ENTRIES = """
-tolerance : float or None, default=None
-    Largest gap allowed; None takes the estimator's.
+tolerance : float, dict or None, default=None
+    Largest gap allowed; None takes the estimator's. A dict has one for each attribute, as in
+    :class:`Constraint`.
 loss : str, callable or None, default=None
     Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes the
     loss that the estimator minimises. "squared" is the squared error, "absolute" the absolute

@@ -5,7 +5,11 @@ from functools import partial
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from skfair.constraints._constraint import Constraint, bind_all
+from skfair.constraints._constraint import (
+    Constraint,
+    bind_all,
+    refuse_tolerances_by_attribute,
+)
 from skfair.groups._samples import check_metric_input
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import METRICS, find_positive
@@ -90,6 +94,7 @@ def bind_decisions(constraint, samples, scores):
 
     Groups are compared by rates whose denominator counts enough samples.
     """
+    refuse_tolerances_by_attribute(constraint, None, "scorers and fronts")
     loss = LogisticLoss()
     counted = np.ones(len(scores), dtype=bool)
     for denominator in constraint.terms(step_function, loss)[1:]:

@@ -18,6 +18,7 @@ from skfair.utils._parameters import (
     MinGroupSize,
     NonNegative,
     PositiveShare,
+    Tolerance,
     make_constructor,
     validate_params,
 )
@@ -36,9 +37,9 @@ class ConstraintOnRate(Constraint):
     rate: Any
 
     @property
-    def name(self) -> str:
-        """What reports and messages call the constraint."""
-        return f"{type(self).__name__}({find_rate(self.rate).name!r}) {self.gap.side}".rstrip()
+    def _criterion(self):
+        """What is required, as names state it."""
+        return f"{type(self).__name__}({find_rate(self.rate).name!r})"
 
     @property
     def table(self) -> Any:
@@ -127,7 +128,7 @@ class RateParity(ConstraintOnRate):
 
     rate: str | Rate
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     ratio: PositiveShare | None = None
     reference: Reference = "groups"
     aggregate: Aggregate = "max"
