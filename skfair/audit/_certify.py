@@ -203,7 +203,7 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     left_out = ()
     leaves_out = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
-    parts = split_by_attribute(constraint, tolerance, audit.samples.groups.attributes)
+    parts = split_by_attribute(constraint, tolerance, audit.samples.groups)
     tolerances = [_check_tolerance(one, tolerance, largest) for one in parts]
     if len(parts) > 1:
         constraint = clone(constraint).set_params(tolerance=find_tolerance(constraint, tolerance))
@@ -276,7 +276,7 @@ def _make_claim(constraint, limits, unit, tolerance, per_class):
     positive = _find_positive(constraint, columns, params, per_class)
     quantity = describe_bound(constraint, "is_real" in params, len(per_class), positive)
     form = quantity.form
-    largest = 1.0 if form == "ratio" else constraint.largest_gap
+    largest = 1.0 if constraint.gap.is_ratio else constraint.largest_gap
     is_mirrored = form in LOWER_BOUNDS
 
     def mirror(gap):

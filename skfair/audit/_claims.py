@@ -266,6 +266,10 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             bounds = (f"{quantity.bound(one)} by {name}" for name, one in by_attribute.items())
             bound = " and ".join(bounds)
         text = verdict_text(self.verdict, quantity, bound, () if by_attribute else self.attributes)
+        reference = self.constraint["params"].get("reference")
+        if isinstance(reference, dict):
+            named = (f"{label!r} by {name}" for name, label in reference.items())
+            text += f" ({join_names(named)})"
         return f"{text}{left_out_clause(self.left_out)}."
 
     def _describe_observed(self):
@@ -381,7 +385,7 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     check_states_digest(filed, salt)
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
-    has_own = filed.form in ("ratio", "floor", "ceiling") or filed._thresholds
+    has_own = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
     tolerance = None if has_own else filed.threshold
     now = audit.certify(
         constraint,

@@ -37,7 +37,7 @@ from skfair.losses import (
     step_function,
 )
 from skfair.surrogates import Sigmoid
-from skfair.utils._api import MatrixLike, RandomState, Reference
+from skfair.utils._api import Direction, MatrixLike, RandomState, Reference
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._parameters import (
     MinGroupSize,
@@ -93,7 +93,7 @@ class DemographicParity(DecisionRateParity):
         ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
         only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
         output of the steps before. None compares all samples.
-    {options}
+    {one_sided_options}
 
     References
     ----------
@@ -133,10 +133,11 @@ class DemographicParity(DecisionRateParity):
     tolerance: Tolerance | None = None
     ratio: PositiveShare | None = None
     control_features: str | int | np.integer | list | Callable | None = None
-    reference: Reference = "groups"
+    reference: Reference | dict[Any, Any] = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
+    direction: Direction | None = None
 
     @property
     def uses_features(self) -> bool:
@@ -218,7 +219,7 @@ class EqualOpportunity(DecisionRateParity):
 
     Parameters
     ----------
-    {tolerance, ratio, options}
+    {tolerance, ratio, one_sided_options}
 
     Examples
     --------
@@ -251,7 +252,7 @@ class EqualizedOdds(DecisionRateParity):
     Parameters
     ----------
     {tolerance, ratio}
-    reference, aggregate, attributes, min_group_size
+    reference, aggregate, attributes, min_group_size, direction
         See :class:`Constraint`; ``aggregate="sum"`` bounds the sum of the two gaps.
 
     Examples
@@ -322,6 +323,7 @@ class MeanParity(Constraint):
 
 
 @constraint_docs
+@make_constructor
 class MeanErrorParity(MeanParity):
     r"""Equal mean errors of predicted numbers: no group is overrated more than another.
 
@@ -335,7 +337,7 @@ class MeanErrorParity(MeanParity):
     ----------
     tolerance : float or None, default=None
         Largest gap allowed, in units of the target; None takes the estimator's.
-    {options}
+    {one_sided_options}
 
     Examples
     --------
@@ -355,6 +357,14 @@ class MeanErrorParity(MeanParity):
     applies_to = ("numbers",)
     metric = None
     rate_name = "mean_error"
+
+    _: KW_ONLY
+    tolerance: Tolerance | None = None
+    reference: Reference | dict[Any, Any] = "groups"
+    aggregate: Aggregate = "max"
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
+    direction: Direction | None = None
 
     def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
         """The error of each sample.

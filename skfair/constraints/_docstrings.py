@@ -20,6 +20,11 @@ reference, aggregate, attributes, min_group_size
     See :class:`Constraint`.
 """
 
+_ONE_SIDED_OPTIONS_TEXT = """
+reference, aggregate, attributes, min_group_size, direction
+    See :class:`Constraint`.
+"""
+
 _CELL_SIGNATURE_TEXT = """
 Parameters
 ----------
@@ -52,6 +57,7 @@ tolerance : float or None, default=None
 constraint_docs = make_docstring_decorator(
     _CONSTRAINT_ENTRIES,
     options=_OPTIONS_TEXT,
+    one_sided_options=_ONE_SIDED_OPTIONS_TEXT,
     cell_signature=_CELL_SIGNATURE_TEXT,
     terms_signature=_TERMS_SIGNATURE_TEXT,
     loss_tolerance=_LOSS_TOLERANCE_TEXT,

@@ -13,7 +13,7 @@ from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.groups import Samples
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate
-from skfair.utils._api import Reference
+from skfair.utils._api import Direction, Reference
 from skfair.utils._parameters import (
     MinGroupSize,
     NonNegative,
@@ -109,7 +109,7 @@ class RateParity(ConstraintOnRate):
         Name of a rate, such as "precision", "f1_score" or "false_discovery_rate", or a
         :class:`skfair.metrics.Rate` of one's own. "coverage" is the rate of prediction sets, of
         which audits and monitors compare groups; no fit bounds it.
-    {tolerance, ratio, options}
+    {tolerance, ratio, one_sided_options}
 
     Examples
     --------
@@ -130,10 +130,11 @@ class RateParity(ConstraintOnRate):
     _: KW_ONLY
     tolerance: Tolerance | None = None
     ratio: PositiveShare | None = None
-    reference: Reference = "groups"
+    reference: Reference | dict[Any, Any] = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
+    direction: Direction | None = None
 
 
 @make_constructor
