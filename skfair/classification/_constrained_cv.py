@@ -144,7 +144,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         positive class. "balanced" weighs classes by the inverse of their size, so that the final
         model maximises the balanced accuracy.
     {pos_label}
-        With more than two classes there is none.
+        With more than two classes None bounds each of them against the rest, and a list only those
+        that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In
+        audits several positive labels are one success, their union.)
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
     verbose : int, default=0
@@ -276,7 +278,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     cv: Folds | None = None
     ensemble: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    pos_label: Label | None = None
+    pos_label: Label | list | None = None
     n_jobs: int | None = None
     verbose: Verbose = 0
 
@@ -526,7 +528,9 @@ def _describe_rule(estimator, cross, rule):
     status = status_of(candidate, "auto")
     if len(per_class) > 1:
         scores = problem.model.class_scores(candidate.parameters)
-        labels = [one.pos_label for one in per_class for _ in cross.constraints]
+        # A constraint may be several, one for each attribute.
+        labels = [one.pos_label for one in per_class if one.is_bounded]
+        labels = np.repeat(labels, len(problem.constraint) // len(labels))
         sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
         report = {"class": np.repeat(labels, sizes)} | report
         # No solver certifies the scores of several classes.
