@@ -809,6 +809,16 @@ def pointwise_score(scores, target):
     return Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))
 
 
+class SignedError:
+    """The prediction less the truth of each sample."""
+
+    degree = 1
+
+    def __call__(self, scores, target):
+        """Value, slope and curvature, as `Pointwise`."""
+        return pointwise_score(scores - target, target)
+
+
 def kernel_rate_kind(rate):
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is pointwise_score:

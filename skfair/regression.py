@@ -54,6 +54,7 @@ from skfair.utils._parameters import (
     OpenShare,
     ProbabilisticClassifier,
     Share,
+    Tolerance,
     Verbose,
     make_constructor,
     validate_params,
@@ -111,7 +112,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         "partial_statistical_parity" or "partial_group_auc", equal ranks on an interval; an object,
         such as `skfair.constraints.BoundedGroupLoss`; or several, each held to its own tolerance.
         None is the plain fit.
-    tolerance : float or None, default=None
+    tolerance : float, dict or None, default=None
         Largest gap allowed, for constraints that have no tolerance of their own: of mean
         predictions and absolute errors in units of the target, of squared errors in their square,
         of ranks a share. None is .05 of a standard deviation of the training target, of its
@@ -180,7 +181,7 @@ class ConstrainedERMRegressor(LinearRegressor):
 
     constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     missing: MissingGroups = "error"
     loss: LossName | Callable = "squared"
     alpha: NonNegative = 1e-4
@@ -240,7 +241,7 @@ class ConstrainedERMRegressor(LinearRegressor):
 
 def _resolve_constraints(estimator):
     """The constraints of a regressor; raise, before data are read, for those on classes."""
-    constraints = resolve_constraints(estimator.constraint, estimator.tolerance)
+    constraints = resolve_constraints(estimator.constraint, estimator.tolerance, is_real=True)
     for constraint in constraints:
         check_applies_to_numbers(constraint, type(estimator).__name__)
         if hasattr(constraint, "threshold"):
@@ -442,7 +443,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         "partial_statistical_parity" or "partial_group_auc", an object, such as
         `skfair.constraints.BoundedGroupLoss`, or several, each held to its own tolerance. None
         leaves predictions as they are, unless a `loss` is passed, which is then minimised.
-    tolerance : float or None, default=None
+    tolerance : float, dict or None, default=None
         Largest gap allowed, for constraints that have no tolerance of their own, as in
         `ConstrainedERMRegressor`: in units of the target, of ranks a share.
     {confidence_level}
@@ -566,7 +567,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
     handle_unknown: Literal["error", "overall"] = "error"

@@ -33,6 +33,7 @@ from skfair.constraints import (
     FalsePositiveRateParity,
     LossParity,
     MaximumRate,
+    MeanErrorParity,
     MeanParity,
     MinimumRate,
     PartialDemographicParity,
@@ -176,6 +177,15 @@ class Criterion:
     cells: str = "all"
     summarize: Callable = largest_range
     are_errors: bool = False
+    has_reference: bool = False
+
+    def settings(self, data):
+        """Settings of the constraint that depend on the data."""
+        settings = {"min_group_size": 1, "attributes": data.attributes}
+        if self.has_reference:
+            labels = np.atleast_2d(data.groups.T)[:, np.flatnonzero(data.members[0])[0]]
+            settings["reference"] = dict(enumerate(labels.tolist()))
+        return settings
 
     def gap(self, data, values):
         """The gap of values of the samples."""
@@ -216,6 +226,35 @@ DECISIONS = {
     ),
 }
 """Constraints on rates of decisions."""
+
+
+def largest_range_of_attributes(means):
+    """The larger range of the means of two attributes of two groups each."""
+    return max(np.ptp(means[:2]), np.ptp(means[2:]))
+
+
+BY_ATTRIBUTE = Criterion(
+    lambda tolerance, **settings: DemographicParity(
+        tolerance={0: tolerance, 1: tolerance}, **settings
+    ),
+    summarize=largest_range_of_attributes,
+)
+"""A tolerance for each attribute."""
+
+
+def shortfall_of_groups(means):
+    """By how much the smallest mean is below that of the first group, at least 0."""
+    return means[0] - means.min()
+
+
+BELOW_REFERENCE = Criterion(
+    lambda tolerance, **settings: DemographicParity(
+        tolerance=tolerance, direction="below", **settings
+    ),
+    summarize=shortfall_of_groups,
+    has_reference=True,
+)
+"""No group is below the first one."""
 
 LOSSES = {
     "loss parity": Criterion(_parity(LossParity)),
@@ -341,7 +380,7 @@ def fit_decisions(make, criterion, is_out_of_fold, needs_groups, data, tolerance
     """Fit a classifier, and judge its decisions on the training samples."""
     constraint = None
     if tolerance is not None:
-        constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
+        constraint = criterion.make(tolerance, **criterion.settings(data))
     model = make(data, constraint)
     metadata = {"sample_weight": data.weights, "sensitive_features": data.groups}
     model.fit(data.X, data.y, **metadata)
@@ -393,17 +432,26 @@ ON_ARRAYS = tuple(kind for kind in KINDS if kind != "sparse")
 BASES = {"logistic": LogisticRegression, "tree": _tree}
 
 
+ONE_SIDED_KINDS = ("plain", "weights", "three groups", "two attributes")
+"""Kinds of data for constraints on one side."""
+
+
 def combine_decisions():
     """Yield the combinations of classifiers and constraints on rates."""
-    for name, criterion in DECISIONS.items():
+    of_each = {"tolerances by attribute": BY_ATTRIBUTE}
+    of_side = {"below the reference": BELOW_REFERENCE}
+    for name, criterion in (DECISIONS | of_each | of_side).items():
         alternatives = partial(shift_decisions, criterion)
         shares = _shares_of(name)
+        on_each = ("each attribute",) if name in of_each else None
+        on_each = ONE_SIDED_KINDS if name in of_side else on_each
         yield Combination(
             f"linear, {name}",
             partial(fit_decisions, _linear, criterion, False, False),
             alternatives,
             two_samples,
-            shares=shares,
+            on_each or KINDS,
+            shares,
         )
         for base, make in BASES.items():
             for knows_groups in (True, False):
@@ -414,7 +462,7 @@ def combine_decisions():
                     ),
                     alternatives,
                     two_samples,
-                    ON_ARRAYS,
+                    on_each or ON_ARRAYS,
                     shares,
                 )
 
@@ -446,6 +494,10 @@ def shift_losses(criterion, data, plain):
 
 NUMBERS = {
     "mean parity": (Criterion(_parity(MeanParity)), lambda data, values: values),
+    "mean errors": (
+        Criterion(_parity(MeanErrorParity)),
+        lambda data, values: values - data.numbers,
+    ),
     "loss parity": (
         Criterion(_parity(LossParity)),
         lambda data, values: (data.numbers - values) ** 2,

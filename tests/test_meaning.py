@@ -35,6 +35,7 @@ from skfair.constraints import (
     FalsePositiveRateParity,
     LossParity,
     MaximumRate,
+    MeanErrorParity,
     MeanParity,
     MinimumRate,
     RateParity,
@@ -110,6 +111,7 @@ BY_HAND = {
     EqualizedOdds: (lambda c: c.decisions, lambda y: [y > 0, y < 0]),
     ErrorRateParity: (lambda c: c.decisions != (c.target > 0), all_samples),
     MeanParity: (lambda c: c.predictions, all_samples),
+    MeanErrorParity: (lambda c: c.predictions - c.target, all_samples),
     LossParity: (lambda c: c.losses, all_samples),
     EqualOpportunityLossParity: (lambda c: c.losses, lambda y: [y > 0]),
     EqualizedOddsLossParity: (lambda c: c.losses, lambda y: [y > 0, y < 0]),
@@ -174,6 +176,7 @@ def criteria_of_numbers(unit):
     """Constraints on predicted numbers, in units of the target and of its square."""
     return (
         MeanParity(tolerance=900.0 * unit),
+        MeanErrorParity(tolerance=900.0 * unit),
         LossParity(tolerance=1e6 * unit**2, loss="squared"),
         LossParity(tolerance=900.0 * unit, loss="absolute"),
         BoundedGroupLoss(1e6 * unit**2, loss="squared"),
@@ -288,7 +291,7 @@ def read_monitor(model, constraint, data):
     size = 1.0 if data.positive is not None else 1e10
     monitor = GapMonitor(
         constraint,
-        value_range=(0.0, 10.0 * size),
+        value_range=(0.0 if data.positive is not None else -size, 10.0 * size),
         max_weight=float(data.weights.max()),
         pos_label=data.positive,
     )
@@ -499,7 +502,7 @@ def test_every_constraint_and_estimator_is_in_a_table():
     kinds = {one for one in exported if isinstance(one, type)}
     kinds = {one.__name__ for one in kinds if issubclass(one, constraints.Constraint)}
     kinds |= {one.__name__ for one in constraints.CONSTRAINTS.values()}
-    tested = {type(one) for one in CRITERIA}
+    tested = {type(one) for one in (*CRITERIA, *criteria_of_numbers(1.0))}
     assert tested == set(BY_HAND)
     assert {one.__name__ for one in tested} | ON_RANKS | {"Constraint"} == kinds
     estimators = {

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -141,7 +141,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
     def certify(
         self,
         constraint: str | Constraint = "demographic_parity",
-        tolerance: float | None = None,
+        tolerance: float | dict[Any, float] | None = None,
         *,
         confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
@@ -177,9 +177,10 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             "absolute" of a regressor, or a callable (scores, target) -> Pointwise. Without one they
             are of the loss of an estimator of this package, and of the logistic loss of the
             decision function of other classifiers.
-        tolerance : float, default=None
+        tolerance : float or dict, default=None
             Largest gap allowed in the population; None takes that of the constraint, or its ratio,
-            from which it must not differ.
+            from which it must not differ. A dict has one for each attribute, whose groups are then
+            compared with one another, as in ``{"sex": 0.03, "race": 0.05}``.
             For rates and shares a fraction: 0.05 are five percentage points. For "mean_parity" in
             units of the target (of a classifier, of its predicted probability, else of its decision
             function), for losses in units of the loss, for "partial_group_auc" in units of the

@@ -30,9 +30,13 @@ from skfair.audit._predictions import (
 from skfair.audit._report_input import protect_audit
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text, is_missing_group
-from skfair.constraints import check_applies_to_numbers
+from skfair.constraints import check_applies_to_numbers, check_task
 from skfair.constraints._bound import reported_gap
-from skfair.constraints._constraint import find_tolerance
+from skfair.constraints._constraint import (
+    find_tolerance,
+    refuse_tolerances_by_attribute,
+    split_by_attribute,
+)
 from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
@@ -174,6 +178,7 @@ def _arrange_model(audit, constraint):
 def _arrange_columns(audit, constraint):
     """Predictions that were passed as `predict_for_metric`, and the constraint with its unit."""
     is_real = audit.task == "regression"
+    check_task(constraint, is_real)
     if is_real:
         check_applies_to_numbers(constraint, "a model of real targets")
     compares_scores = not constraint.counts_decisions and not is_real
@@ -199,8 +204,12 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     left_out = ()
     leaves_out = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
-    tolerance = _check_tolerance(constraint, tolerance, largest)
+    parts = split_by_attribute(constraint, tolerance, audit.samples.groups)
+    tolerances = [_check_tolerance(one, tolerance, largest) for one in parts]
+    if len(parts) > 1:
+        constraint = clone(constraint).set_params(tolerance=find_tolerance(constraint, tolerance))
     if known.is_modelled:
+        refuse_tolerances_by_attribute(constraint, tolerance, known.argument)
         check_can_model(audit, constraint)
         bind = partial(bind_hidden_groups, audit=audit)
     else:
@@ -209,7 +218,7 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
         data, left_out = _select_samples(audit, n_rows, leaves_out)
         bind = partial(bind_constraint, X=X, **data)
     bound_constraints = [
-        bind(constraint, predictions, **params) for predictions, params in per_class
+        bind(one, predictions, **params) for one in parts for predictions, params in per_class
     ]
     is_share = unit == PROBABILITY_UNIT or constraint.unit == "attention"
     if is_share and not known.is_modelled:
@@ -222,14 +231,16 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
             (replace(bound, sums=replace(bound.sums, value_range=value_range)), scores)
             for bound, scores in bound_constraints
         ]
-    # Each class holds at the full level. An excess of any of them shares the error.
-    excess_level = 1.0 - (1.0 - level) / len(per_class)
-    limits = _combine_classes(
-        [
-            _find_limits(bound, scores, tolerance, (level, excess_level), largest)
-            for bound, scores in bound_constraints
-        ]
-    )
+    # Each class and attribute holds at the full level. An excess of any of them shares the error.
+    excess_level = 1.0 - (1.0 - level) / len(bound_constraints)
+    of_bounds = np.repeat(tolerances, len(per_class)).tolist()
+    limits = [
+        _find_limits(*one, tolerance, (level, excess_level), largest)
+        for one, tolerance in zip(bound_constraints, of_bounds, strict=True)
+    ]
+    starts = range(0, len(limits), len(per_class))
+    limits = [_combine_classes(limits[start : start + len(per_class)]) for start in starts]
+    limits, tolerance = _state_worst(limits, tolerances)
     if known.is_modelled:
         # Required sizes are those of samples that are all recorded.
         limits = limits._replace(required_sample_size=None, sizes={})
@@ -271,7 +282,7 @@ def _make_claim(constraint, limits, unit, tolerance, per_class):
     positive = _find_positive(constraint, columns, params, per_class)
     quantity = describe_bound(constraint, "is_real" in params, len(per_class), positive)
     form = quantity.form
-    largest = 1.0 if form == "ratio" else constraint.largest_gap
+    largest = 1.0 if constraint.gap.is_ratio else constraint.largest_gap
     is_mirrored = form in LOWER_BOUNDS
 
     def mirror(gap):
@@ -413,6 +424,24 @@ def _combine_classes(limits):
         shown_tolerance=largest("shown_tolerance"),
         rare_outcomes=join_names(one.rare_outcomes for one in limits if one.rare_outcomes),
     )
+
+
+def _state_worst(limits, tolerances):
+    """Limits of the attribute that decides the verdict, and its tolerance."""
+    excesses = [
+        (one.lower_limit > bound, not one.is_shown, one.limit - bound, -number)
+        for number, (one, bound) in enumerate(zip(limits, tolerances, strict=True))
+    ]
+    worst = -max(excesses)[-1]
+    if len(limits) == 1:
+        return limits[worst], tolerances[worst]
+    stated = limits[worst]._replace(
+        sizes={event: n for one in limits for event, n in one.sizes.items()},
+        n_smallest=min(one.n_smallest for one in limits),
+        required_sample_size=_combine_classes(limits).required_sample_size,
+        shown_tolerance=None,
+    )
+    return stated, tolerances[worst]
 
 
 def _allows_exact_tests(estimates, contrasts):

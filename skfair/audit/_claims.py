@@ -50,7 +50,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         What is compared, as in "selection rate", and its unit. "percentage points" and "percent"
         are stored as fractions: 0.05 are five of them.
     threshold : float
-        The bound, such as the largest gap or the smallest ratio allowed.
+        The bound, such as the largest gap or the smallest ratio allowed. Where each attribute has
+        its own, the numbers of a claim are those of the attribute that decides the verdict.
     estimate, low, high : float
         The gap, ratio or rate of the worst group here, and its limits in the population, each
         at the confidence level. A ratio of rates that are all 0 is nan.
@@ -234,6 +235,12 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         return Quantity(self.metric, self.unit, self.form, self.counted)
 
     @property
+    def _thresholds(self):
+        """Bounds by attribute; empty where all have the same."""
+        tolerance = self.constraint["params"].get("tolerance")
+        return tolerance if isinstance(tolerance, dict) else {}
+
+    @property
     def findings(self) -> list[str]:
         """The sentences: verdict, what is observed, what would suffice, what is assumed."""
         sentences = [self._describe_verdict()]
@@ -259,7 +266,14 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         """Sentence on the verdict, the groups, the bound and the groups that are left out."""
         quantity = self._quantity
         bound = quantity.bound(self.threshold)
-        text = verdict_text(self.verdict, quantity, bound, self.attributes)
+        if by_attribute := self._thresholds:
+            bounds = (f"{quantity.bound(one)} by {name}" for name, one in by_attribute.items())
+            bound = " and ".join(bounds)
+        text = verdict_text(self.verdict, quantity, bound, () if by_attribute else self.attributes)
+        reference = self.constraint["params"].get("reference")
+        if isinstance(reference, dict):
+            named = (f"{label!r} by {name}" for name, label in reference.items())
+            text += f" ({join_names(named)})"
         return f"{text}{left_out_clause(self.left_out)}."
 
     def _describe_observed(self):
@@ -296,6 +310,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         observed = (
             quantity.gap(self.estimate) if is_known else f"no {self.form}, as all values are 0"
         )
+        stated = [f"{name}" for name, t in self._thresholds.items() if t == self.threshold]
+        observed += f" by {' or '.join(stated)}" if stated else ""
         return f"Observed: {observed}, {known} with {level}{method}, {reading}."
 
     def _advise(self):
@@ -373,7 +389,8 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     check_states_digest(filed, salt)
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
-    tolerance = None if filed.form in ("ratio", "floor", "ceiling") else filed.threshold
+    has_own = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
+    tolerance = None if has_own else filed.threshold
     now = audit.certify(
         constraint,
         tolerance,
@@ -501,7 +518,7 @@ def describe_constraint(constraint):
     params = {}
     unfiled = []
     for name, value in constraint.get_params(deep=False).items():
-        if isinstance(value, str | int | float):
+        if isinstance(value, str | int | float | dict):
             params[name] = value
         elif value is not None:
             unfiled.append(name)

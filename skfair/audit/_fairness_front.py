@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
 from skfair.constraints import Constraint, applicable_constraint_names
 from skfair.constraints._bound import reported_gap
-from skfair.constraints._constraint import check_whose_tolerance
+from skfair.constraints._constraint import check_whose_tolerance, refuse_tolerances_by_attribute
 from skfair.constraints._held_out import bind_constraint
 from skfair.exceptions import ConstraintCostWarning
 from skfair.groups._events import Events
@@ -117,6 +117,7 @@ def fairness_front(
     True
     """
     constraint = resolve_constraint(constraint)
+    refuse_tolerances_by_attribute(constraint, None, "a front")
     level = check_level(confidence_level)
     _check_decisions(constraint, estimator)
     sensitive_features = to_pandas_table(sensitive_features)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import (
     applicable_constraint_names,
     check_applies_to_numbers,
+    check_task,
     resolve_constraints,
 )
 from skfair.constraints._held_out import bind_decisions, metric_kind, outcome_use, target_and_scores
@@ -71,7 +72,8 @@ def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabil
         return constraint, "units of attention"
     if constraint.unit != "score" or constraint.gap.is_ratio:
         return constraint, _rate_unit(constraint)
-    if constraint.terms(step_function, LogisticLoss()) != (pointwise_score,):
+    is_error = constraint.rate_name == "mean_error"
+    if constraint.terms(step_function, LogisticLoss()) != (pointwise_score,) and not is_error:
         return constraint, "units of what is averaged"
     if is_real:
         return constraint, "units of the target"
@@ -176,6 +178,7 @@ def check_applies(constraint, estimator):
     if is_regressor(estimator):
         check_applies_to_numbers(constraint, name)
         return
+    check_task(constraint, is_real=False)
     if not hasattr(estimator, "classes_"):
         raise TypeError(
             f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
@@ -292,7 +295,7 @@ def are_probabilities(scores):
 def needs_outcomes(constraint, n_samples, X=None):
     """Whether a constraint depends on the outcomes of so many samples with features X."""
     if not constraint.counts_decisions:
-        return metric_kind(constraint).startswith("labelled")
+        return metric_kind(constraint).startswith(("labelled", "regression"))
     samples = Samples(None, Groups.single(n_samples), np.ones(n_samples), X)
     return outcome_use(constraint, samples) != "nothing"
 

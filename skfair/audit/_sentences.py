@@ -222,6 +222,8 @@ def _describe_compared(constraint, is_real, n_classes):
     if constraint.counts_decisions and hasattr(rate, "denominator"):
         return rate.name + ending
     name = constraint.metric or constraint.unit
+    if constraint.rate_name == "mean_error":
+        return _noun(constraint.rate_name)
     if is_real and constraint.unit == "score":
         return "mean prediction"
     known = (text for start, text in _COMPARED.items() if start in name)
@@ -260,6 +262,12 @@ BOUNDS = {
     "distance to overall": "no group{by} differs by more than {bound} from all in {noun}",
     "above overall": "no group{by} is more than {bound} above all in {noun} (how far groups are "
     "below is not asked)",
+    "below reference": "no group{by} is more than {bound} below the reference in {noun}",
+    "above reference": "no group{by} is more than {bound} above the reference in {noun}",
+    "ratio below reference": "the {noun} of every group{by} is at least {bound} times that of the "
+    "reference",
+    "ratio above reference": "the {noun} of the reference is at least {bound} times that of every "
+    "group{by}",
     "total gap": "the largest differences of groups{by} in {noun} add up to at most {bound}",
     "mean distance": "on average groups{by} differ by at most {bound} from all in {noun}",
     "mean excess": "on average groups{by} are at most {bound} above all in {noun}",
@@ -268,7 +276,7 @@ BOUNDS = {
 }
 """What a bound says of the groups, by the form of its gap."""
 
-LOWER_BOUNDS = ("ratio", "floor")
+LOWER_BOUNDS = ("ratio", "ratio below reference", "ratio above reference", "floor")
 """Forms of bounds that are smallest values."""
 
 _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicted"}

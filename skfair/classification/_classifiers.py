@@ -43,6 +43,7 @@ from skfair.utils._parameters import (
     OpenShare,
     PositiveInt,
     Share,
+    Tolerance,
     Verbose,
     make_constructor,
     validate_params,
@@ -283,7 +284,7 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     missing: MissingGroups = "error"
     enforcement: Literal["auto"] | None = "auto"
@@ -713,7 +714,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
 
     constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     enforcement: Literal["auto"] | None = "auto"
     hidden_layer_sizes: Array | PositiveInt = (64, 32)

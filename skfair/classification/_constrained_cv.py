@@ -48,9 +48,9 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
-    NonNegative,
     OpenShare,
     ProbabilisticClassifier,
+    Tolerance,
     Verbose,
     make_constructor,
     validate_params,
@@ -144,7 +144,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         positive class. "balanced" weighs classes by the inverse of their size, so that the final
         model maximises the balanced accuracy.
     {pos_label}
-        With more than two classes there is none.
+        With more than two classes None bounds each of them against the rest, and a list only those
+        that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In
+        audits several positive labels are one success, their union.)
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel.
     verbose : int, default=0
@@ -268,7 +270,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     ) = None
     constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     confidence_level: OpenShare | None = None
     missing: Literal["error", "exclude", "at_random"] = "error"
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
@@ -276,7 +278,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     cv: Folds | None = None
     ensemble: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    pos_label: Label | None = None
+    pos_label: Label | list | None = None
     n_jobs: int | None = None
     verbose: Verbose = 0
 
@@ -552,7 +554,9 @@ def _describe_rule(estimator, cross, rule):
     status = status_of(candidate, "auto")
     if len(per_class) > 1:
         scores = problem.model.class_scores(candidate.parameters)
-        labels = [one.pos_label for one in per_class for _ in cross.constraints]
+        # A constraint may be several, one for each attribute.
+        labels = [one.pos_label for one in per_class if one.is_bounded]
+        labels = np.repeat(labels, len(problem.constraint) // len(labels))
         sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
         report = {"class": np.repeat(labels, sizes)} | report
         # No solver certifies the scores of several classes.

@@ -1,5 +1,6 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from skfair._names import DEPRECATED, find_deprecated_names
@@ -16,6 +17,7 @@ from skfair.constraints._criteria import (
     ExposureParity,
     FalsePositiveRateParity,
     LossParity,
+    MeanErrorParity,
     MeanParity,
     RankingParity,
     check_constraint,
@@ -54,6 +56,7 @@ CONSTRAINTS = Registry(
         "equalized_odds": EqualizedOdds,
         "error_rate_parity": ErrorRateParity,
         "mean_parity": MeanParity,
+        "mean_error_parity": MeanErrorParity,
         "loss_parity": LossParity,
         "equal_opportunity_loss": EqualOpportunityLossParity,
         "equalized_odds_loss": EqualizedOddsLossParity,
@@ -67,12 +70,18 @@ ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
 def resolve_constraints(
-    constraint, tolerance=None, registry=CONSTRAINTS, base=Constraint, *, takes_all=False
+    constraint,
+    tolerance=None,
+    registry=CONSTRAINTS,
+    base=Constraint,
+    *,
+    takes_all=False,
+    is_real=False,
 ):
     """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
 
     Names are those of a registry, and objects of a base class. Constraints on rankings and on
-    prediction sets are accepted with `takes_all`.
+    prediction sets are accepted with `takes_all`, and those on numbers alone if `is_real`.
 
     Raises
     ------
@@ -84,9 +93,15 @@ def resolve_constraints(
         return []
     check_whose_tolerance(constraint, tolerance)
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
+    named = constraints
     constraints = [resolve_name(registry, one, "constraint", base) for one in constraints]
+    if isinstance(tolerance, Mapping):  # a name leaves open which groups are compared
+        for name, one in zip(named, constraints, strict=True):
+            if isinstance(name, str) and "attributes" in one.get_params(deep=False):
+                one.set_params(attributes="each")
     for one in [] if takes_all else constraints:
         refuse_sets_metric(one.compared_rate)
+        check_task(one, is_real)
         if one.unit == "attention":
             raise argument_error(
                 f"constraint must be about predictions, but {one} compares the exposure of "
@@ -105,6 +120,16 @@ def find_constraint_class(name):
 def applicable_constraint_names(prediction):
     """Names of the constraints that apply to a kind of prediction, as `Constraint.applies_to`."""
     return sorted(name for name, kind in CONSTRAINTS.items() if prediction in kind().applies_to)
+
+
+def check_task(constraint, is_real):
+    """Raise for a constraint on predicted numbers alone where classes are predicted."""
+    if constraint.applies_to == ("numbers",) and not is_real:
+        raise argument_error(
+            f"constraint must be about classes or their scores, but {constraint} is about "
+            "predicted numbers and their outcomes. Pass a regressor, or an audit of numbers; of "
+            "classes one of 'mean_parity' and 'loss_parity'."
+        )
 
 
 def check_applies_to_numbers(constraint, model):
@@ -144,6 +169,7 @@ __all__ = [
     "Gap",
     "LossParity",
     "MaximumRate",
+    "MeanErrorParity",
     "MeanParity",
     "MinimumRate",
     "PartialDemographicParity",

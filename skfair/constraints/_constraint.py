@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from skfair.constraints._bound import BoundConstraint, Sums
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import Gap, RangeGap, RatioGap
 from skfair.constraints._overall_gap import AGGREGATES
+from skfair.constraints._reference_gap import REFERENCE_GAPS
 from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
 from skfair.groups import Groups, Samples
 from skfair.groups._events import cell_events
@@ -20,7 +23,7 @@ from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
 from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion
-from skfair.utils._api import Reference
+from skfair.utils._api import Direction, Reference
 from skfair.utils._checks import (
     argument_error,
     check_tolerance,
@@ -28,7 +31,7 @@ from skfair.utils._checks import (
     join_names,
     warn,
 )
-from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, validate_params
+from skfair.utils._parameters import MinGroupSize, PositiveShare, Tolerance, validate_params
 from skfair.utils._sklearn import StrOptions
 
 # Cells: the samples that a constraint compares.
@@ -108,17 +111,21 @@ class Constraint(BaseEstimator):
 
     Parameters
     ----------
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
+    tolerance : float, dict or None, default=None
+        Largest gap allowed; None takes the estimator's. A dict has one for each attribute by its
+        name, as in ``{"sex": 0.03, "race": 0.05}``, and needs ``attributes="each"``: groups are
+        then compared with those of the same attribute alone, and reports have a gap of each.
     ratio : float or None, default=None
         Smallest ratio allowed of two groups' rates, in (0, 1], in place of a tolerance, including
         the estimator's; for rates of decisions. None bounds their difference.
-    reference : {"groups", "overall", "above_overall"}, default="groups"
+    reference : {"groups", "overall", "above_overall"} or dict, default="groups"
         "groups": the gap is the largest minus the smallest rate of all groups. "overall": it is
         the largest distance of a group's rate from that of all samples of the same cell, in either
         direction. "above_overall": it is the largest excess of a group's rate over that of all
         samples, as in [1]_. A rate may then be any amount below: of selection rates a group that
-        is never selected has no gap.
+        is never selected has no gap. A dict names a reference group by the label of every
+        attribute, as in ``{"sex": "male"}``, and needs a `direction`; it is for rates of decisions
+        and mean errors, with ``aggregate="max"``.
     aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
         The largest gap over the cells counts, or their sum (with ``reference="groups"``). Against
         all samples it may be a mean over all groups and cells: "mean" with ``reference="overall"``
@@ -132,6 +139,12 @@ class Constraint(BaseEstimator):
         Groups with fewer samples (of positive weight) are not compared, with a warning that names
         them. "auto": groups of fewer than 30 samples that are also less than 1 % of all samples.
         None takes the estimator's; where there is no estimator all groups are compared.
+    direction : {"below", "above"} or None, default=None
+        With a reference group: on which side of it a rate may not be far off. "below": no group's
+        rate is below that of the reference by more than the tolerance, or below `ratio` times it.
+        "above": none is above it, and the reference has at least `ratio` times the rate of every
+        group. The other side is free. With ``attributes="each"`` groups are compared with the
+        reference of their attribute.
 
     References
     ----------
@@ -170,10 +183,18 @@ class Constraint(BaseEstimator):
     >>> check_constraint(FalseDiscoveryRateParity(tolerance=0.05))
     """
 
+    direction: Any = None  # of constraints without this parameter
+
+    reference_groups: tuple = ()
+    """Names of the reference groups, once they are known."""
+
     metric: Any = None
     """Name of the public metric that the gap is, which a scorer is named after."""
 
     ratio: Any = None  # of constraints without this parameter
+
+    attribute: Any = None
+    """The only attribute whose groups are compared, where each has a tolerance; or None."""
 
     table: Any = None
     """What a true positive, a false positive, a false negative and a true negative count, if the
@@ -203,12 +224,13 @@ class Constraint(BaseEstimator):
     def __init__(
         self,
         *,
-        tolerance: NonNegative | None = None,
+        tolerance: Tolerance | None = None,
         ratio: PositiveShare | None = None,
-        reference: Reference = "groups",
+        reference: Reference | dict[Any, Any] = "groups",
         aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: MinGroupSize | None = None,
+        direction: Direction | None = None,
     ):
         self.tolerance = tolerance
         self.ratio = ratio
@@ -216,11 +238,18 @@ class Constraint(BaseEstimator):
         self.aggregate = aggregate
         self.attributes = attributes
         self.min_group_size = min_group_size
+        self.direction = direction
 
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return f"{type(self).__name__} {self.gap.side}".rstrip()
+        by = "" if self.attribute is None else f" by {self.attribute}"
+        return f"{self._criterion} {self.gap.side}".rstrip() + by
+
+    @property
+    def _criterion(self):
+        """What is required, as names state it."""
+        return type(self).__name__
 
     @property
     def gap(self) -> type[Gap]:
@@ -314,6 +343,7 @@ class Constraint(BaseEstimator):
             If groups are smaller than ``min_group_size``, or cells are empty: they are not
             compared.
         """
+        refuse_tolerances_by_attribute(self, tolerance, "bind")
         return bind_all([self], [samples], surrogate, loss, tolerance)[0][0]
 
     def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
@@ -344,7 +374,9 @@ class Constraint(BaseEstimator):
     def _check_parameters(self):
         """Raise for parameters that are out of range, or do not fit one another."""
         validate_params(self)
-        if (self.reference, self.aggregate) not in AGGREGATES:
+        if self.direction is not None or isinstance(self.reference, Mapping):
+            _check_reference(self)
+        elif (self.reference, self.aggregate) not in AGGREGATES:
             needed = next(reference for reference, one in AGGREGATES if one == self.aggregate)
             raise ValueError(
                 f"aggregate={self.aggregate!r} needs reference={needed!r}, but {self} has "
@@ -363,7 +395,8 @@ class Constraint(BaseEstimator):
                 f"ratio bounds a quotient of rates and tolerance their difference, but {self} has "
                 "both; pass one of them, or a list of two constraints."
             )
-        if (self.reference, self.aggregate) != ("groups", "max"):
+        is_one_sided = isinstance(self.reference, Mapping)
+        if not is_one_sided and (self.reference, self.aggregate) != ("groups", "max"):
             raise ValueError(
                 "A ratio compares the smallest rate of a group with the largest, with "
                 f'reference="groups" and aggregate="max"; got {self}. Change them, or pass a '
@@ -402,14 +435,68 @@ class Constraint(BaseEstimator):
         groups = samples.groups
         if self.attributes == "each":
             groups = samples.single_attribute_groups()
+        if self.attribute is not None and len(samples.groups.attributes) > 1:
+            is_compared = [attribute == self.attribute for ((attribute, _),) in groups.labels]
+            groups = groups.select(np.flatnonzero(is_compared))
         is_large = samples.check_group_sizes(groups, self.min_group_size)
         if is_large.all():
             return groups, None
         return groups.select(np.flatnonzero(is_large)), groups.select(np.flatnonzero(~is_large))
 
 
+def _check_reference(constraint):
+    """Raise for a reference group or a direction that do not fit the constraint."""
+    is_group = isinstance(constraint.reference, Mapping)
+    if not is_group or constraint.direction is None:
+        raise argument_error(
+            "reference must be a group, as in {'sex': 'male'}, where direction is 'below' or "
+            f"'above', and has no direction by itself; got {constraint}. Pass both or neither."
+        )
+    if not (constraint.counts_decisions or constraint.rate_name == "mean_error"):
+        raise argument_error(
+            "reference may be a group for rates of decisions and mean errors, but "
+            f"{constraint.name} compares others; pass reference='groups'."
+        )
+    if constraint.aggregate != "max":
+        raise argument_error(
+            f"aggregate must be 'max' with a reference group; got {constraint.aggregate!r}."
+        )
+
+
+def set_reference_groups(constraint, groups):
+    """The constraint with the names of its reference groups, where it has some."""
+    reference = constraint.reference
+    if not isinstance(reference, Mapping) or len(groups.names) < 2:
+        return constraint
+    attributes = groups.attributes
+    if {*reference} != {*attributes}:
+        raise argument_error(
+            "reference must have one label for each attribute, which are "
+            f"{join_names(map(repr, attributes))}; got {reference!r}."
+        )
+    constraint = copy(constraint)
+    labels = [reference[one] for one in attributes]
+    names = [labels[0]] if len(labels) == 1 else [tuple(labels)]
+    if len(labels) > 1 and constraint.attributes == "each":
+        names = [(one, reference[one]) for one in attributes if constraint.attribute in (None, one)]
+    constraint.reference_groups = tuple(names)
+    return constraint
+
+
+def _check_reference_occurs(constraint, names):
+    """Raise for a reference group that is not among those compared."""
+    absent = [one for one in constraint.reference_groups if one not in names]
+    if absent:
+        raise argument_error(
+            f"reference must be a group that is compared, but {join_names(map(repr, absent))} is "
+            f"none of {join_names(map(repr, names))}, or has too few samples."
+        )
+
+
 def _requested_gap(constraint):
     """The class of gaps that the parameters of a constraint ask for."""
+    if isinstance(constraint.reference, Mapping):
+        return REFERENCE_GAPS[constraint.direction, constraint.ratio is not None]
     if constraint.ratio is not None:
         return RatioGap
     return AGGREGATES[constraint.reference, constraint.aggregate]
@@ -472,6 +559,42 @@ def _find_bound(constraint):
     if getattr(constraint, "ratio", None) is not None:
         return np.nan
     return getattr(constraint, "tolerance", None)
+
+
+def split_by_attribute(constraint, tolerance, groups):
+    """The constraint, or one for each attribute that has a tolerance of its own."""
+    tolerances = find_tolerance(constraint, tolerance)
+    if not isinstance(tolerances, Mapping):
+        return [constraint]
+    if getattr(constraint, "attributes", None) != "each":
+        raise argument_error(
+            f"tolerance may have one number for each attribute with attributes='each', but "
+            f"{constraint} does not compare the groups of each; pass attributes='each', or one "
+            "number."
+        )
+    attributes = groups.attributes
+    if len(groups.names) < 2:  # as without sensitive_features, where nothing is compared
+        attributes = tolerances
+    if {*tolerances} != {*attributes}:
+        raise argument_error(
+            "tolerance must have one number for each attribute, which are "
+            f"{join_names(map(repr, attributes))}; got {tolerances!r}."
+        )
+    parts = []
+    for attribute in attributes:
+        parts.append(copy(constraint))
+        parts[-1].tolerance = tolerances[attribute]
+        parts[-1].attribute = attribute
+    return parts
+
+
+def refuse_tolerances_by_attribute(constraint, tolerance, where):
+    """Raise for a tolerance of each attribute where there must be one."""
+    if isinstance(find_tolerance(constraint, tolerance), Mapping):
+        raise argument_error(
+            f"tolerance must be one number for {where}, but {constraint.name} has one for each "
+            "attribute; pass the groups of one attribute at a time."
+        )
 
 
 def find_tolerance(constraint, default):
@@ -552,8 +675,13 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
     is_one_left = False
     for constraint in constraints:
         constraint._check_parameters()
+    for constraint in chain.from_iterable(
+        split_by_attribute(one, tolerance, per_class[0].groups) for one in constraints
+    ):
         # Groups are the same in each class; only targets differ.
+        constraint = set_reference_groups(constraint, per_class[0].groups)
         large, small = groups = constraint.compared_groups(per_class[0])
+        _check_reference_occurs(constraint, large.names)
         # One warning for each group size that is required, whichever constraints share it.
         if small is not None and per_class[0].where is None:
             size = getattr(constraint, "min_group_size", None) or per_class[0].min_group_size

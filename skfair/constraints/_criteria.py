@@ -30,19 +30,21 @@ from skfair.losses import (
     LogisticLoss,
     LossName,
     Pointwise,
+    SignedError,
     averaged_loss,
     is_of_numbers,
     pointwise_score,
     step_function,
 )
 from skfair.surrogates import Sigmoid
-from skfair.utils._api import MatrixLike, RandomState, Reference
+from skfair.utils._api import Direction, MatrixLike, RandomState, Reference
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._parameters import (
     MinGroupSize,
     NonNegative,
     PositiveInt,
     PositiveShare,
+    Tolerance,
     make_constructor,
 )
 from skfair.utils._sklearn import safe_indexing
@@ -91,7 +93,7 @@ class DemographicParity(DecisionRateParity):
         ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
         only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
         output of the steps before. None compares all samples.
-    {options}
+    {one_sided_options}
 
     References
     ----------
@@ -128,13 +130,14 @@ class DemographicParity(DecisionRateParity):
     ratio_metric = "demographic_parity_ratio"
 
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     ratio: PositiveShare | None = None
     control_features: str | int | np.integer | list | Callable | None = None
-    reference: Reference = "groups"
+    reference: Reference | dict[Any, Any] = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
+    direction: Direction | None = None
 
     @property
     def uses_features(self) -> bool:
@@ -216,7 +219,7 @@ class EqualOpportunity(DecisionRateParity):
 
     Parameters
     ----------
-    {tolerance, ratio, options}
+    {tolerance, ratio, one_sided_options}
 
     Examples
     --------
@@ -249,7 +252,7 @@ class EqualizedOdds(DecisionRateParity):
     Parameters
     ----------
     {tolerance, ratio}
-    reference, aggregate, attributes, min_group_size
+    reference, aggregate, attributes, min_group_size, direction
         See :class:`Constraint`; ``aggregate="sum"`` bounds the sum of the two gaps.
 
     Examples
@@ -305,7 +308,7 @@ class MeanParity(Constraint):
     cells = staticmethod(all_samples)
 
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     reference: Reference = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"
@@ -317,6 +320,58 @@ class MeanParity(Constraint):
         {terms_signature}
         """
         return (pointwise_score,)
+
+
+@constraint_docs
+@make_constructor
+class MeanErrorParity(MeanParity):
+    r"""Equal mean errors of predicted numbers: no group is overrated more than another.
+
+    :math:`E[\hat y - y \mid g]` is the same for all groups g, with :math:`\hat y` what a regressor
+    predicts. The mean error of a group is its prediction minus its target on average. Where groups
+    have equal mean errors, differences of their mean predictions are those of their targets. It is
+    for regressors, and for audits and monitors of numbers with outcomes, and not for plans.
+    ``make_scorer("mean_error", transform="difference")`` is minus its gap.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed, in units of the target; None takes the estimator's.
+    {one_sided_options}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import MeanErrorParity
+    >>> from skfair.regression import ConstrainedERMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) - 2 * group + rng.normal(size=500)
+    >>> model = ConstrainedERMRegressor(MeanErrorParity(tolerance=0.1))
+    >>> errors = model.fit(X, y, sensitive_features=group).predict(X) - y
+    >>> round(float(errors[group == 1].mean() - errors[group == 0].mean()), 3)
+    0.1
+    """
+
+    applies_to = ("numbers",)
+    metric = None
+    rate_name = "mean_error"
+
+    _: KW_ONLY
+    tolerance: Tolerance | None = None
+    reference: Reference | dict[Any, Any] = "groups"
+    aggregate: Aggregate = "max"
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
+    direction: Direction | None = None
+
+    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
+        """The error of each sample.
+
+        {terms_signature}
+        """
+        return (SignedError(),)
 
 
 # Constraints on the mean loss of groups.
@@ -338,7 +393,7 @@ class ConstraintOnLoss(Constraint):
 
     _: KW_ONLY
     loss: LossName | Callable | None = None
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     reference: Reference = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"

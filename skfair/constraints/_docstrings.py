@@ -3,8 +3,9 @@
 from skfair.utils._api import make_docstring_decorator
 
 _CONSTRAINT_ENTRIES = """
-tolerance : float or None, default=None
-    Largest gap allowed; None takes the estimator's.
+tolerance : float, dict or None, default=None
+    Largest gap allowed; None takes the estimator's. A dict has one for each attribute, as in
+    :class:`Constraint`.
 loss : str, callable or None, default=None
     Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes the
     loss that the estimator minimises. "squared" is the squared error, "absolute" the absolute
@@ -16,6 +17,11 @@ ratio : float or None, default=None
 
 _OPTIONS_TEXT = """
 reference, aggregate, attributes, min_group_size
+    See :class:`Constraint`.
+"""
+
+_ONE_SIDED_OPTIONS_TEXT = """
+reference, aggregate, attributes, min_group_size, direction
     See :class:`Constraint`.
 """
 
@@ -51,6 +57,7 @@ tolerance : float or None, default=None
 constraint_docs = make_docstring_decorator(
     _CONSTRAINT_ENTRIES,
     options=_OPTIONS_TEXT,
+    one_sided_options=_ONE_SIDED_OPTIONS_TEXT,
     cell_signature=_CELL_SIGNATURE_TEXT,
     terms_signature=_TERMS_SIGNATURE_TEXT,
     loss_tolerance=_LOSS_TOLERANCE_TEXT,

@@ -267,7 +267,7 @@ def make_rows(gap, n_events, tolerance, as_one_row=False, by_pair=False):
     """
     if isinstance(gap, RatioGap):
         tolerance, scale = gap.width_and_scale(tolerance)
-        gap = RangeGap(gap.blocks, scale)
+        gap = gap.difference(gap.blocks, scale)
     rows = list(gap._rows(tolerance))
     if by_pair:
         rows = _rows_without_unknowns(gap, tolerance, rows)
@@ -476,6 +476,7 @@ class RatioGap(RangeGap):
     """
 
     is_range, is_ratio, form, bounded = True, True, "ratio", "ratio"
+    difference = RangeGap  # whose rows, scaled, bound the ratio
 
     value_and_subgradient = Gap.value_and_subgradient
 

@@ -5,7 +5,11 @@ from functools import partial
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from skfair.constraints._constraint import Constraint, bind_all
+from skfair.constraints._constraint import (
+    Constraint,
+    bind_all,
+    refuse_tolerances_by_attribute,
+)
 from skfair.groups._samples import check_metric_input
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import METRICS, find_positive
@@ -29,6 +33,8 @@ def metric_kind(constraint):
         return "classification"
     if constraint.unit == "attention":
         return "score"
+    if constraint.applies_to == ("numbers",):
+        return "regression"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
 
@@ -39,7 +45,7 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
     the threshold, so that decisions are made at 0. With `is_real` these are real targets and
     predictions of them.
     """
-    if is_real:
+    if is_real or kind == "regression":
         return tuple(map(to_numbers, columns, ("y", "predictions")))
     if kind == "classification":
         truth, predicted = columns
@@ -88,6 +94,7 @@ def bind_decisions(constraint, samples, scores):
 
     Groups are compared by rates whose denominator counts enough samples.
     """
+    refuse_tolerances_by_attribute(constraint, None, "scorers and fronts")
     loss = LogisticLoss()
     counted = np.ones(len(scores), dtype=bool)
     for denominator in constraint.terms(step_function, loss)[1:]:

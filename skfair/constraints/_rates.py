@@ -13,11 +13,12 @@ from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.groups import Samples
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate
-from skfair.utils._api import Reference
+from skfair.utils._api import Direction, Reference
 from skfair.utils._parameters import (
     MinGroupSize,
     NonNegative,
     PositiveShare,
+    Tolerance,
     make_constructor,
     validate_params,
 )
@@ -36,9 +37,9 @@ class ConstraintOnRate(Constraint):
     rate: Any
 
     @property
-    def name(self) -> str:
-        """What reports and messages call the constraint."""
-        return f"{type(self).__name__}({find_rate(self.rate).name!r}) {self.gap.side}".rstrip()
+    def _criterion(self):
+        """What is required, as names state it."""
+        return f"{type(self).__name__}({find_rate(self.rate).name!r})"
 
     @property
     def table(self) -> Any:
@@ -108,7 +109,7 @@ class RateParity(ConstraintOnRate):
         Name of a rate, such as "precision", "f1_score" or "false_discovery_rate", or a
         :class:`skfair.metrics.Rate` of one's own. "coverage" is the rate of prediction sets, of
         which audits and monitors compare groups; no fit bounds it.
-    {tolerance, ratio, options}
+    {tolerance, ratio, one_sided_options}
 
     Examples
     --------
@@ -127,12 +128,13 @@ class RateParity(ConstraintOnRate):
 
     rate: str | Rate
     _: KW_ONLY
-    tolerance: NonNegative | None = None
+    tolerance: Tolerance | None = None
     ratio: PositiveShare | None = None
-    reference: Reference = "groups"
+    reference: Reference | dict[Any, Any] = "groups"
     aggregate: Aggregate = "max"
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
+    direction: Direction | None = None
 
 
 @make_constructor

@@ -29,10 +29,12 @@ from skfair.statistics._hidden_groups import (
     unmix_group_probabilities,
 )
 from skfair.utils._checks import (
+    argument_error,
     check_column,
     check_exact_labels,
     check_finite_squares,
     explain_conversion,
+    join_names,
     positive_class,
     to_floats,
     warn,
@@ -66,6 +68,8 @@ class TrainingData(NamedTuple):
         user's units the second of the ``classes`` has.)
     lacks_groups : bool
         Whether groups were to be compared, but there are no two: then nothing is constrained.
+    is_bounded : bool
+        Whether constraints are on this class, of several.
     """
 
     X: np.ndarray
@@ -74,6 +78,7 @@ class TrainingData(NamedTuple):
     pos_label: object = None
     unit: Unit = Unit()
     lacks_groups: bool = False
+    is_bounded: bool = True
 
     def score_unit(self, loss):
         """Units of the scores of a fit by a loss, and of a real target."""
@@ -93,8 +98,11 @@ class TrainingData(NamedTuple):
             return self.classes[self.samples.target.astype(np.intp)]
         return to_class_labels(self.samples.target > 0, self.classes, self.pos_label)
 
-    def one_vs_rest(self):
-        """One binary problem per class, in which it is positive; the same data with two classes."""
+    def one_vs_rest(self, bounded=None):
+        """One binary problem per class, in which it is positive; the same data with two classes.
+
+        Constraints are on the classes that are `bounded`; None is all.
+        """
         if len(self.classes) == 2:
             return [self]
         return [
@@ -103,6 +111,7 @@ class TrainingData(NamedTuple):
                     target=np.where(self.samples.target == code, 1.0, -1.0)
                 ),
                 pos_label=label,
+                is_bounded=bounded is None or label in bounded,
             )
             for code, label in enumerate(self.classes)
         ]
@@ -128,6 +137,11 @@ def check_classification_data(estimator, X, y, columns, compares_groups):
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
             f"data of positive sample_weight contains only one class: {classes[0]}."
+        )
+    if isinstance(estimator.pos_label, list):
+        raise argument_error(
+            "pos_label may list classes to compare of more than two, but there are two; got "
+            f"{estimator.pos_label!r}. Pass one label."
         )
     is_compared = compares_groups and not lacks_groups
     positive = choose_positive(classes, estimator.pos_label, is_compared)
@@ -302,10 +316,18 @@ def _check_many_classes(estimator, classes):
             "around any classifier; sklearn.multiclass.OneVsRestClassifier fits a "
             f"{type(estimator).__name__} for each, without a guarantee for their joint decisions."
         )
-    if estimator.pos_label is not None:
+    bounded = estimator.pos_label
+    if isinstance(bounded, list):
+        if not bounded or {*bounded} - {*classes.tolist()} or len({*bounded}) < len(bounded):
+            raise argument_error(
+                "pos_label must list different classes, each of which is compared with the rest, "
+                f"among {join_names(map(repr, classes.tolist()))}; got {bounded!r}."
+            )
+    elif bounded is not None:
         raise ValueError(
-            f"pos_label={estimator.pos_label!r} names the one class that means success, but of "
-            f"{len(classes)} classes each is compared between groups; pass pos_label=None."
+            f"pos_label={bounded!r} names the one class that means success, but of "
+            f"{len(classes)} classes each is compared between groups; pass pos_label=None, or a "
+            f"list of the classes to compare, as in pos_label=[{bounded!r}]."
         )
 
 

@@ -195,10 +195,11 @@ class GroupAwareScoreMixin:
 
 
 _PARAMETER_DOCS = """
-tolerance : float or None, default=None
+tolerance : float, dict or None, default=None
     Largest gap allowed, in units of the constraint's public metric, for constraints that have
     neither a tolerance nor a ratio of their own; None is .05. A ValueError says so if all have
-    others of their own.
+    others of their own. A dict has one for each attribute, as in ``{"sex": 0.03, "race": 0.05}``;
+    a constraint that is passed by name then compares the groups of each attribute.
 confidence_level : float between 0 and 1, or None, default=None
     Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
     fit that is guaranteed (``verdict_`` is "shown") and breaks a tolerance in this

@@ -20,6 +20,7 @@ equalized_odds | equalized_odds_difference | equalized_odds_ratio: odds, equaliz
 error_rate_parity | accuracy_score_difference | error_rate_ratio: error rate, accuracy, overall
   accuracy, zero one loss, misclassification, misclassification rate
 mean_parity | mean_score_difference: mean, mean score, mean predictive
+mean_error_parity: mean error, mean residual, signed error
 loss_parity | loss_parity_difference: loss, log loss
 BoundedGroupLoss(upper_bound) | largest_group_loss: bounded loss, bounded group loss, largest loss,
   log loss group max, mean squared error group max, mean absolute error group max

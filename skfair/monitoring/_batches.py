@@ -16,6 +16,7 @@ from skfair.audit._bins import bin_groups
 from skfair.audit._predictions import predict_for_metric
 from skfair.audit._sections import OUTCOME_SELECTION
 from skfair.audit._sensitive_features import as_sensitive_features
+from skfair.constraints import check_task
 from skfair.constraints._held_out import evaluate_cells, metric_kind, outcome_use
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._groups import check_attribute_label_types, sort_labels
@@ -339,6 +340,7 @@ def read_batch(settings, row, state, audit, ids, X):
     ids = _select_ids(audit, ids, rows)
     # Scores and target of the present samples, in groups by the attributes of the first batch.
     constraint = settings.constraint
+    check_task(constraint, audit.task == "regression")
     y_true = columns.get("y_true")
     if y_true is not None:
         refuse_sets_metric(constraint.compared_rate)
@@ -453,6 +455,8 @@ def _takes_numbers(constraint, y_true):
     1, 0 and 1, and text as classes, as fits do.
     """
     loss = getattr(constraint, "loss", None)
+    if constraint.applies_to == ("numbers",):
+        return True
     if "numbers" not in constraint.applies_to or (hasattr(constraint, "loss") and loss is None):
         return False
     if callable(loss) or (loss is not None and "classes" not in loss_targets(loss)):

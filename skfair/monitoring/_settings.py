@@ -10,7 +10,11 @@ import numpy as np
 
 from skfair.audit._report_input import check_group_size
 from skfair.constraints import Constraint, LargestMean, RangeGap, Shortfall, resolve_constraints
-from skfair.constraints._constraint import check_whose_tolerance, find_tolerance
+from skfair.constraints._constraint import (
+    check_whose_tolerance,
+    find_tolerance,
+    refuse_tolerances_by_attribute,
+)
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
 from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
@@ -151,6 +155,7 @@ def _resolve(params):
     """The parameters with a copy of the constraint, and its tolerance if it has one."""
     tolerance = params["tolerance"]
     (constraint,) = resolve_constraints([params["constraint"]], takes_all=True)
+    refuse_tolerances_by_attribute(constraint, tolerance, "a monitor")
     bound = find_tolerance(constraint, tolerance)
     return params | {"constraint": copy(constraint), "tolerance": bound}
 

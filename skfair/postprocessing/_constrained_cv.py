@@ -315,7 +315,10 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
         final = [_fit_all(estimator, base, training, fit_params, context)]
     # The penalty must not depend on the unit of a real target: fit it in standard deviations.
     constraints = [] if training.lacks_groups else constraints
-    per_class = [standardize_target(training, True)] if is_real else training.one_vs_rest()
+    if is_real:
+        per_class = [standardize_target(training, True)]
+    else:
+        per_class = training.one_vs_rest(estimator.pos_label)
     # New samples of equal features get equal predictions, so that no rule may tell them apart.
     equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
     scores = equal_rows.average(scores)

@@ -110,7 +110,7 @@ def find_events(per_class, constraints):
     columns = []
     for number, training in enumerate(per_class):
         columns.append([])
-        for constraint in constraints:
+        for constraint in constraints if training.is_bounded else ():
             groups, _ = constraint.compared_groups(training.samples)
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(training.samples).values():
@@ -800,6 +800,7 @@ def _bind(per_class, constraints, settings):
         _embed_constraint(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
         for number, of_class in enumerate(bound)
         for constraint in of_class
+        if per_class[number].is_bounded
     ]
     return ConstraintSystem(tuple(embedded))
 

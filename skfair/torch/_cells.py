@@ -11,7 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints import Constraint, resolve_constraints
-from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
+from skfair.constraints._constraint import (
+    NothingToCompareError,
+    bind_all,
+    refuse_tolerances_by_attribute,
+    resolve_tolerance,
+)
 from skfair.constraints._rows import OneSidedRows
 from skfair.constraints._units import LogOdds
 from skfair.groups import Samples, check_groups
@@ -131,6 +136,7 @@ class ConstraintSettings:
         """The constraints, without those that samples of a loop do not show."""
         resolved = resolve_constraints(self.constraint, self.tolerance)
         for one in resolved:
+            refuse_tolerances_by_attribute(one, self.tolerance, "training loops")
             if one.uses_features:
                 raise ValueError(
                     f"{one} takes its strata from columns of X, which a loop does not pass; pass "

@@ -24,6 +24,7 @@ RandomState = Annotated[int | np.random.RandomState | None, "random_state"]
 """What `sklearn.utils.check_random_state` takes."""
 
 Reference = Literal["groups", "overall", "above_overall"]
+Direction = Literal["below", "above"]
 Comparison = Literal["between_groups", "to_overall", "above_overall"]
 Agg = Literal["worst_case", "mean"]
 """What the gap of a constraint or metric compares each group with."""

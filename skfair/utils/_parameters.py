@@ -37,6 +37,7 @@ from skfair.utils._sklearn import (
 PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
 NonNegativeInt = Annotated[int, Interval(Integral, 0, None, closed="left")]
 NonNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
+Tolerance = NonNegative | dict[Any, float]
 Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
 AtLeastOne = Annotated[float, Interval(Real, 1, None, closed="left")]
 Share = Annotated[float, Interval(Real, 0, 1, closed="both")]
