@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,8 +100,9 @@ def fit_ladder(
     candidates = [clone(estimator).set_params(**{parameter: value}) for value in values]
     if not candidates:
         raise argument_error("values must hold a value for each estimator, but there is none.")
-    has_shared_folds = hasattr(estimator, "_fit_rule")
-    if not (has_shared_folds and parameter in ("tolerance", "confidence_level")):
+    # Tolerances by attribute compare other groups than one tolerance does.
+    is_shared = hasattr(estimator, "_fit_rule") and parameter in ("tolerance", "confidence_level")
+    if not is_shared or any(isinstance(value, Mapping) for value in values):
         return [one.fit(X, y, **fit_params) for one in candidates]
     cross = candidates[0]._cross_fit(X, y, **fit_params)
     return [one._fit_to_folds(cross, X, y) for one in candidates]
