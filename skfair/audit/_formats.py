@@ -28,8 +28,8 @@ from skfair.utils._fit import write_text
 
 
 STYLE = """
-.skfair-report{--ink:#1b1f24;--soft:#57606a;--paper:#fff;--line:#c9d1d9;--mark:#eef4fb;--bar:#7aa7d9;
---stroke:#0b3d75;--ref:#a04000;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+.skfair-report{--ink:#1b1f24;--soft:#57606a;--paper:#fff;--line:#c9d1d9;--mark:#eef4fb;--bar:#0072b2;
+--stroke:#1b1f24;--ref:#b84a00;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
 background:var(--paper);max-width:70rem;margin:0 auto;padding:1rem;box-sizing:border-box;
 text-align:left}
 @media (prefers-color-scheme:dark){.skfair-report{--ink:#e6edf3;--soft:#9da7b3;--paper:#0d1117;

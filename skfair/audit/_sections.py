@@ -352,7 +352,7 @@ def _describe_small_groups(report):
     small = report.frame[report.frame["is_small"]]
     for attribute, rows in small.groupby("attribute", sort=False):
         sizes = rows.groupby("group", sort=False)["n"].min()
-        listed = join_names([f"{group} ({n:.0f} samples in one)" for group, n in sizes.items()], 8)
+        listed = join_names([f"{group} (as few as {n:.0f})" for group, n in sizes.items()], 8)
         about = f"groups by {attribute} that are too small for some rates"
         yield f"How the model treats {about}: {listed}."
 

@@ -137,6 +137,8 @@ def test_contrast(report):
             ("stroke", "paper", 3.0),
             ("ref", "paper", 3.0),
             ("stroke", "mark", 3.0),
+            ("bar", "paper", 3.0),
+            ("bar", "mark", 3.0),
         ]:
             dark, bright = sorted((colors[front], colors[ground]))
             assert (bright + 0.05) / (dark + 0.05) >= least, (front, ground)
