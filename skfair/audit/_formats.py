@@ -33,7 +33,7 @@ STYLE = """
 background:var(--paper);max-width:70rem;margin:0 auto;padding:1rem;box-sizing:border-box;
 text-align:left}
 @media (prefers-color-scheme:dark){.skfair-report{--ink:#e6edf3;--soft:#9da7b3;--paper:#0d1117;
---line:#3d444d;--mark:#17263a;--bar:#3f6fa8;--stroke:#b9d7fb;--ref:#f0a35e}
+--line:#3d444d;--mark:#17263a;--bar:#5b8fd0;--stroke:#b9d7fb;--ref:#f0a35e}
 body:has(>main>.skfair-report){background:#0d1117}}
 .skfair-report h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 1rem;overflow-wrap:anywhere}
 .skfair-report h2{font-size:1.25rem;margin:1.6rem 0 .6rem;overflow-wrap:anywhere}
