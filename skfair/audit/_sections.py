@@ -13,6 +13,7 @@ from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
+    describe_unpublished,
     left_out_clause,
     samples_clause,
     small_groups_note,
@@ -104,7 +105,7 @@ def _describe_hidden(report):
     """Yield sentences on groups that are not published, and on what is compared with them."""
     if not report.unpublished:
         return
-    yield f"Not published, but part of what follows: {report.unpublished}."
+    yield describe_unpublished(report.unpublished)
     gaps = _select_named_gaps(report.gaps)
     gaps = gaps[gaps["gap"].isna() & gaps["attribute"].isin([*report.hidden])]
     for gap in gaps.to_dict("records"):
@@ -225,7 +226,8 @@ def _describe_gap(report, gap):
     title, meaning = describe_metric(name)
     if _is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
-        text = f"{title} ({meaning}) is equal by {gap['attribute']}: {equal}"
+        rounded = "" if gap["gap"] == 0.0 else " up to rounding"
+        text = f"{title} ({meaning}) is equal{rounded} by {gap['attribute']}: {equal}"
         if gap["gap_high"] > 0.0:
             text += f"; in the population {_possible_gap_clause(quantity, gap)}"
         return f"{text}."

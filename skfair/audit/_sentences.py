@@ -325,3 +325,13 @@ def small_groups_note(min_group_size):
         f"Groups with fewer than {min_group_size} of the samples that a rate counts are marked as "
         "small and left out of comparisons."
     )
+
+
+UNCOUNTED = "samples that no number here counts"
+"""What samples are that are left out to protect small counts."""
+
+
+def describe_unpublished(hidden):
+    """Sentence on groups that are not published, and whether totals count their samples."""
+    part = "" if UNCOUNTED in hidden else ", but part of what follows"
+    return f"Not published{part}: {hidden}."
