@@ -9,10 +9,19 @@ from skfair._names import refuse_unknown_names
 from skfair.audit._audit import Audit
 from skfair.audit._claims import Claim, verify
 from skfair.audit._fairness_front import fairness_front
+from skfair.audit._importance import gap_importance
 from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 
-__all__ = ["Audit", "Claim", "FairnessReport", "SensitiveFeatures", "fairness_front", "verify"]
+__all__ = [
+    "Audit",
+    "Claim",
+    "FairnessReport",
+    "SensitiveFeatures",
+    "fairness_front",
+    "gap_importance",
+    "verify",
+]
 
 __getattr__ = refuse_unknown_names(__name__)
