@@ -41,7 +41,13 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport
-from skfair.audit._tables import OVERALL, adverse_impact, is_missing_group, stratify_groupings
+from skfair.audit._tables import (
+    OVERALL,
+    adjust_differences,
+    adverse_impact,
+    is_missing_group,
+    stratify_groupings,
+)
 from skfair.audit._task_metrics import tabulate_reliability
 from skfair.metrics._group_report import Metrics
 from skfair.statistics._estimates import check_level
@@ -252,6 +258,63 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
                 "to_frame() has weighted ratios."
             )
         return adverse_impact(self.frame, self.n_samples, self.min_share, self.hidden)
+
+    def adjusted_differences(self) -> pd.DataFrame:
+        r"""Differences of selection rates between groups of the same stratum of `control_features`.
+
+        Each group is compared with the reference group in all strata that have samples of both.
+        With :math:`d_k` the difference of rates in stratum k, :math:`n_k` and :math:`m_k` the
+        samples of the group and of the reference group, the columns are
+
+        - ``difference``: of all samples, whatever their stratum.
+        - ``mean_difference``: :math:`\sum_k (n_k + m_k) d_k / \sum_k (n_k + m_k)`, what remains on
+          average within strata (conditional demographic disparity).
+        - ``common_difference``: that of Mantel and Haenszel, with weights :math:`n_k m_k / (n_k +
+          m_k)`, and its limits ``low`` and ``high`` by the variance of Sato ([1]_). They hold for
+          all rows together, and where the difference is the same in all strata.
+
+        What a stratum explains need not be justified: strata may be the way in which a group is
+        put at a disadvantage.
+
+        Returns
+        -------
+        table : DataFrame
+            One row for each attribute, rate and group that is not small, with ``reference``,
+            ``n_strata`` and ``n``, the samples in these. It is empty without strata.
+
+        Raises
+        ------
+        ValueError
+            If groups overlap, or samples have different weights or are not independent.
+
+        References
+        ----------
+        .. [1] T. Sato, S. Greenland and J. M. Robins, "On the variance estimator for the
+           Mantel-Haenszel risk difference", Biometrics 45, 1989.
+
+        Examples
+        --------
+        Of 100 women 80 apply where 20 % are admitted, and of 100 men 20:
+
+        >>> from skfair.audit import Audit
+        >>> admitted = [1] * 16 + [0] * 64 + [1] * 10 + [0] * 10
+        >>> admitted += [1] * 4 + [0] * 16 + [1] * 40 + [0] * 40
+        >>> sex = ["f"] * 100 + ["m"] * 100
+        >>> department = ["a"] * 80 + ["b"] * 20 + ["a"] * 20 + ["b"] * 80
+        >>> audit = Audit.from_predictions(
+        ...     None, admitted, sensitive_features=sex, control_features=department
+        ... )
+        >>> table = audit.report().adjusted_differences()
+        >>> names = ["difference", "mean_difference", "common_difference"]
+        >>> (table.loc[0, names].astype(float).round(2) + 0.0).tolist()
+        [-0.18, 0.0, 0.0]
+        """
+        if not self.counts_samples:
+            raise ValueError(
+                "Differences within strata are computed from counts, so groups must not overlap or "
+                "be modelled, and all samples must have the same weight and be independent."
+            )
+        return adjust_differences(self.frame, self.confidence_level)
 
     def missing_fields(self, summary: Literal["ll144"] = "ll144") -> list[str]:
         """What the law requires of a summary and the report does not have, one sentence each.

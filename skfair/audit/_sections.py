@@ -87,6 +87,7 @@ def findings(report):
     outcomes = gaps[gaps["metric"].isin(primary_metrics(gaps))]
     if len(outcomes):
         sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
+    sentences += _describe_adjusted(report)
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_error_metric_mask(gaps)]
     if len(errors):
@@ -384,6 +385,8 @@ def report_sections(report):
         yield "Impact ratios", list(_impact_tables(report, metrics))
     if metrics and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
+    if len(adjusted := _adjusted_differences(report)):
+        yield "Adjusted for strata", [_adjusted_table(adjusted)]
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     if report.reliability is not None:
@@ -512,6 +515,54 @@ def _adverse_impact_tables(report):
         rows = _largest_groups(rows)
         cells = [(_adverse_impact_cells(row), False) for row in rows.to_dict("records")]
         yield caption, note, titles, cells
+
+
+def _adjusted_differences(report):
+    """Differences within strata; empty without strata, or where none are computed."""
+    return report.adjusted_differences() if report.counts_samples else ()
+
+
+def _adjusted_table(adjusted):
+    """Table of the differences of groups in all samples and within strata."""
+    note = (
+        "Each group against the reference group. Mean: of the differences within strata, by their "
+        "samples. Common: by Mantel and Haenszel, with limits that hold for all rows together if "
+        "the difference is the same in all strata. Strata may themselves put a group at a "
+        "disadvantage."
+    )
+    titles = ("Group", "By", "Samples", "Strata", "Difference, points", "Mean", "Common")
+    rows = []
+    for row in adjusted.to_dict("records"):
+        quantity = describe_quantity(row["metric"])
+        cells = (
+            f"{row['group']} against {row['reference']}",
+            row["attribute"],
+            f"{row['n']:,}",
+            f"{row['n_strata']}",
+            quantity.difference(row["difference"]),
+            quantity.difference(row["mean_difference"]),
+            difference_cell(quantity, itemgetter("common_difference", "low", "high")(row)),
+        )
+        rows.append((cells, False))
+    return "Differences within strata", note, titles, rows
+
+
+def _describe_adjusted(report):
+    """Yield a sentence on the largest difference within strata, for each rate."""
+    adjusted = _adjusted_differences(report)
+    if not len(adjusted):
+        return
+    at = adjusted["difference"].abs().groupby(adjusted["metric"], sort=False).idxmax()
+    for row in adjusted.loc[at].to_dict("records"):
+        quantity = describe_quantity(row["metric"])
+        limits = quantity.interval(row["low"], row["high"])
+        yield (
+            f"Within {row['n_strata']} strata the {quantity.noun} of {row['group']} differs from "
+            f"that of {row['reference']} by {quantity.difference(row['mean_difference'])} "
+            f"{quantity.unit} on average, and by {quantity.difference(row['common_difference'])} "
+            f"({limits}) if the difference is the same in all of them (Mantel-Haenszel), beside "
+            f"{quantity.difference(row['difference'])} in all samples."
+        )
 
 
 def _adverse_impact_cells(row):
