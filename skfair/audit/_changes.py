@@ -12,20 +12,20 @@ from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, tit
 from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._reading import Reading, normalize_ids
 from skfair.audit._sections import (
-    difference_cell,
     difference_title,
     find_left_out,
     gap_title,
     primary_metrics,
-    value_cell,
 )
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
     describe_unpublished,
+    difference_cell,
     left_out_clause,
     small_groups_note,
+    value_cell,
 )
 from skfair.audit._tables import (
     compared_contrasts,

@@ -49,6 +49,7 @@ from skfair.audit._tables import (
     stratify_groupings,
 )
 from skfair.audit._task_metrics import tabulate_reliability
+from skfair.audit._thresholds import tabulate_thresholds
 from skfair.metrics._group_report import Metrics
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import Interval
@@ -164,6 +165,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     balance: Interval | None = None
     subgroups: SubgroupReport | None = None
     reliability: pd.DataFrame | None = None
+    thresholds: pd.DataFrame | None = None
     assumption: str = ""
     n_without_outcome: int = 0
     unpublished: str = ""
@@ -450,6 +452,7 @@ class ReportSettings(NamedTuple):
     confidence_level: float
     min_share: float
     subgroups: SubgroupReport | None
+    by_threshold: bool
     title: str
     digest: str | None  # of the samples, with a salt
 
@@ -461,6 +464,11 @@ def report_audit(
     every = _report_samples(audit, settings)
     if min_published is None:
         return every
+    if settings.by_threshold:
+        raise argument_error(
+            "by_threshold shows the numbers of samples between thresholds, which min_published "
+            "does not protect. Leave one of the two out."
+        )
     protection = protect_audit(audit, min_published, settings.metrics, every.subgroups)
     protection.check_reference(settings.reference)
     counted = protection.restrict(audit)
@@ -531,14 +539,22 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
             "control_features compares groups within strata, which missing='at_random' does not "
             "estimate; leave one of them out."
         )
+    counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
+    counts_samples = counts_samples and audit.clusters is None and not known.is_modelled
+    thresholds = None
+    if settings.by_threshold:
+        if not counts_samples or audit.k is not None:
+            raise argument_error(
+                "by_threshold counts independent samples of equal weight in groups that do not "
+                "overlap. Leave it out, or sample_weight, clusters, models of groups and top(k)."
+            )
+        thresholds = tabulate_thresholds(columns, audit.pos_label, by, level, audit.min_group_size)
     if strata is not None:
         by = by | stratify_groupings(by, strata.codes, strata)
     frame, gaps = make_tables(
         estimators, by, samples.weights, settings.reference, level, audit.min_group_size
     )
     gaps["four_fifths"] = [four_fifths_clause(gap, frame) for gap in gaps.to_dict("records")]
-    counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
-    counts_samples = counts_samples and audit.clusters is None
     provenance = collect_facts(
         audit.source,
         positive_label=audit.pos_label,
@@ -555,11 +571,12 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         min_group_size=audit.min_group_size,
         n_missing=n_missing,
         hidden={},
-        counts_samples=counts_samples and not known.is_modelled and not ties,
+        counts_samples=counts_samples and not ties,
         provenance=provenance,
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption(),
         reliability=reliability,
+        thresholds=thresholds,
         reading=audit.reading,
         min_share=settings.min_share,
         subgroups=settings.subgroups,

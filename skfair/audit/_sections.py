@@ -14,9 +14,11 @@ from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
     describe_unpublished,
+    difference_cell,
     left_out_clause,
     samples_clause,
     small_groups_note,
+    value_cell,
 )
 from skfair.audit._tables import (
     IMPACT_RATES,
@@ -28,6 +30,7 @@ from skfair.audit._tables import (
     is_missing_group,
     single_attributes,
 )
+from skfair.audit._thresholds import describe_thresholds, threshold_tables
 from skfair.groups._known import MISSING
 from skfair.utils._checks import join_names
 
@@ -88,6 +91,8 @@ def findings(report):
     if len(outcomes):
         sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
     sentences += _describe_adjusted(report)
+    if report.thresholds is not None:
+        sentences += describe_thresholds(report.thresholds)
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_error_metric_mask(gaps)]
     if len(errors):
@@ -391,6 +396,8 @@ def report_sections(report):
         yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     if report.reliability is not None:
         yield "Calibration", list(_reliability_tables(report.reliability))
+    if report.thresholds is not None:
+        yield "By threshold", list(threshold_tables(report.thresholds))
     for attribute in report.attributes:
         frame = report.frame[report.frame["attribute"] == attribute]
         tables = frame.groupby("metric", sort=False)
@@ -637,19 +644,6 @@ def _subgroup_cells(row, scale):
         *map(quantity.value, itemgetter("estimate", "rest_estimate")(row)),
         difference_cell(quantity, itemgetter("difference", "low", "high")(row), 0.0, scale),
     )
-
-
-def value_cell(quantity, limited, *picture, text=None):
-    """Cell of a value with its limits, and of the reference and the axis of a picture."""
-    value, low, high = limited
-    reach = quantity.interval(low, high) if isfinite(value) else ""
-    cell = (text or quantity.value)(value), reach
-    return (*cell, (low, value, high, *picture)) if picture else cell
-
-
-def difference_cell(quantity, limited, *picture):
-    """As `value_cell`, of a difference, which has a sign and no unit."""
-    return value_cell(quantity, limited, *picture, text=quantity.difference)
 
 
 def _largest_groups(rows):
