@@ -1,6 +1,7 @@
 """Commands of the shell: ``python -m skfair report``, ``certify``, ``plan`` and others."""
 
 import importlib
+import signal
 import sys
 from argparse import ArgumentParser
 from io import TextIOWrapper
@@ -89,4 +90,7 @@ def _warm_up(options):
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        # End without a message where nothing reads the output any more, as after `| head`.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import skfair
-from skfair.audit import Audit, fairness_front
+from skfair.audit import Audit, fairness_front, gap_importance
 from skfair.callbacks import FitMonitor
 from skfair.classification import (
     ConstrainedClassifierCV,
@@ -69,6 +69,9 @@ RESULTS = {
     "FairnessReport.adverse_impact": lambda: make_report().adverse_impact(),
     "fairness_front": lambda: fairness_front(
         ConstrainedERMClassifier(), X, Y, sensitive_features=GROUPS, values=[0.1]
+    ),
+    "gap_importance": lambda: gap_importance(
+        LogisticRegression().fit(X, Y), X, sensitive_features=GROUPS, n_repeats=1
     ),
     "FitMonitor.log": log_iterations,
     "ConformalClassifier.coverage_report_": lambda: (

@@ -374,6 +374,7 @@ TESTED_ELSEWHERE = {
     "check_constraint": "tests/constraints/test_check.py",
     "ConstraintTerm": "tests/torch/test_term.py",
     "constraint_values": "tests/torch/test_loop.py",
+    "gap_importance": "tests/audit/test_importance.py",
     "required_sample_size": "below",
     "PartialParityClassifier.from_paper": "tests/classification/test_partial_parity.py",
 }

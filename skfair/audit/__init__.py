@@ -9,6 +9,7 @@ from skfair._names import refuse_unknown_names
 from skfair.audit._audit import Audit
 from skfair.audit._claims import Claim, verify
 from skfair.audit._fairness_front import fairness_front
+from skfair.audit._importance import gap_importance
 from skfair.audit._last_shown import last_shown
 from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
@@ -20,6 +21,7 @@ __all__ = [
     "FairnessReport",
     "SensitiveFeatures",
     "fairness_front",
+    "gap_importance",
     "last_shown",
     "verify",
 ]

@@ -73,6 +73,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         min_published: int | None = None,
         min_share: float = 0.02,
         subgroups: SubgroupReport | None = None,
+        by_threshold: bool = False,
         title: str = "Fairness report",
         salt: str | None = None,
     ) -> FairnessReport:
@@ -108,6 +109,12 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             Share of all samples below which a group is left out of adverse impact.
         subgroups : SubgroupReport, default=None
             A section of the page, made by :meth:`subgroups`. Its departures are findings too.
+        by_threshold : bool, default=False
+            Also tabulate and draw rates and gaps at every score, or at 100 quantiles of the scores,
+            where a score above the threshold is positive: selection, true and false positive rates.
+            Limits hold for all thresholds, groups, metrics and attributes together ([1]_). The
+            findings name the threshold of the smallest gap, which is a choice on these data. The
+            table is ``thresholds``. Not with `min_published`, weights or clusters.
         title : str, default="Fairness report"
             Heading of the page.
         salt : str, default=None
@@ -120,12 +127,18 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         Raises
         ------
         ValueError
-            If groups are too many, a reference does not occur, or no group can be published.
+            If groups are too many, a reference does not occur, or no group can be published; or
+            thresholds are asked for without scores.
 
         Warns
         -----
         UserWarning
             If weights are so uneven that intervals are too narrow.
+
+        References
+        ----------
+        .. [1] P. Massart, "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality",
+           Annals of Probability 18, 1990.
         """
         settings = ReportSettings(
             metrics=metrics,
@@ -133,6 +146,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             confidence_level=confidence_level,
             min_share=check_share(min_share),
             subgroups=subgroups,
+            by_threshold=by_threshold,
             title=title,
             digest=digest_with_salt(self, salt),
         )

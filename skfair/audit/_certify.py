@@ -98,6 +98,25 @@ def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, s
     return replace(claim, attempt=attempt, source=source, reading=audit.reading)
 
 
+def bind_model(audit, constraint):
+    """A constraint bound to the predictions of a model, its scores, and the rows that count."""
+    constraint = resolve_constraint(constraint, None, takes_all=True)
+    if audit.model is None:
+        raise argument_error("X must be in memory, as X.compute() is.")
+    per_class, (constraint, _) = _arrange_model(audit, constraint)
+    if len(per_class) > 1:
+        raise argument_error(
+            "estimator must decide between two classes, or predict numbers, but has "
+            f"{len(per_class)} classes."
+        )
+    ((predictions, params),) = per_class
+    n_rows = len(predictions[0])
+    leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
+    data, _ = _select_samples(audit, n_rows, leaves_out)
+    bound, scores = bind_constraint(constraint, predictions, X=audit.model.X, **data, **params)
+    return bound, scores, np.flatnonzero(audit.is_used)[data["sample_weight"] > 0.0]
+
+
 def _rank_in_clusters(audit, constraint):
     """The audit with attention for scores, of documents ranked in clusters, which are queries."""
     scores = audit.columns.get("y_score")

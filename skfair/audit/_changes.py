@@ -12,19 +12,20 @@ from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, tit
 from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._reading import Reading, normalize_ids
 from skfair.audit._sections import (
-    difference_cell,
     difference_title,
     find_left_out,
     gap_title,
     primary_metrics,
-    value_cell,
 )
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
+    describe_unpublished,
+    difference_cell,
     left_out_clause,
     small_groups_note,
+    value_cell,
 )
 from skfair.audit._tables import (
     compared_contrasts,
@@ -589,7 +590,7 @@ def change_findings(report):
     before, after = report.names
     yield f"This report compares {after} with {before}, on {_describe_samples(report)}."
     if report.unpublished:
-        yield f"Not published, but part of what follows: {report.unpublished}."
+        yield describe_unpublished(report.unpublished)
     if report.moves is not None:
         moves = report.moves[report.moves["attribute"] == report.moves["attribute"].iloc[0]]
         gained, lost, n = (int(moves[name].sum()) for name in ("n_gained", "n_lost", "n"))

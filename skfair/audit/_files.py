@@ -17,7 +17,7 @@ import pandas as pd
 from skfair.audit._reading import refuse_headings_and_totals
 from skfair.partitions._blocks import open_blocks
 from skfair.partitions._collections import load_rows
-from skfair.utils._checks import join_names
+from skfair.utils._checks import join_names, warn
 
 _SEPARATORS = ",;\t|"
 _N_SNIFFED_LINES = 100
@@ -53,7 +53,10 @@ def read_columns(paths, names, encoding=None):
     if all(map(_is_parquet, files.values())) and len(paths) == 1:
         table = open_blocks(paths[0])
         if {*names} <= {*table.columns} or FILE_COLUMN not in names or len(files) == 1:
-            return _load_blocks(table, names, paths[0])
+            table = _load_blocks(table, names, paths[0])
+            lengths = {name: len(open_blocks(path)) for name, path in files.items()}
+            _warn_of_copy(table, lengths)
+            return table
     if len({*map(_is_parquet, files.values())}) > 1:
         raise ValueError(
             f"Files must have one format, but some of {join_names(files, 4)} are Parquet and some "
@@ -63,7 +66,29 @@ def read_columns(paths, names, encoding=None):
     for name, path in files.items():
         label = name if len(files) > 1 and FILE_COLUMN in names else None
         tables.append(_read_one_file(path, names, encoding, label))
-    return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+    if len(tables) == 1:
+        return tables[0]
+    table = pd.concat(tables, ignore_index=True)
+    _warn_of_copy(table, dict(zip(files, map(len, tables), strict=True)))
+    return table
+
+
+def _warn_of_copy(table, lengths):
+    """Warn of a file whose rows are those of all the others, which it may have been made from."""
+    last = np.cumsum([*lengths.values()])
+    for (name, length), end in zip(lengths.items(), last, strict=True):
+        if len(lengths) == 1 or 2 * length != len(table):
+            continue
+        hashes = pd.util.hash_pandas_object(table.drop(columns=FILE_COLUMN, errors="ignore"), False)
+        is_inside = np.zeros(len(table), dtype=bool)
+        is_inside[end - length : end] = True
+        if (np.sort(hashes[is_inside]) == np.sort(hashes[~is_inside])).all():
+            warn(
+                f"The rows of {name} are those of the other files together, in the columns that "
+                "are read. If it was made from them, every sample counts twice: pass it alone, or "
+                "leave it out. If its samples are others, nothing need be done."
+            )
+            return
 
 
 def list_files(paths):

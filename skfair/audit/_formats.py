@@ -329,8 +329,9 @@ def decode_report(source, fields):
     if (subgroups := content["subgroups"]) is not None:
         tables = {name: _decode_table(subgroups[name]) for name in ("flagged", "searches")}
         content["subgroups"] = subgroups | tables | {"reading": content["reading"]}
-    if content["reliability"] is not None:
-        content["reliability"] = _decode_table(content["reliability"])
+    for name in ("reliability", "thresholds"):
+        if content[name] is not None:
+            content[name] = _decode_table(content[name])
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair.audit._sentences import UNCOUNTED
 from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
 from skfair.utils._checks import argument_error, is_int, join_names
 
@@ -32,7 +33,7 @@ class Protection(NamedTuple):
         ]
         if self.left_out:
             bound = len(self.left_out) * (self.min_published - 1) + 1
-            listed.append(f"fewer than {bound:,} samples that no number here counts")
+            listed.append(f"fewer than {bound:,} {UNCOUNTED}")
         return join_names(listed, len(listed))
 
     @property

@@ -41,8 +41,15 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport
-from skfair.audit._tables import OVERALL, adverse_impact, is_missing_group, stratify_groupings
+from skfair.audit._tables import (
+    OVERALL,
+    adjust_differences,
+    adverse_impact,
+    is_missing_group,
+    stratify_groupings,
+)
 from skfair.audit._task_metrics import tabulate_reliability
+from skfair.audit._thresholds import tabulate_thresholds
 from skfair.metrics._group_report import Metrics
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import Interval
@@ -158,6 +165,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     balance: Interval | None = None
     subgroups: SubgroupReport | None = None
     reliability: pd.DataFrame | None = None
+    thresholds: pd.DataFrame | None = None
     assumption: str = ""
     n_without_outcome: int = 0
     unpublished: str = ""
@@ -252,6 +260,63 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
                 "to_frame() has weighted ratios."
             )
         return adverse_impact(self.frame, self.n_samples, self.min_share, self.hidden)
+
+    def adjusted_differences(self) -> pd.DataFrame:
+        r"""Differences of selection rates between groups of the same stratum of `control_features`.
+
+        Each group is compared with the reference group in all strata that have samples of both.
+        With :math:`d_k` the difference of rates in stratum k, :math:`n_k` and :math:`m_k` the
+        samples of the group and of the reference group, the columns are
+
+        - ``difference``: of all samples, whatever their stratum.
+        - ``mean_difference``: :math:`\sum_k (n_k + m_k) d_k / \sum_k (n_k + m_k)`, what remains on
+          average within strata (conditional demographic disparity).
+        - ``common_difference``: that of Mantel and Haenszel, with weights :math:`n_k m_k / (n_k +
+          m_k)`, and its limits ``low`` and ``high`` by the variance of Sato ([1]_). They hold for
+          all rows together, and where the difference is the same in all strata.
+
+        What a stratum explains need not be justified: strata may be the way in which a group is
+        put at a disadvantage.
+
+        Returns
+        -------
+        table : DataFrame
+            One row for each attribute, rate and group that is not small, with ``reference``,
+            ``n_strata`` and ``n``, the samples in these. It is empty without strata.
+
+        Raises
+        ------
+        ValueError
+            If groups overlap, or samples have different weights or are not independent.
+
+        References
+        ----------
+        .. [1] T. Sato, S. Greenland and J. M. Robins, "On the variance estimator for the
+           Mantel-Haenszel risk difference", Biometrics 45, 1989.
+
+        Examples
+        --------
+        Of 100 women 80 apply where 20 % are admitted, and of 100 men 20:
+
+        >>> from skfair.audit import Audit
+        >>> admitted = [1] * 16 + [0] * 64 + [1] * 10 + [0] * 10
+        >>> admitted += [1] * 4 + [0] * 16 + [1] * 40 + [0] * 40
+        >>> sex = ["f"] * 100 + ["m"] * 100
+        >>> department = ["a"] * 80 + ["b"] * 20 + ["a"] * 20 + ["b"] * 80
+        >>> audit = Audit.from_predictions(
+        ...     None, admitted, sensitive_features=sex, control_features=department
+        ... )
+        >>> table = audit.report().adjusted_differences()
+        >>> names = ["difference", "mean_difference", "common_difference"]
+        >>> (table.loc[0, names].astype(float).round(2) + 0.0).tolist()
+        [-0.18, 0.0, 0.0]
+        """
+        if not self.counts_samples:
+            raise ValueError(
+                "Differences within strata are computed from counts, so groups must not overlap or "
+                "be modelled, and all samples must have the same weight and be independent."
+            )
+        return adjust_differences(self.frame, self.confidence_level)
 
     def missing_fields(self, summary: Literal["ll144"] = "ll144") -> list[str]:
         """What the law requires of a summary and the report does not have, one sentence each.
@@ -387,6 +452,7 @@ class ReportSettings(NamedTuple):
     confidence_level: float
     min_share: float
     subgroups: SubgroupReport | None
+    by_threshold: bool
     title: str
     digest: str | None  # of the samples, with a salt
 
@@ -398,6 +464,11 @@ def report_audit(
     every = _report_samples(audit, settings)
     if min_published is None:
         return every
+    if settings.by_threshold:
+        raise argument_error(
+            "by_threshold shows the numbers of samples between thresholds, which min_published "
+            "does not protect. Leave one of the two out."
+        )
     protection = protect_audit(audit, min_published, settings.metrics, every.subgroups)
     protection.check_reference(settings.reference)
     counted = protection.restrict(audit)
@@ -468,14 +539,22 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
             "control_features compares groups within strata, which missing='at_random' does not "
             "estimate; leave one of them out."
         )
+    counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
+    counts_samples = counts_samples and audit.clusters is None and not known.is_modelled
+    thresholds = None
+    if settings.by_threshold:
+        if not counts_samples or audit.k is not None:
+            raise argument_error(
+                "by_threshold counts independent samples of equal weight in groups that do not "
+                "overlap. Leave it out, or sample_weight, clusters, models of groups and top(k)."
+            )
+        thresholds = tabulate_thresholds(columns, audit.pos_label, by, level, audit.min_group_size)
     if strata is not None:
         by = by | stratify_groupings(by, strata.codes, strata)
     frame, gaps = make_tables(
         estimators, by, samples.weights, settings.reference, level, audit.min_group_size
     )
     gaps["four_fifths"] = [four_fifths_clause(gap, frame) for gap in gaps.to_dict("records")]
-    counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
-    counts_samples = counts_samples and audit.clusters is None
     provenance = collect_facts(
         audit.source,
         positive_label=audit.pos_label,
@@ -492,11 +571,12 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         min_group_size=audit.min_group_size,
         n_missing=n_missing,
         hidden={},
-        counts_samples=counts_samples and not known.is_modelled and not ties,
+        counts_samples=counts_samples and not ties,
         provenance=provenance,
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption(),
         reliability=reliability,
+        thresholds=thresholds,
         reading=audit.reading,
         min_share=settings.min_share,
         subgroups=settings.subgroups,

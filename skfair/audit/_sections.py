@@ -13,9 +13,12 @@ from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
+    describe_unpublished,
+    difference_cell,
     left_out_clause,
     samples_clause,
     small_groups_note,
+    value_cell,
 )
 from skfair.audit._tables import (
     IMPACT_RATES,
@@ -27,6 +30,7 @@ from skfair.audit._tables import (
     is_missing_group,
     single_attributes,
 )
+from skfair.audit._thresholds import describe_thresholds, threshold_tables
 from skfair.groups._known import MISSING
 from skfair.utils._checks import join_names
 
@@ -86,6 +90,9 @@ def findings(report):
     outcomes = gaps[gaps["metric"].isin(primary_metrics(gaps))]
     if len(outcomes):
         sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
+    sentences += _describe_adjusted(report)
+    if report.thresholds is not None:
+        sentences += describe_thresholds(report.thresholds)
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_error_metric_mask(gaps)]
     if len(errors):
@@ -104,7 +111,7 @@ def _describe_hidden(report):
     """Yield sentences on groups that are not published, and on what is compared with them."""
     if not report.unpublished:
         return
-    yield f"Not published, but part of what follows: {report.unpublished}."
+    yield describe_unpublished(report.unpublished)
     gaps = _select_named_gaps(report.gaps)
     gaps = gaps[gaps["gap"].isna() & gaps["attribute"].isin([*report.hidden])]
     for gap in gaps.to_dict("records"):
@@ -225,7 +232,8 @@ def _describe_gap(report, gap):
     title, meaning = describe_metric(name)
     if _is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
-        text = f"{title} ({meaning}) is equal by {gap['attribute']}: {equal}"
+        rounded = "" if gap["gap"] == 0.0 else " up to rounding"
+        text = f"{title} ({meaning}) is equal{rounded} by {gap['attribute']}: {equal}"
         if gap["gap_high"] > 0.0:
             text += f"; in the population {_possible_gap_clause(quantity, gap)}"
         return f"{text}."
@@ -382,10 +390,14 @@ def report_sections(report):
         yield "Impact ratios", list(_impact_tables(report, metrics))
     if metrics and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
+    if len(adjusted := _adjusted_differences(report)):
+        yield "Adjusted for strata", [_adjusted_table(adjusted)]
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     if report.reliability is not None:
         yield "Calibration", list(_reliability_tables(report.reliability))
+    if report.thresholds is not None:
+        yield "By threshold", list(threshold_tables(report.thresholds))
     for attribute in report.attributes:
         frame = report.frame[report.frame["attribute"] == attribute]
         tables = frame.groupby("metric", sort=False)
@@ -512,6 +524,54 @@ def _adverse_impact_tables(report):
         yield caption, note, titles, cells
 
 
+def _adjusted_differences(report):
+    """Differences within strata; empty without strata, or where none are computed."""
+    return report.adjusted_differences() if report.counts_samples else ()
+
+
+def _adjusted_table(adjusted):
+    """Table of the differences of groups in all samples and within strata."""
+    note = (
+        "Each group against the reference group. Mean: of the differences within strata, by their "
+        "samples. Common: by Mantel and Haenszel, with limits that hold for all rows together if "
+        "the difference is the same in all strata. Strata may themselves put a group at a "
+        "disadvantage."
+    )
+    titles = ("Group", "By", "Samples", "Strata", "Difference, points", "Mean", "Common")
+    rows = []
+    for row in adjusted.to_dict("records"):
+        quantity = describe_quantity(row["metric"])
+        cells = (
+            f"{row['group']} against {row['reference']}",
+            row["attribute"],
+            f"{row['n']:,}",
+            f"{row['n_strata']}",
+            quantity.difference(row["difference"]),
+            quantity.difference(row["mean_difference"]),
+            difference_cell(quantity, itemgetter("common_difference", "low", "high")(row)),
+        )
+        rows.append((cells, False))
+    return "Differences within strata", note, titles, rows
+
+
+def _describe_adjusted(report):
+    """Yield a sentence on the largest difference within strata, for each rate."""
+    adjusted = _adjusted_differences(report)
+    if not len(adjusted):
+        return
+    at = adjusted["difference"].abs().groupby(adjusted["metric"], sort=False).idxmax()
+    for row in adjusted.loc[at].to_dict("records"):
+        quantity = describe_quantity(row["metric"])
+        limits = quantity.interval(row["low"], row["high"])
+        yield (
+            f"Within {row['n_strata']} strata the {quantity.noun} of {row['group']} differs from "
+            f"that of {row['reference']} by {quantity.difference(row['mean_difference'])} "
+            f"{quantity.unit} on average, and by {quantity.difference(row['common_difference'])} "
+            f"({limits}) if the difference is the same in all of them (Mantel-Haenszel), beside "
+            f"{quantity.difference(row['difference'])} in all samples."
+        )
+
+
 def _adverse_impact_cells(row):
     """Cells of a group's comparison with the most selected one."""
     ratio = row["impact_ratio"]
@@ -584,19 +644,6 @@ def _subgroup_cells(row, scale):
         *map(quantity.value, itemgetter("estimate", "rest_estimate")(row)),
         difference_cell(quantity, itemgetter("difference", "low", "high")(row), 0.0, scale),
     )
-
-
-def value_cell(quantity, limited, *picture, text=None):
-    """Cell of a value with its limits, and of the reference and the axis of a picture."""
-    value, low, high = limited
-    reach = quantity.interval(low, high) if isfinite(value) else ""
-    cell = (text or quantity.value)(value), reach
-    return (*cell, (low, value, high, *picture)) if picture else cell
-
-
-def difference_cell(quantity, limited, *picture):
-    """As `value_cell`, of a difference, which has a sign and no unit."""
-    return value_cell(quantity, limited, *picture, text=quantity.difference)
 
 
 def _largest_groups(rows):

@@ -5,7 +5,7 @@ assumed, and which groups are left out.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
-from math import isnan
+from math import isfinite, isnan
 from typing import NamedTuple
 
 from skfair.audit._tables import group_text
@@ -333,3 +333,26 @@ def small_groups_note(min_group_size):
         f"Groups with fewer than {min_group_size} of the samples that a rate counts are marked as "
         "small and left out of comparisons."
     )
+
+
+UNCOUNTED = "samples that no number here counts"
+"""What samples are that are left out to protect small counts."""
+
+
+def describe_unpublished(hidden):
+    """Sentence on groups that are not published, and whether totals count their samples."""
+    part = "" if UNCOUNTED in hidden else ", but part of what follows"
+    return f"Not published{part}: {hidden}."
+
+
+def value_cell(quantity, limited, *picture, text=None):
+    """Cell of a value with its limits, and of the reference and the axis of a picture."""
+    value, low, high = limited
+    reach = quantity.interval(low, high) if isfinite(value) else ""
+    cell = (text or quantity.value)(value), reach
+    return (*cell, (low, value, high, *picture)) if picture else cell
+
+
+def difference_cell(quantity, limited, *picture):
+    """As `value_cell`, of a difference, which has a sign and no unit."""
+    return value_cell(quantity, limited, *picture, text=quantity.difference)

@@ -20,6 +20,7 @@ from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
+    describe_unpublished,
     left_out_clause,
 )
 from skfair.audit._tables import name_as_text
@@ -519,7 +520,7 @@ class SubgroupReport(Report):
         """Sentences on each metric: how many subgroups differ, which, and the largest possible."""
         texts = [text for _, search in self.searches.iterrows() for text in self._describe(search)]
         if hidden := self.source.get("suppressed"):
-            texts.insert(0, f"Not published, but part of what follows: {hidden}.")
+            texts.insert(0, describe_unpublished(hidden))
         return texts
 
     def _repr_html_(self):

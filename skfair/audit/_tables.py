@@ -1,5 +1,7 @@
 """Tables of a report: its metrics, their estimates, and every gap with its limits."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from scipy import sparse, stats
@@ -515,3 +517,70 @@ _COMPARISONS = {
     "shortfall": _shortfall,
 }
 """Columns -> functions of a group's size and selections, and those of the most selected group."""
+
+
+# Differences adjusted for strata.
+
+
+def adjust_differences(frame, level):
+    """DataFrame of the differences of groups within strata, from the rows of a report."""
+    names = frame["attribute"].str.partition(STRATUM_SEPARATOR)
+    frame = frame.assign(attribute=names[0], stratum=names[2])
+    rows = []
+    counts = []
+    if not frame["stratum"].any():
+        return pd.DataFrame()
+    impact_rows = frame[frame["metric"].map(has_impact_ratio)]
+    tables = impact_rows.groupby(["attribute", "metric"], sort=False)
+    for (attribute, metric), table in tables:
+        is_stratum = table["stratum"] != ""
+        marginal = table[~is_stratum].set_index("group")
+        within = table[is_stratum].pivot(index="group", columns="stratum")
+        references = marginal.index[marginal["is_reference"]]
+        groups = marginal.index[~marginal["is_reference"] & ~marginal["is_small"]]
+        for group, reference in product(groups, references):
+            # The two groups in the strata that have both, one row for each.
+            pair = within.reindex([group, reference])
+            sizes = pair["n"].dropna(axis=1)
+            if not sizes.size:
+                continue
+            rates = pair["estimate"][sizes.columns].to_numpy()
+            sizes = sizes.to_numpy()
+            counts.append((sizes, np.round(sizes * rates)))
+            rows.append(
+                {
+                    "attribute": attribute,
+                    "metric": metric,
+                    "group": group,
+                    "reference": reference,
+                    "n_strata": sizes.shape[1],
+                    "n": int(sizes.sum()),
+                    "difference": marginal["estimate"][group] - marginal["estimate"][reference],
+                    "mean_difference": np.average(rates[0] - rates[1], weights=sizes.sum(axis=0)),
+                }
+            )
+    for row, (sizes, selected) in zip(rows, counts, strict=True):
+        limits = common_difference(sizes, selected, 1.0 - (1.0 - level) / len(rows))
+        row |= dict(zip(("common_difference", "low", "high"), limits, strict=True))
+    return pd.DataFrame(rows)
+
+
+def common_difference(sizes, counts, level):
+    """Mantel-Haenszel difference of two rates that strata share, as an `Interval`.
+
+    `sizes` and `counts` have one row for each group and one column for each stratum. The variance
+    is that of Sato, which holds for few large strata and for many small ones.
+
+    T. Sato, S. Greenland and J. M. Robins, "On the variance estimator for the Mantel-Haenszel risk
+    difference", Biometrics 45, 1989.
+    """
+    n, m = sizes
+    x, y = counts
+    total = n + m
+    weight = (n * m / total).sum()
+    common = ((m * x - n * y) / total).sum() / weight
+    skewed = (n**2 * y - m**2 * x + n * m * (m - n) / 2.0) / total**2
+    mixed = (x * (m - y) + y * (n - x)) / (2.0 * total)
+    variance = (common * skewed.sum() + mixed.sum()) / weight**2
+    margin = stats.norm.ppf((1.0 + level) / 2.0) * np.sqrt(max(variance, 0.0))
+    return Interval(common, max(-1.0, common - margin), min(1.0, common + margin))

@@ -46,6 +46,8 @@ def add_report_options(report):
     add = report.add_argument
     add("--probability", help="column of the probability of the positive class")
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
+    about = "rates and gaps at every threshold of the scores, too; needs scores"
+    add("--by-threshold", action="store_true", help=about)
     about = "further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score"
     add("--metric", nargs="+", default=[], metavar="NAME", help=about)
     add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
@@ -99,6 +101,7 @@ def _build_report(options):
         min_published=options.min_published,
         min_share=options.min_share,
         subgroups=subgroups,
+        by_threshold=options.by_threshold,
         title=options.title,
         salt=options.salt,
     )

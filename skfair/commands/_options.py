@@ -70,8 +70,13 @@ _CONSTRAINT = re.compile(rf"\b({'|'.join(_CONSTRAINT_CLASSES)})\b(\([^()]*\))?")
 """A constraint as Python shows it."""
 
 
+_BINS = re.compile(r"SensitiveFeatures\(bins=\{'(.+?)': \[(\d+), (\d+)\]\}\)")
+"""Bins as Python passes them."""
+
+
 def name_options(text, options):
     """A message of the library, in which arguments are named by the options of the command."""
+    text = _BINS.sub(r"--bins \1=\2,\3", text)
     text = _CONSTRAINT.sub(lambda match: _CONSTRAINT_CLASSES[match[1]], text)
 
     def name_option(match):

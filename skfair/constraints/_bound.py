@@ -394,7 +394,7 @@ class Sums:
 
     def estimates(self, gap, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
-        counted = _sample_values(self, scores, self.cells.clusters)
+        counted = sample_values(self, scores, self.cells.clusters)
         value_range = self.value_range
         if counted.clusters is not None and counted.known is not None:
             value_range = min(counted.known), max(counted.known)
@@ -420,7 +420,7 @@ class Sums:
         """Posterior of the population's gap."""
         if np.isnan(gap(self.measure(scores))):
             return UnknownPosterior(self.events.n_events, tolerance)
-        return gap_posterior(*_sample_values(self, scores, clusters), gap, tolerance)
+        return gap_posterior(*sample_values(self, scores, clusters), gap, tolerance)
 
     def take(self, rows):
         """The same sums over a subset of the samples, which may repeat."""
@@ -469,7 +469,7 @@ def _known_values(sums):
     return known_values(counts, *sizes or [np.ones(len(counts))])
 
 
-def _sample_values(of, scores, clusters=None):
+def sample_values(of, scores, clusters=None):
     """What samples count by the public metric: the mean over each event is its rate.
 
     A mean of known values is one over the samples of its denominator. Other quotients are

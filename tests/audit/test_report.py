@@ -513,7 +513,7 @@ def test_rates_that_differ_in_the_last_digit_only_are_equal():
     groups = np.repeat(["a", "b"], (1000, 1001))
     report = report_predictions(None, decisions, sensitive_features=pd.Series(groups, name="g"))
     assert 0.0 < report.gaps["gap"].item() < 0.0005
-    equal = "Selection rate (selected, of all) is equal by g: 50 % for all groups; in the"
+    equal = "Selection rate (selected, of all) is equal up to rounding by g: 50 % for all groups; "
     assert report.findings[1].startswith(equal) and "may be chance" not in report.findings[1]
     assert "fifths" not in report.findings[1] and "4.43 percentage points" in report.findings[1]
     question = report.open_questions[0]

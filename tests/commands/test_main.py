@@ -1,5 +1,6 @@
 """The program ``python -m skfair`` itself."""
 
+import signal
 import subprocess
 import sys
 
@@ -34,3 +35,17 @@ def test_an_unknown_command_is_refused_with_the_known_ones(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["audit"])
     assert ended.value.code == 2 and "choose from" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="pipes of this system send no signal")
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    (tmp_path / "decisions.csv").write_text("d,sex\n" + "1,f\n0,m\n" * 40)
+    words = ["report", str(tmp_path / "decisions.csv"), "--prediction", "d", "--sensitive", "sex"]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "skfair", *words, "--json", "-"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    command.stdout.close()
+    assert command.stderr.read() == b"" and command.wait() == -signal.SIGPIPE
+    command.stderr.close()

@@ -154,3 +154,29 @@ def test_files_come_first_in_the_usage(command, capsys):
     usage = capsys.readouterr().out.splitlines()[0]
     first = {"compare": "BEFORE AFTER", "verify": "CLAIM FILE"}.get(command, "FILE [FILE ...]")
     assert usage.startswith(f"usage: python -m skfair {command} {first} ")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_folder_that_holds_its_own_concatenation_is_warned_of(tmp_path, capsys, suffix):
+    for number, rows in TABLE.groupby("quarter"):
+        save(rows, tmp_path / f"q{number}.{suffix}")
+    words = ["report", str(tmp_path), *COLUMNS, "--json", "-"]
+    main(words)
+    assert "warning" not in capsys.readouterr().err
+    save(TABLE.sample(frac=1, random_state=0), tmp_path / f"all.{suffix}")
+    main(words)
+    warning = capsys.readouterr().err
+    assert f"The rows of all.{suffix} are those of the other files together" in warning
+    assert "every sample counts twice: pass it alone" in warning
+    # One row that differs is another file.
+    save(TABLE.assign(d=np.r_[1 - TABLE["d"].iloc[0], TABLE["d"][1:]]), tmp_path / f"all.{suffix}")
+    main(words)
+    assert "warning" not in capsys.readouterr().err
+
+
+def save(table, path):
+    """Write a table in the format that the name of the file ends in."""
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path, index=False)

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.stats import beta
 
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
-from skfair.constraints._bound import _sample_values
+from skfair.constraints._bound import sample_values
 from skfair.groups import Samples, check_groups
 from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
@@ -143,9 +143,9 @@ def test_a_cost_per_positive_knows_the_values_of_positives_alone():
     target = np.where(y, 1.0, -1.0)
     samples = Samples(target, check_groups(g, len(g)), np.ones(len(g)), None)
     bound = constraint.bind(samples, Sigmoid(), LogisticLoss(), 1.0)
-    assert _sample_values(bound.sums, np.ones(len(target))).known.tolist() == [1.0, 20.0]
+    assert sample_values(bound.sums, np.ones(len(target))).known.tolist() == [1.0, 20.0]
     parity = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1)
-    assert _sample_values(parity.sums, np.ones(len(target))).known.tolist() == [0.0, 1.0]
+    assert sample_values(parity.sums, np.ones(len(target))).known.tolist() == [0.0, 1.0]
 
 
 def test_the_change_of_a_cost_that_no_sample_shows_is_not_known():
