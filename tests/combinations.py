@@ -631,7 +631,7 @@ def combine_ranks():
             partial(fit_ranks, _linear_ranks, name, False, False),
             no_alternatives,
             one_percent,
-            IN_BLOCKS,
+            IN_BLOCKS if name == "percentiles" else LARGE_GROUPS,
         )
         if name != "areas":
             yield Combination(
@@ -748,5 +748,5 @@ def rename_classes(data):
 
 
 def rescale_columns(data):
-    """The features in other units, some of which are a million times as large."""
-    return data._replace(X=data.X * 10.0 ** (6.0 * np.arange(data.X.shape[1]) % 9.0 - 3.0))
+    """The features in smaller units, so that some numbers are a million times as large."""
+    return data._replace(X=data.X * 1000.0 ** (np.arange(data.X.shape[1]) % 3))
