@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.stats import binom
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -19,6 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
+from skfair.cluster.kmeans import _homotopy
 from skfair.conformal import ConformalClassifier
 from skfair.fitting._counting import DecisionCounter
 from skfair.losses import SquaredLoss
@@ -124,13 +126,15 @@ class Computed(NamedTuple):
 def compute_share(case, share):
     """The fit at a share of the plain model's gap, its tolerance, and all models computed for it.
 
-    Models are recorded where decisions or losses are bounded, of samples in memory.
+    Models are recorded where decisions or losses are bounded, of samples in memory, and ends of
+    k-means.
     """
     tolerance = share * fit_plain(case).gap
     computed = []
     evaluate = DecisionCounter.evaluate
+    repair_and_search = _homotopy.repair_and_search
 
-    def record(counter, points, result):
+    def record_models(counter, points, result):
         candidates = evaluate(counter, points, result)
         is_counted = "decisions" in counter.problem.constraint.metric_inputs
         measure = count_errors if is_counted else average_loss
@@ -139,8 +143,17 @@ def compute_share(case, share):
                 computed.append(Computed(one.violation, measure(counter.problem, one.scores)))
         return candidates
 
+    def record_ends(problem, *args, **settings):
+        point, status = repair_and_search(problem, *args, **settings)
+        labels = point.clustering.labels
+        if len(labels) == len(case.data.y):
+            excess = 1.0 - smallest_balance(case.data, labels) - tolerance
+            computed.append(Computed(max(0.0, excess), measure_clusters(case.data, labels)))
+        return point, status
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DecisionCounter, "evaluate", record)
+        patch.setattr(DecisionCounter, "evaluate", record_models)
+        patch.setattr(_homotopy, "repair_and_search", record_ends)
         fit = case.combination.fit(case.data, tolerance)
     return fit, tolerance, computed
 
@@ -156,6 +169,14 @@ def average_loss(problem, scores):
     if isinstance(problem.loss, SquaredLoss):
         return weights @ (target - scores) ** 2 / np.cov(target, aweights=weights, ddof=0)
     return weights @ np.logaddexp(0.0, -target * scores)
+
+
+def measure_clusters(data, labels):
+    """Mean squared distance to the means of clusters."""
+    X = data.X.toarray() if sparse.issparse(data.X) else data.X
+    members = np.eye(N_CLUSTERS)[labels] * data.weights[:, np.newaxis]
+    centers = members.T @ X / members.sum(axis=0)[:, np.newaxis]
+    return float(np.average(((X - centers[labels]) ** 2).sum(axis=1), weights=data.weights))
 
 
 def fit_share(case, share):
@@ -229,8 +250,8 @@ def check_what_is_said(case):
 
 def check_best_of_computed(case):
     """Of all models that a fit has computed, the best one that keeps the bound is returned."""
-    if case.combination.name.endswith((*RANKS, "balance")) or case.kind == "partitions":
-        pytest.skip("neither ranks nor clusters, nor samples in blocks, are counted one by one")
+    if case.combination.name.endswith(tuple(RANKS)) or case.kind == "partitions":
+        pytest.skip("neither ranks nor samples in blocks are counted one by one")
     plain = fit_plain(case)
     unit = 1.0
     if "regression" in case.combination.name:
