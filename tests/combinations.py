@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -54,7 +55,8 @@ N_SAMPLES = 240
 class Data(NamedTuple):
     """Samples: features, classes 0 and 1, numbers, groups as users pass them, and weights.
 
-    ``members`` are the masks of the groups that are compared.
+    ``members`` are the masks of the groups that are compared, ``classes`` the labels of classes,
+    and ``n_blocks`` the number of blocks in which samples are passed.
     """
 
     X: Any
@@ -64,12 +66,31 @@ class Data(NamedTuple):
     members: list
     weights: np.ndarray
     attributes: str = "intersections"
+    classes: tuple = (0, 1)
+    n_blocks: int = 1
+
+    @property
+    def labels(self):
+        """The label of each sample's class."""
+        return np.array(self.classes)[self.y]
+
+    def pass_columns(self, **columns):
+        """Columns beside weights and groups as arguments of ``fit``, perhaps in blocks."""
+        columns |= {"sample_weight": self.weights, "sensitive_features": self.groups}
+        if self.n_blocks == 1:
+            return columns
+        size = -(-len(self.y) // self.n_blocks)
+        from_array = pytest.importorskip("dask.array").from_array
+        return {
+            name: from_array(column, chunks=(size, *column.shape[1:]))
+            for name, column in columns.items()
+        }
 
 
 KINDS = (
     "plain",
     "weights",
-    "group of 2.5 %",
+    "group of 1 %",
     "three groups",
     "two attributes",
     "each attribute",
@@ -77,6 +98,7 @@ KINDS = (
     "rare outcome",
     "many columns",
     "sparse",
+    "partitions",
 )
 """Kinds of data that are drawn."""
 
@@ -85,9 +107,10 @@ KINDS = (
 def draw(kind, seed, n_samples=N_SAMPLES):
     """Samples of which features and outcomes depend on the group."""
     rng = np.random.default_rng((seed, KINDS.index(kind)))
+    n_samples = 400 if kind == "group of 1 %" else n_samples
     groups = rng.integers(3 if kind == "three groups" else 2, size=n_samples)
-    if kind == "group of 2.5 %":
-        groups = (rng.permutation(n_samples) < n_samples // 40).astype(int)
+    if kind == "group of 1 %":
+        groups = (rng.permutation(n_samples) < n_samples // 100).astype(int)
     X = rng.normal(size=(n_samples, 16 if kind == "many columns" else 3))
     X[:, 0] += 0.8 * groups
     if kind == "few distinct rows":
@@ -118,6 +141,7 @@ def draw(kind, seed, n_samples=N_SAMPLES):
         members=members,
         weights=weights,
         attributes=attributes,
+        n_blocks=4 if kind == "partitions" else 1,
     )
 
 
@@ -381,15 +405,16 @@ def fit_decisions(make, criterion, is_out_of_fold, needs_groups, data, tolerance
     constraint = None
     if tolerance is not None:
         constraint = criterion.make(tolerance, **criterion.settings(data))
-    model = make(data, constraint)
-    metadata = {"sample_weight": data.weights, "sensitive_features": data.groups}
-    model.fit(data.X, data.y, **metadata)
+    model = make(data, constraint).set_params(pos_label=data.classes[1])
+    model.fit(**data.pass_columns(X=data.X, y=data.labels))
     if is_out_of_fold:
         scores = model.oof_decision_function_
     elif needs_groups:
         scores = model.decision_function(data.X, sensitive_features=data.groups)
     else:
         scores = model.decision_function(data.X)
+    # Positive scores lead to the second of the sorted classes.
+    scores = scores if model.classes_[1] == data.classes[1] else -scores
     decisions = scores > 0
     gap = criterion.gap_of_decisions(data, decisions)
     return Fit(model, error_rate(data, decisions), gap, scores)
@@ -417,7 +442,7 @@ def _linear(data, constraint):
 
 def wrap(base, knows_groups, data, constraint):
     return ConstrainedClassifierCV(
-        FrozenEstimator(base().fit(data.X, data.y, sample_weight=data.weights)),
+        FrozenEstimator(base().fit(data.X, data.labels, sample_weight=data.weights)),
         constraint,
         group_estimator="sensitive_features" if knows_groups else LogisticRegression(),
     )
@@ -427,7 +452,7 @@ def _tree():
     return DecisionTreeClassifier(max_leaf_nodes=8, random_state=0)
 
 
-ON_ARRAYS = tuple(kind for kind in KINDS if kind != "sparse")
+ON_ARRAYS = tuple(kind for kind in KINDS if kind not in ("sparse", "partitions"))
 
 BASES = {"logistic": LogisticRegression, "tree": _tree}
 
@@ -476,7 +501,7 @@ def fit_losses(criterion, data, tolerance):
     if tolerance is not None:
         constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
     model = ConstrainedERMClassifier(constraint)
-    model.fit(data.X, data.y, sample_weight=data.weights, sensitive_features=data.groups)
+    model.fit(**data.pass_columns(X=data.X, y=data.y))
     scores = model.decision_function(data.X)
     losses = np.logaddexp(0.0, -np.where(data.y, 1.0, -1.0) * scores)
     return Fit(
@@ -517,7 +542,7 @@ def fit_numbers(make, name, is_out_of_fold, data, tolerance):
     if tolerance is not None:
         constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
     model = make(data, constraint)
-    model.fit(data.X, data.numbers, sample_weight=data.weights, sensitive_features=data.groups)
+    model.fit(**data.pass_columns(X=data.X, y=data.numbers))
     values = model.oof_prediction_ if is_out_of_fold else model.predict(data.X)
     error = float(np.average((data.numbers - values) ** 2, weights=data.weights))
     return Fit(model, error, criterion.gap(data, compared(data, values)), values)
@@ -555,7 +580,7 @@ def _regression_tree():
     return DecisionTreeRegressor(max_leaf_nodes=8, random_state=0)
 
 
-FOR_INFEASIBLE = ("plain", "group of 2.5 %", "two attributes", "rare outcome")
+FOR_INFEASIBLE = ("plain", "group of 1 %", "two attributes", "rare outcome")
 """Kinds of data for bounds that no model may keep, since searches for one take long."""
 
 
@@ -611,8 +636,7 @@ def fit_ranks(make, name, is_real, needs_groups, data, tolerance):
     constraint = None if tolerance is None else criterion((0.0, 0.5), tolerance=tolerance)
     target = data.numbers if is_real else data.y
     model = make(data, constraint)
-    metadata = {"sample_weight": data.weights, "sensitive_features": data.groups}
-    model.fit(data.X, target, **metadata)
+    model.fit(**data.pass_columns(X=data.X, y=target))
     method = model.predict if is_real else model.decision_function
     scores = method(data.X, **({"sensitive_features": data.groups} if needs_groups else {}))
     return Fit(model, rank_loss(target, scores, data.weights), gap(data, scores), scores)
@@ -648,6 +672,7 @@ def _postprocess(data, constraint):
 
 
 LARGE_GROUPS = ("plain", "weights", "three groups", "few distinct rows", "many columns")
+IN_BLOCKS = (*LARGE_GROUPS, "partitions")
 
 
 def combine_ranks():
@@ -658,7 +683,7 @@ def combine_ranks():
             partial(fit_ranks, _linear_ranks, name, False, False),
             no_alternatives,
             one_percent,
-            LARGE_GROUPS,
+            IN_BLOCKS if name == "percentiles" else LARGE_GROUPS,
         )
         if name != "areas":
             yield Combination(
@@ -673,7 +698,7 @@ def combine_ranks():
         partial(fit_ranks, _linear_real_ranks, "percentiles", True, False),
         no_alternatives,
         one_percent,
-        LARGE_GROUPS,
+        IN_BLOCKS,
     )
 
 
@@ -698,7 +723,7 @@ def fit_clusters(data, tolerance):
     """Fit k-means under a bound on the balance, and judge its cost."""
     bound = None if tolerance is None else 1.0 - tolerance
     model = FairKMeans(N_CLUSTERS, min_balance=bound, random_state=0)
-    model.fit(data.X, sensitive_features=data.groups, sample_weight=data.weights)
+    model.fit(**data.pass_columns(X=data.X))
     # Clusters are numbered by their first member.
     _, first, labels = np.unique(model.labels_, return_index=True, return_inverse=True)
     labels = np.argsort(np.argsort(first))[labels]
@@ -713,7 +738,15 @@ def combine_clusters():
         fit_clusters,
         no_alternatives,
         lambda data, plain: 0.01 * plain.measure,
-        ("plain", "weights", "group of 2.5 %", "three groups", "few distinct rows", "sparse"),
+        (
+            "plain",
+            "weights",
+            "group of 1 %",
+            "three groups",
+            "few distinct rows",
+            "sparse",
+            "partitions",
+        ),
     )
 
 
@@ -759,3 +792,13 @@ def permute_columns(data):
     """The features in the opposite order."""
     order = np.arange(data.X.shape[1])[::-1]
     return data._replace(X=data.X[:, order])
+
+
+def rename_classes(data):
+    """Classes as text, of which the first one in the alphabet is positive."""
+    return data._replace(classes=("refused", "accepted"))
+
+
+def rescale_columns(data):
+    """The features in smaller units, so that some numbers are a million times as large."""
+    return data._replace(X=data.X * 1000.0 ** (np.arange(data.X.shape[1]) % 3))

@@ -44,6 +44,9 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
         rows = _rescale_tolerances(fitter.constraint, fitter.earlier_fit)
         max_solves = min(max_solves, 4)  # its rows are nearly right
     candidates = [start, *_fit_calibrations(fitter, latest, rows, max_solves)]
+    # Where none keeps them, thresholds that start again at each fit may lead to a better end.
+    if not min(one.violation for one in candidates) == 0.0:
+        candidates += _fit_calibrations(fitter, latest, rows, max_solves, starts_again=True)
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol
     # A problem that was solved twice has been refined.
@@ -92,8 +95,11 @@ def _calibrate_subsample(fitter, start):
     return candidate._replace(scores=scores), list(rows)
 
 
-def _fit_calibrations(fitter, latest, rows, max_solves):
-    """Fits, each under rows that follow from the gaps of the last fit."""
+def _fit_calibrations(fitter, latest, rows, max_solves, starts_again=False):
+    """Fits, each under rows that follow from the gaps of the last fit.
+
+    With ``starts_again`` thresholds start near the scores, and not where the last fit ended.
+    """
     # One search per constraint. A gap that cannot be measured counts as 1.
     gaps = np.nan_to_num(latest.gaps, nan=1.0)
     searches = [
@@ -111,7 +117,7 @@ def _fit_calibrations(fitter, latest, rows, max_solves):
         rows = [search.make_rows(scores) for search in searches]
         problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
-        is_other = any(one.gap.is_correctable for one in fitter.constraint)
+        is_other = starts_again or any(one.gap.is_correctable for one in fitter.constraint)
         is_other |= len(latest.result.x) != problem.n_unknowns
         x = problem.initial_point(parameters) if is_other else latest.result.x
         latest = fitter.fit(problem, round_to_bits(x, _START_BITS), rough_solver)

@@ -170,10 +170,14 @@ def _clear_decisions(fitter, candidate):
 
 
 def _best_or_constant(fitter, candidate):
-    """A candidate, or the best constant decisions if it does not keep the bound."""
-    if candidate.keeps_bound:
-        return candidate
+    """A candidate, or the best constant decisions where no search has come to these.
+
+    These are better if it does not keep the bound, or perhaps if there is no intercept.
+    """
     model = fitter.problem.model.last_layer(candidate.parameters)
+    is_searched = model.intercept_direction() is not None
+    if candidate.keeps_bound and (is_searched or "values" in fitter.constraint.metric_inputs):
+        return candidate
     before = candidate.parameters[: -model.n_parameters]
     points = [np.append(before, constant) for constant in model.constants()]
     return min([candidate, *fitter.counter.evaluate(points, candidate.result)], key=sort_key)

@@ -20,6 +20,7 @@ from skfair.constraints._constraint import bind_all
 from skfair.constraints._ranks import refuse_small_intervals
 from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._units import loss_in_unit
+from skfair.fitting._counting import sort_key
 from skfair.fitting._enforce import choose_loop, enforce_in_population
 from skfair.fitting._fitter import FULL, INTERCEPT, Fitter, search_intercept
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
@@ -697,7 +698,8 @@ def fit_final_model(fitter, request, confidence=None, codes=None):
     per_class = request.per_class
     fitters = make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    fitter, candidate = enforce_and_select(fitters if len(per_class) > 1 else _preselect(fitters))
+    enforce = enforce_and_select if len(per_class) > 1 else _enforce_preselected
+    fitter, candidate = enforce(fitters)
     decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
     if decides_by_group and per_class[0].classes is not None:
         candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)
@@ -763,8 +765,8 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     return Fitter(problem, model.initial(), solver, {"callback": request.callback})
 
 
-def _preselect(fitters):
-    """The fitter of the best temperature, if an intercept alone shows which it is, or all fitters.
+def _enforce_preselected(fitters):
+    """`enforce_and_select` at the best temperature, if an intercept alone shows which it is.
 
     A search along the intercept is cheap, and leads a single row to its bound.
     """
@@ -772,13 +774,14 @@ def _preselect(fitters):
     constraint = fitters[0].constraint
     counts_all = constraint.metric_inputs <= {"decisions"}
     if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
-        return fitters
+        return enforce_and_select(fitters)
     fitter, candidate = enforce_and_select(fitters, INTERCEPT)
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.occurring_decisions) == 1
     if is_constant or not candidate.keeps_bound:
-        return fitters
-    return [replace(fitter, start=candidate.parameters)]
+        return enforce_and_select(fitters)
+    fitter, refined = enforce_and_select([replace(fitter, start=candidate.parameters)])
+    return fitter, min(refined, candidate, key=sort_key)
 
 
 def enforce_and_select(fitters, effort=FULL):
