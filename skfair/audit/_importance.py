@@ -164,12 +164,13 @@ def gap_importance(
             "group_auc": _separate(features[[*members]], weights, random),
         }
     table = pd.DataFrame.from_dict(rows, orient="index").sort_values("importance", ascending=False)
-    cells = {cell for cell, _ in bound.sums.cells.labels}
-    names = np.array([event_text(*label, cells) for label in bound.sums.cells.labels], dtype=object)
+    labels = bound.sums.cells.labels
+    cells = {cell for cell, _ in labels}
+    names = [event_text(cell, group, cells) for cell, group in labels]
     table.attrs = {
         "gap": float(gap),
-        "highest": join_names(names[contrast > 0.0]),
-        "lowest": join_names(names[contrast < 0.0]),
+        "highest": join_names(names[at] for at in np.flatnonzero(contrast > 0.0)),
+        "lowest": join_names(names[at] for at in np.flatnonzero(contrast < 0.0)),
     }
     return table
 
