@@ -67,6 +67,13 @@ CLASSIFIER = ConstrainedClassifierCV(
 RESULTS = {
     "FairnessReport.to_frame": lambda: make_report().to_frame(),
     "FairnessReport.adverse_impact": lambda: make_report().adverse_impact(),
+    "FairnessReport.adjusted_differences": lambda: (
+        Audit.from_predictions(
+            None, DECISIONS, sensitive_features=GROUPS, control_features=SCORES > 0.4
+        )
+        .report()
+        .adjusted_differences()
+    ),
     "fairness_front": lambda: fairness_front(
         ConstrainedERMClassifier(), X, Y, sensitive_features=GROUPS, values=[0.1]
     ),

@@ -81,8 +81,8 @@ def gap_importance(
         One row for each column or set, the largest importance first. ``importance`` is in the unit
         of the gap, with its ``standard_error``; ``share`` is that of the gap, with its
         ``share_error``; ``group_auc`` says how well the column alone tells the two groups apart, by
-        a decision tree out of fold: the area under the ROC curve, .5 if it does not. ``attrs``
-        has the ``gap``, and the ``highest`` and ``lowest`` group, or groups, that it compares.
+        a decision tree out of fold: the area under the ROC curve, .5 if it does not. Its
+        attrs name the gap, and the highest and lowest group, or groups, that it compares.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def gap_importance(
         X = np.asarray(X)
         if X.ndim != 2:
             raise argument_error("X must be a DataFrame of pandas or a dense array in memory.")
-    sets = _name_sets(X, columns)
+    sets = _list_columns(X, columns)
     settings = {
         "sensitive_features": sensitive_features,
         "sample_weight": sample_weight,
@@ -164,17 +164,18 @@ def gap_importance(
             "group_auc": _separate(features[[*members]], weights, random),
         }
     table = pd.DataFrame.from_dict(rows, orient="index").sort_values("importance", ascending=False)
-    cells = {cell for cell, _ in bound.sums.cells.labels}
-    names = np.array([event_text(*label, cells) for label in bound.sums.cells.labels], dtype=object)
+    labels = bound.sums.cells.labels
+    cells = {cell for cell, _ in labels}
+    names = [event_text(cell, group, cells) for cell, group in labels]
     table.attrs = {
         "gap": float(gap),
-        "highest": join_names(names[contrast > 0.0]),
-        "lowest": join_names(names[contrast < 0.0]),
+        "highest": join_names(names[at] for at in np.flatnonzero(contrast > 0.0)),
+        "lowest": join_names(names[at] for at in np.flatnonzero(contrast < 0.0)),
     }
     return table
 
 
-def _name_sets(X, columns):
+def _list_columns(X, columns):
     """Lists of columns by the name under which they are permuted."""
     known = [*X] if isinstance(X, pd.DataFrame) else [*range(X.shape[1])]
     columns = known if columns is None else columns

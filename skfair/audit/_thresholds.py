@@ -46,13 +46,13 @@ def tabulate_thresholds(columns, positive, groupings, level, min_group_size):
         names = np.array([group_text(name) for name in groups.names], dtype=object)
         for metric, mask in is_counted.items():
             counts = _count_above(groups, n_below, mask, len(thresholds))
-            kept = counts[:, 0] >= min_group_size
-            if kept.sum() > 1:
+            is_large = counts[:, 0] >= min_group_size
+            if is_large.sum() > 1:
                 index = pd.MultiIndex.from_product(
-                    [[attribute], [metric], names[kept], thresholds],
+                    [[attribute], [metric], names[is_large], thresholds],
                     names=["attribute", "metric", "group", "threshold"],
                 )
-                curves[attribute, metric] = index, counts[kept]
+                curves[attribute, metric] = index, counts[is_large]
     error = (1.0 - level) / max(1, sum(len(counts) for _, counts in curves.values()))
     tables = [_tabulate_rates(*one, error) for one in curves.values()]
     return pd.concat(tables).reset_index() if tables else None

@@ -70,11 +70,11 @@ def test_forty_drawn_tables_by_exact_fractions():
         counts = rng.binomial(sizes, rng.uniform(0.1, 0.9, (2, n_strata)))
         tables = np.stack([sizes[0], counts[0], sizes[1], counts[1]], axis=1).tolist()
         common, variance = adjust_by_fractions(tables)
-        found = common_difference(sizes, counts, 0.95)
-        assert found.estimate == pytest.approx(common, abs=1e-12)
+        result = common_difference(sizes, counts, 0.95)
+        assert result.estimate == pytest.approx(common, abs=1e-12)
         margin = 1.959963984540054 * variance**0.5
         ends = max(-1.0, common - margin), min(1.0, common + margin)
-        assert (found.low, found.high) == pytest.approx(ends, abs=1e-9)
+        assert (result.low, result.high) == pytest.approx(ends, abs=1e-9)
 
 
 @pytest.mark.parametrize("n, m, p, difference", [(3, 5, 0.3, 0.2), (6, 2, 0.7, -0.4), (1, 1, 0, 1)])
@@ -95,14 +95,14 @@ def test_the_variance_is_unbiased_where_strata_share_the_difference(n, m, p, dif
 def test_limits_hold_in_many_small_strata():
     """Twenty strata of up to six samples; the difference is .2 in each."""
     rng = np.random.default_rng(1)
-    n_missed = 0
+    n_errors = 0
     for _ in range(400):
         sizes = rng.integers(1, 6, (2, 20))
         base = rng.uniform(0.1, 0.7, 20)
         counts = rng.binomial(sizes, np.stack([base + 0.2, base]))
         limits = common_difference(sizes, counts, 0.95)
-        n_missed += not limits.low <= 0.2 <= limits.high
-    assert n_missed / 400 <= 0.08
+        n_errors += not limits.low <= 0.2 <= limits.high
+    assert n_errors / 400 <= 0.08
 
 
 def test_berkeley_by_hand():

@@ -45,7 +45,7 @@ def tabulate(table, level=0.95, min_group_size=1):
 def test_rates_of_sixty_drawn_files_are_those_of_pandas():
     for seed in range(60):
         table = draw_file(seed)
-        found = tabulate(table)
+        result = tabulate(table)
         table["sex × race"] = table["sex"] + " × " + table["race"]
         conditions = {
             "selection_rate": table["p"].notna(),
@@ -53,8 +53,8 @@ def test_rates_of_sixty_drawn_files_are_those_of_pandas():
             "false_positive_rate": table["y"] == 0,
         }
         rng = np.random.default_rng(seed)
-        for threshold in rng.choice(found["threshold"].unique(), 3, replace=False):
-            rows = found[found["threshold"] == threshold].set_index(
+        for threshold in rng.choice(result["threshold"].unique(), 3, replace=False):
+            rows = result[result["threshold"] == threshold].set_index(
                 ["attribute", "metric", "group"]
             )
             for metric, is_counted in conditions.items():
@@ -77,19 +77,19 @@ def test_many_scores_have_a_hundred_quantiles():
 def test_limits_miss_the_truth_at_some_threshold_in_few_draws():
     """Normal scores of three groups, whose rates are known at every threshold."""
     means = {"a": 0.0, "b": 0.3, "c": 0.8}
-    n_missed = 0
+    n_errors = 0
     for seed in range(400):
         rng = np.random.default_rng(seed)
         names = rng.choice([*means], 200)
         scores = rng.normal(pd.Series(names).map(means))
         groups = groupings(check_groups(pd.DataFrame({"g": names}), 200))
-        found = tabulate_thresholds({"y_score": scores}, True, groups, 0.95, 1)
-        truth = norm.sf(found["threshold"] - found["group"].map(means))
-        wrong = (truth < found["low"]) | (truth > found["high"])
-        true_gap = norm.sf(found["threshold"] - 0.8) - norm.sf(found["threshold"])
-        wrong |= (true_gap < found["gap_low"]) | (true_gap > found["gap_high"])
-        n_missed += wrong.any()
-    assert n_missed / 400 <= 0.05
+        result = tabulate_thresholds({"y_score": scores}, True, groups, 0.95, 1)
+        truth = norm.sf(result["threshold"] - result["group"].map(means))
+        wrong = (truth < result["low"]) | (truth > result["high"])
+        true_gap = norm.sf(result["threshold"] - 0.8) - norm.sf(result["threshold"])
+        wrong |= (true_gap < result["gap_low"]) | (true_gap > result["gap_high"])
+        n_errors += wrong.any()
+    assert n_errors / 400 <= 0.05
 
 
 @pytest.fixture
