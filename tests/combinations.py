@@ -467,6 +467,60 @@ def combine_decisions():
                 )
 
 
+# Some of several classes.
+
+
+COMPARED_CLASSES = ["first", "second"]
+"""Classes of three that are compared."""
+
+
+def make_classes(data):
+    """Three classes of equal size, by the numbers."""
+    ends = np.quantile(data.numbers, [1.0 / 3.0, 2.0 / 3.0])
+    return np.array(["first", "second", "third"])[np.digitize(data.numbers, ends)]
+
+
+def fit_classes(knows_groups, data, tolerance):
+    """Fit a classifier of three classes, and judge its decisions."""
+    target = make_classes(data)
+    criterion = DECISIONS["demographic parity"]
+    constraint = None
+    if tolerance is not None:
+        constraint = criterion.make(tolerance, **criterion.settings(data))
+    base = LogisticRegression().fit(data.X, target, sample_weight=data.weights)
+    model = ConstrainedClassifierCV(
+        FrozenEstimator(base),
+        constraint,
+        pos_label=COMPARED_CLASSES,
+        group_estimator="sensitive_features" if knows_groups else LogisticRegression(),
+    )
+    model.fit(data.X, target, sample_weight=data.weights, sensitive_features=data.groups)
+    decisions = model.classes_[model.oof_decision_function_.argmax(axis=1)]
+    gaps = [criterion.gap(data, (decisions == one).astype(float)) for one in COMPARED_CLASSES]
+    error = float(np.average(decisions != target, weights=data.weights))
+    return Fit(model, error, max(gaps), decisions == COMPARED_CLASSES[0])
+
+
+def constant_classes(data, plain):
+    """Measures and gaps of the plain model and of each constant."""
+    yield plain.measure, plain.gap
+    target = make_classes(data)
+    for one in np.unique(target):
+        yield float(np.average(target != one, weights=data.weights)), 0.0
+
+
+def combine_classes():
+    """Yield the combinations of several classes."""
+    for knows_groups in (True, False):
+        yield Combination(
+            f"logistic of three classes, {'known' if knows_groups else 'blind'}, demographic parity",
+            partial(fit_classes, knows_groups),
+            constant_classes,
+            two_samples,
+            ("plain", "weights", "three groups"),
+        )
+
+
 # Losses and numbers.
 
 
@@ -717,7 +771,13 @@ def combine_clusters():
     )
 
 
-COMBINATIONS = [*combine_decisions(), *combine_numbers(), *combine_ranks(), *combine_clusters()]
+COMBINATIONS = [
+    *combine_decisions(),
+    *combine_classes(),
+    *combine_numbers(),
+    *combine_ranks(),
+    *combine_clusters(),
+]
 
 
 # Data that say the same in other words.
