@@ -436,21 +436,17 @@ ONE_SIDED_KINDS = ("plain", "weights", "three groups", "two attributes")
 """Kinds of data for constraints on one side."""
 
 
-def combine_decisions():
+def combine_decisions(criteria=DECISIONS, kinds=KINDS):
     """Yield the combinations of classifiers and constraints on rates."""
-    of_each = {"tolerances by attribute": BY_ATTRIBUTE}
-    of_side = {"below the reference": BELOW_REFERENCE}
-    for name, criterion in (DECISIONS | of_each | of_side).items():
+    for name, criterion in criteria.items():
         alternatives = partial(shift_decisions, criterion)
         shares = _shares_of(name)
-        on_each = ("each attribute",) if name in of_each else None
-        on_each = ONE_SIDED_KINDS if name in of_side else on_each
         yield Combination(
             f"linear, {name}",
             partial(fit_decisions, _linear, criterion, False, False),
             alternatives,
             two_samples,
-            on_each or KINDS,
+            kinds,
             shares,
         )
         for base, make in BASES.items():
@@ -462,7 +458,7 @@ def combine_decisions():
                     ),
                     alternatives,
                     two_samples,
-                    on_each or ON_ARRAYS,
+                    tuple(kind for kind in kinds if kind in ON_ARRAYS),
                     shares,
                 )
 
@@ -513,7 +509,7 @@ def combine_classes():
     """Yield the combinations of several classes."""
     for knows_groups in (True, False):
         yield Combination(
-            f"logistic of three classes, {'known' if knows_groups else 'blind'}, demographic parity",
+            f"logistic of three classes, {'known' if knows_groups else 'blind'}, parity",
             partial(fit_classes, knows_groups),
             constant_classes,
             two_samples,
@@ -623,8 +619,8 @@ def _shares_of(name):
     return ONE_SIDED if name in ("bounded loss", "floor", "ceiling") else TWO_SIDED
 
 
-def combine_numbers():
-    """Yield the combinations on losses and on numbers."""
+def combine_losses():
+    """Yield the combinations on mean losses of classifiers."""
     for name, criterion in LOSSES.items():
         yield Combination(
             f"linear, {name}",
@@ -634,7 +630,11 @@ def combine_numbers():
             _kinds_of(name, KINDS),
             _shares_of(name),
         )
-    for name in NUMBERS:
+
+
+def combine_numbers(names):
+    """Yield the combinations on numbers."""
+    for name in names:
         alternatives = partial(shift_numbers, name)
         yield Combination(
             f"linear regression, {name}",
@@ -773,10 +773,14 @@ def combine_clusters():
 
 COMBINATIONS = [
     *combine_decisions(),
-    *combine_classes(),
-    *combine_numbers(),
+    *combine_losses(),
+    *combine_numbers(("mean parity", "loss parity", "bounded loss")),
     *combine_ranks(),
     *combine_clusters(),
+    *combine_numbers(("mean errors",)),
+    *combine_decisions({"tolerances by attribute": BY_ATTRIBUTE}, ("each attribute",)),
+    *combine_decisions({"below the reference": BELOW_REFERENCE}, ONE_SIDED_KINDS),
+    *combine_classes(),
 ]
 
 
