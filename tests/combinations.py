@@ -461,21 +461,17 @@ ONE_SIDED_KINDS = ("plain", "weights", "three groups", "two attributes")
 """Kinds of data for constraints on one side."""
 
 
-def combine_decisions():
+def combine_decisions(criteria=DECISIONS, kinds=KINDS):
     """Yield the combinations of classifiers and constraints on rates."""
-    of_each = {"tolerances by attribute": BY_ATTRIBUTE}
-    of_side = {"below the reference": BELOW_REFERENCE}
-    for name, criterion in (DECISIONS | of_each | of_side).items():
+    for name, criterion in criteria.items():
         alternatives = partial(shift_decisions, criterion)
         shares = _shares_of(name)
-        on_each = ("each attribute",) if name in of_each else None
-        on_each = ONE_SIDED_KINDS if name in of_side else on_each
         yield Combination(
             f"linear, {name}",
             partial(fit_decisions, _linear, criterion, False, False),
             alternatives,
             two_samples,
-            on_each or KINDS,
+            kinds,
             shares,
         )
         for base, make in BASES.items():
@@ -487,9 +483,63 @@ def combine_decisions():
                     ),
                     alternatives,
                     two_samples,
-                    on_each or ON_ARRAYS,
+                    tuple(kind for kind in kinds if kind in ON_ARRAYS),
                     shares,
                 )
+
+
+# Some of several classes.
+
+
+COMPARED_CLASSES = ["first", "second"]
+"""Classes of three that are compared."""
+
+
+def make_classes(data):
+    """Three classes of equal size, by the numbers."""
+    ends = np.quantile(data.numbers, [1.0 / 3.0, 2.0 / 3.0])
+    return np.array(["first", "second", "third"])[np.digitize(data.numbers, ends)]
+
+
+def fit_classes(knows_groups, data, tolerance):
+    """Fit a classifier of three classes, and judge its decisions."""
+    target = make_classes(data)
+    criterion = DECISIONS["demographic parity"]
+    constraint = None
+    if tolerance is not None:
+        constraint = criterion.make(tolerance, **criterion.settings(data))
+    base = LogisticRegression().fit(data.X, target, sample_weight=data.weights)
+    model = ConstrainedClassifierCV(
+        FrozenEstimator(base),
+        constraint,
+        pos_label=COMPARED_CLASSES,
+        group_estimator="sensitive_features" if knows_groups else LogisticRegression(),
+    )
+    model.fit(data.X, target, sample_weight=data.weights, sensitive_features=data.groups)
+    decisions = model.classes_[model.oof_decision_function_.argmax(axis=1)]
+    gaps = [criterion.gap(data, (decisions == one).astype(float)) for one in COMPARED_CLASSES]
+    error = float(np.average(decisions != target, weights=data.weights))
+    return Fit(model, error, max(gaps), decisions == COMPARED_CLASSES[0])
+
+
+def constant_classes(data, plain):
+    """Measures and gaps of the plain model and of each constant."""
+    yield plain.measure, plain.gap
+    target = make_classes(data)
+    for one in np.unique(target):
+        yield float(np.average(target != one, weights=data.weights)), 0.0
+
+
+def combine_classes():
+    """Yield the combinations of several classes."""
+    for knows_groups in (True, False):
+        yield Combination(
+            f"logistic of three classes, {'known' if knows_groups else 'blind'}, parity",
+            partial(fit_classes, knows_groups),
+            constant_classes,
+            two_samples,
+            ("plain", "weights", "three groups"),
+        )
 
 
 # Losses and numbers.
@@ -594,8 +644,8 @@ def _shares_of(name):
     return ONE_SIDED if name in ("bounded loss", "floor", "ceiling") else TWO_SIDED
 
 
-def combine_numbers():
-    """Yield the combinations on losses and on numbers."""
+def combine_losses():
+    """Yield the combinations on mean losses of classifiers."""
     for name, criterion in LOSSES.items():
         yield Combination(
             f"linear, {name}",
@@ -605,7 +655,11 @@ def combine_numbers():
             _kinds_of(name, KINDS),
             _shares_of(name),
         )
-    for name in NUMBERS:
+
+
+def combine_numbers(names):
+    """Yield the combinations on numbers."""
+    for name in names:
         alternatives = partial(shift_numbers, name)
         yield Combination(
             f"linear regression, {name}",
@@ -750,7 +804,17 @@ def combine_clusters():
     )
 
 
-COMBINATIONS = [*combine_decisions(), *combine_numbers(), *combine_ranks(), *combine_clusters()]
+COMBINATIONS = [
+    *combine_decisions(),
+    *combine_losses(),
+    *combine_numbers(("mean parity", "loss parity", "bounded loss")),
+    *combine_ranks(),
+    *combine_clusters(),
+    *combine_numbers(("mean errors",)),
+    *combine_decisions({"tolerances by attribute": BY_ATTRIBUTE}, ("each attribute",)),
+    *combine_decisions({"below the reference": BELOW_REFERENCE}, ONE_SIDED_KINDS),
+    *combine_classes(),
+]
 
 
 # Data that say the same in other words.

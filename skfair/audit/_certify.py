@@ -223,9 +223,9 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     left_out = ()
     leaves_out = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
-    parts = split_by_attribute(constraint, tolerance, audit.samples.groups)
-    tolerances = [_check_tolerance(one, tolerance, largest) for one in parts]
-    if len(parts) > 1:
+    constraints = split_by_attribute(constraint, tolerance, audit.samples.groups)
+    tolerances = [_check_tolerance(one, tolerance, largest) for one in constraints]
+    if len(constraints) > 1:
         constraint = clone(constraint).set_params(tolerance=find_tolerance(constraint, tolerance))
     if known.is_modelled:
         refuse_tolerances_by_attribute(constraint, tolerance, known.argument)
@@ -237,7 +237,7 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
         data, left_out = _select_samples(audit, n_rows, leaves_out)
         bind = partial(bind_constraint, X=X, **data)
     bound_constraints = [
-        bind(one, predictions, **params) for one in parts for predictions, params in per_class
+        bind(one, predictions, **params) for one in constraints for predictions, params in per_class
     ]
     is_share = unit == PROBABILITY_UNIT or constraint.unit == "attention"
     if is_share and not known.is_modelled:

@@ -389,8 +389,8 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     check_states_digest(filed, salt)
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
-    has_own = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
-    tolerance = None if has_own else filed.threshold
+    is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
+    tolerance = None if is_parameter else filed.threshold
     now = audit.certify(
         constraint,
         tolerance,

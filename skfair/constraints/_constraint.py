@@ -101,7 +101,25 @@ Aggregate = Annotated[str, StrOptions({aggregate for _, aggregate in AGGREGATES}
 """How the gaps of the groups become one number."""
 
 
-class Constraint(BaseEstimator):
+class ComparedGroups(BaseEstimator):
+    """Which of the groups of samples a constraint compares, set when it is bound to them."""
+
+    direction: Any = None  # of constraints without this parameter
+
+    attribute: Any = None
+    """The only attribute whose groups are compared, where each has a tolerance; or None."""
+
+    reference_groups: tuple = ()
+    """Names of the reference groups, where there are some."""
+
+
+def join_name(constraint, criterion):
+    """What messages call a constraint on a criterion: where its gap lies, and of what groups."""
+    by = "" if constraint.attribute is None else f" by {constraint.attribute}"
+    return f"{criterion} {constraint.gap.side}".rstrip() + by
+
+
+class Constraint(ComparedGroups):
     """Base class of all constraints, and of constraints of one's own.
 
     It bounds gaps between means over groups. A constraint holds hyper-parameters only; `bind` makes
@@ -183,18 +201,10 @@ class Constraint(BaseEstimator):
     >>> check_constraint(FalseDiscoveryRateParity(tolerance=0.05))
     """
 
-    direction: Any = None  # of constraints without this parameter
-
-    reference_groups: tuple = ()
-    """Names of the reference groups, once they are known."""
-
     metric: Any = None
     """Name of the public metric that the gap is, which a scorer is named after."""
 
     ratio: Any = None  # of constraints without this parameter
-
-    attribute: Any = None
-    """The only attribute whose groups are compared, where each has a tolerance; or None."""
 
     table: Any = None
     """What a true positive, a false positive, a false negative and a true negative count, if the
@@ -243,13 +253,7 @@ class Constraint(BaseEstimator):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        by = "" if self.attribute is None else f" by {self.attribute}"
-        return f"{self._criterion} {self.gap.side}".rstrip() + by
-
-    @property
-    def _criterion(self):
-        """What is required, as names state it."""
-        return type(self).__name__
+        return join_name(self, type(self).__name__)
 
     @property
     def gap(self) -> type[Gap]:
@@ -375,7 +379,7 @@ class Constraint(BaseEstimator):
         """Raise for parameters that are out of range, or do not fit one another."""
         validate_params(self)
         if self.direction is not None or isinstance(self.reference, Mapping):
-            _check_reference(self)
+            _check_side(self)
         elif (self.reference, self.aggregate) not in AGGREGATES:
             needed = next(reference for reference, one in AGGREGATES if one == self.aggregate)
             raise ValueError(
@@ -444,7 +448,7 @@ class Constraint(BaseEstimator):
         return groups.select(np.flatnonzero(is_large)), groups.select(np.flatnonzero(~is_large))
 
 
-def _check_reference(constraint):
+def _check_side(constraint):
     """Raise for a reference group or a direction that do not fit the constraint."""
     is_group = isinstance(constraint.reference, Mapping)
     if not is_group or constraint.direction is None:

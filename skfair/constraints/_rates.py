@@ -7,7 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skfair.constraints._constraint import Aggregate, Constraint, all_samples, negatives, positives
+from skfair.constraints._constraint import (
+    Aggregate,
+    Constraint,
+    all_samples,
+    join_name,
+    negatives,
+    positives,
+)
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.groups import Samples
@@ -37,9 +44,9 @@ class ConstraintOnRate(Constraint):
     rate: Any
 
     @property
-    def _criterion(self):
-        """What is required, as names state it."""
-        return f"{type(self).__name__}({find_rate(self.rate).name!r})"
+    def name(self) -> str:
+        """What reports and messages call the constraint."""
+        return join_name(self, f"{type(self).__name__}({find_rate(self.rate).name!r})")
 
     @property
     def table(self) -> Any:

@@ -14,7 +14,7 @@ LABELS = np.array(["accepted", "rejected", "waiting"])
 SETTINGS = {"cv": 3, "group_estimator": LogisticRegression()}
 
 
-def draw(seed, n_samples=400):
+def draw(seed, n_samples=240):
     """Features, one of three classes, groups and weights."""
     rng = np.random.default_rng(seed)
     group = rng.choice(["a", "b"], p=[0.6, 0.4], size=n_samples)
@@ -56,13 +56,13 @@ def check_draw(seed):
     assert excess <= 1e-9 or model.status_ == "infeasible"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_gaps_of_named_classes_are_those_of_numpy(seed):
     check_draw(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3, 63))
+@pytest.mark.parametrize("seed", range(2, 62))
 def test_gaps_of_many_draws_are_those_of_numpy(seed):
     check_draw(seed)
 
@@ -80,9 +80,8 @@ def test_other_classes_are_free_and_all_names_are_none():
     np.testing.assert_array_equal(
         fit(LABELS.tolist()).oof_decision_function_, every.oof_decision_function_
     )
-    decisions = [
-        one.classes_[one.oof_decision_function_.argmax(axis=1)] for one in (fit(["waiting"]), every)
-    ]
+    models = fit(["waiting"]), every
+    decisions = [one.classes_[one.oof_decision_function_.argmax(axis=1)] for one in models]
     correct = [np.mean(one == y) for one in decisions]
     assert correct[0] >= correct[1] - 2 / len(y)
     free = gap_by_hand(decisions[0] == "accepted", group, np.ones(len(y)), group != "")

@@ -209,7 +209,7 @@ def test_a_constraint_declares_what_it_is_about_and_its_unit(name):
     assert constraint.counts_decisions == (constraint.applies_to == ("decisions",))
     assert constraint.unit in {"rate", "score", "loss", "area"}
     # Public metrics that need classes cannot judge numbers.
-    if "numbers" in constraint.applies_to:
+    if "numbers" in constraint.applies_to and constraint.metric is not None:
         assert METRICS[constraint.metric].kind in {"score", "decision", "labelled_margin"}
 
 

@@ -118,7 +118,7 @@ def test_the_other_side_is_free():
     X, y, table, _ = draw(0)
     columns = {"sensitive_features": table}
     plain = ConstrainedERMClassifier(None).fit(X, y)
-    # Nobody is below the group with the lowest rates.
+    # No group is below the group with the lowest rates.
     below = DemographicParity(reference={"sex": "f"}, direction="below", tolerance=0.0)
     free = ConstrainedERMClassifier(below).fit(X, y, **columns)
     np.testing.assert_array_equal(free.predict(X), plain.predict(X))
