@@ -290,6 +290,9 @@ DIFFERENCES = (
     Difference(double_weights, "blind", 3.0, "models of groups that are passed are regularised"),
     Difference(repeat_rows, "logistic", 1.0, "the base is regularised by C"),
     Difference(double_weights, "logistic", 1.0, "the base is regularised by C"),
+    Difference(permute_columns, "tree", 5.0, "the base takes the first of equal splits"),
+    Difference(rescale_columns, "linear", 1.0, "the penalty depends on the units of features"),
+    Difference(repeat_rows, "linear", 1.0, "planes are searched up to 512 samples"),
     Difference(permute_rows, "k-means", 4.0, "starts are drawn from the rows"),
     Difference(repeat_rows, "k-means", 4.0, "starts are drawn from the rows"),
 )
