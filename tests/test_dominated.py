@@ -488,7 +488,7 @@ def test_constants_are_the_last_resort(name, kind):
 
     fit = fit_decisions(make, criterion, False, False, data, 1e-3)
     assert fit.gap <= 1e-3
-    # Scores of 0 refuse everybody.
+    # Scores of 0 refuse all samples.
     assert fit.measure <= error_rate(data, np.zeros(len(data.y), dtype=bool)) + ROUNDING
 
 
