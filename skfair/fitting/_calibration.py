@@ -32,7 +32,8 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
     metric with active rows is more than 0.01 below its tolerance. If none keeps the tolerances,
-    that of least violation is taken. At most `max_solves` problems with rows are solved.
+    that of least violation is taken, of two series of fits. Each solves at most `max_solves`
+    problems with rows.
     """
     if fitter.earlier_fit is None:
         start = fitter.converged_plain_fit
@@ -45,7 +46,7 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
         max_solves = min(max_solves, 4)  # its rows are nearly right
     candidates = [start, *_fit_calibrations(fitter, latest, rows, max_solves)]
     # Where none keeps them, thresholds that start again at each fit may lead to a better end.
-    if not min(one.violation for one in candidates) == 0.0:
+    if 0.0 < min(one.violation for one in candidates) < np.inf:
         candidates += _fit_calibrations(fitter, latest, rows, max_solves, starts_again=True)
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol

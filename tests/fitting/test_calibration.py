@@ -218,10 +218,12 @@ def test_the_search_stops_below_a_tolerance_that_no_model_keeps():
     """A narrower ramp confirms that no model keeps the tolerance."""
     fitter = Curve(lambda t, width: 0.3 + t, 0.1, minimum=0.05)
     candidate = calibrate_tolerances(fitter)
+    # A second series, of thresholds that start again, is like the first one here.
+    tolerances, again = np.split(np.array(fitter.tolerances), 2)
+    widths = fitter.widths[: len(tolerances)]
+    np.testing.assert_array_equal(tolerances, again)
     for width in (1.0, 0.25):
-        *feasible, last = [
-            t for t, w in zip(fitter.tolerances, fitter.widths, strict=True) if w == width
-        ]
+        *feasible, last = [t for t, w in zip(tolerances, widths, strict=True) if w == width]
         assert min(feasible) >= 0.05 > last > 0.0
     assert min(fitter.widths) == 0.25
     assert candidate.gaps == 0.3 + min(fitter.tolerances)
