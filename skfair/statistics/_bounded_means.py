@@ -140,7 +140,8 @@ def _ends_of_means(events, units, ranked, places):
     at = event * n_units + units[samples]
     n_cells = events.n_events * n_units
     n = np.bincount(at, minlength=n_cells)
-    smallest, largest = np.full(n_cells, np.inf), np.zeros(n_cells)
+    smallest = np.full(n_cells, np.inf)
+    largest = np.zeros(n_cells)
     np.minimum.at(smallest, at, shares)
     np.maximum.at(largest, at, shares)
     n = np.where(np.isclose(smallest, largest), n, 1)[places[0] * n_units + places[1]]

@@ -93,7 +93,8 @@ def test_samples_must_be_the_same():
 
 
 def test_shell_takes_predictions_in_order(tmp_path, capsys):
-    file, filed = tmp_path / "models.csv", tmp_path / "claim.json"
+    file = tmp_path / "models.csv"
+    filed = tmp_path / "claim.json"
     table = draw_models(0)
     table.astype({"paid": int}).to_csv(file, index=False)
     names = [word for i in range(4) for word in ("--prediction", f"model{i}")]
