@@ -2,8 +2,6 @@
 
 import ast
 import builtins
-import sys
-import warnings
 from functools import cache
 from importlib.util import find_spec
 
@@ -32,40 +30,12 @@ SUBMODULES = (
 )
 """Submodules of the package that users import from."""
 
-DEPRECATED = {
-    "EqualOpportunityLoss": "EqualOpportunityLossParity",
-    "EqualizedOddsLoss": "EqualizedOddsLossParity",
-    "SearchError": "UnscorableSearchError",
-}
-"""Old names of classes -> their names; removed in skfair 0.2."""
-
 
 def refuse_unknown_names(module):
     """Make the ``__getattr__`` of a public module, which Python calls for names that it lacks."""
 
     def __getattr__(name):
         raise AttributeError(describe_missing(module, name))
-
-    return __getattr__
-
-
-def find_deprecated_names(module):
-    """Make the ``__getattr__`` of a module of which old names are deprecated.
-
-    Old imports, ``except`` clauses and pickles get the class of the new name, with a warning.
-    """
-    refuse = refuse_unknown_names(module)
-
-    def __getattr__(name):
-        renamed = DEPRECATED.get(name)
-        if renamed is None or renamed not in vars(sys.modules[module]):
-            return refuse(name)
-        warnings.warn(
-            f"{name} is deprecated; removed in skfair 0.2; use `{renamed}`.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return getattr(sys.modules[module], renamed)
 
     return __getattr__
 

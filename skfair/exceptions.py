@@ -1,6 +1,6 @@
 """Warnings and errors of skfair."""
 
-from skfair._names import find_deprecated_names
+from skfair._names import refuse_unknown_names
 
 __all__ = [
     "ConstraintCostWarning",
@@ -10,7 +10,7 @@ __all__ = [
     "UnscorableSearchError",
 ]
 
-__getattr__ = find_deprecated_names(__name__)
+__getattr__ = refuse_unknown_names(__name__)
 
 
 class MissingSensitiveFeaturesWarning(UserWarning):

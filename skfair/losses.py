@@ -171,15 +171,6 @@ def as_pointwise(result, n_samples, of):
     return Pointwise._make(result)
 
 
-def evaluate_value_and_slope(function, scores, of):
-    """Value and slope of a surrogate, named ``of``, at scores, without the curvature."""
-    # As `_code`, of this class alone: a subclass may be another function.
-    evaluate = vars(type(function)).get("_value_and_slope")
-    if evaluate is None:
-        return as_pointwise(function(scores), len(scores), of)[:2]
-    return evaluate(function, scores)
-
-
 class LogisticLoss(ScoreFunction):
     r"""Logistic loss, that of logistic regression.
 

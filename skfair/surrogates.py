@@ -1,7 +1,6 @@
 """Surrogates of decisions: functions of the score that have a slope, which fits can follow."""
 
 import numpy as np
-from scipy.special import expit
 
 from skfair._kernels import RAMP, SIGMOID
 from skfair._names import refuse_unknown_names
@@ -40,10 +39,6 @@ class Sigmoid(ScoreFunction):
         value = np.where(scaled > 0, 1.0, decay) / (1.0 + decay)
         slope = value * (1.0 - value) / self.temperature
         return Pointwise(value, slope, slope * (1.0 - 2.0 * value) / self.temperature)
-
-    def _value_and_slope(self, scores):
-        value = expit(scores / self.temperature)
-        return value, value * (1.0 - value) / self.temperature
 
 
 class Ramp(ScoreFunction):

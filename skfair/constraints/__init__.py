@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from skfair._names import DEPRECATED, find_deprecated_names
+from skfair._names import refuse_unknown_names
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
 from skfair.constraints._constraint import Constraint, check_whose_tolerance, constraint_hint
 from skfair.constraints._criteria import (
@@ -112,8 +112,8 @@ def resolve_constraints(
 
 
 def find_constraint_class(name):
-    """The constraint of this package whose class has or had a name; None if there is none."""
-    named = globals().get(DEPRECATED.get(name, name))
+    """The constraint of this package with a name; None if there is none."""
+    named = globals().get(name)
     return named if isinstance(named, type) and issubclass(named, Constraint) else None
 
 
@@ -183,4 +183,4 @@ __all__ = [
     "check_constraint",
 ]
 
-__getattr__ = find_deprecated_names(__name__)
+__getattr__ = refuse_unknown_names(__name__)

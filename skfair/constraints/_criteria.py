@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from skfair._names import find_deprecated_names
 from skfair.constraints._constraint import (
     Aggregate,
     Constraint,
@@ -886,6 +885,3 @@ def _pointwise_merit(attention, merit):
     """The merit of each document, which does not depend on its attention."""
     slope, curvature = np.zeros((2, len(merit)))
     return Pointwise(np.maximum(merit, 0.0), slope, curvature)
-
-
-__getattr__ = find_deprecated_names(__name__)  # pickles of old names load
