@@ -94,7 +94,14 @@ def list_moves(combination):
     )
 
 
-SLOWEST = ("bounded loss", "percentiles", "areas", "error rates")
+SLOWEST = (
+    "bounded loss",
+    "loss parity",
+    "percentiles",
+    "percentiles at 0",
+    "areas",
+    "error rates",
+)
 """Constraints whose fits take longest."""
 
 
@@ -421,7 +428,7 @@ def test_sizes_cost_no_more_than_shares_that_lead_to_them(kind):
 # Choices that other searches hide: each by an oracle of its own.
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5])
+@pytest.mark.parametrize("share", [0.2, pytest.param(0.5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["plain", "weights", "three groups", "few distinct rows"])
 def test_bounds_on_losses_and_decisions_keep_the_best_model(kind, share):
     # Searches count decisions alone: where losses are bounded, too, fits are all there is.
@@ -455,6 +462,7 @@ def test_bounds_on_losses_and_decisions_keep_the_best_model(kind, share):
         assert error_rate(data, decisions) <= least[1] + ROUNDING
 
 
+@pytest.mark.slow
 def test_the_cheapest_of_several_starts_is_kept():
     # Samples are too many for the random moves that leave a bad local optimum.
     rng = np.random.default_rng(0)
@@ -561,6 +569,7 @@ def test_sets_are_no_larger_than_those_by_one_threshold(visibility):
     assert visibility < 1.0 or sets.sum(axis=1).mean() < single.mean() - 0.01
 
 
+@pytest.mark.slow
 def test_rounded_counts_keep_a_balance():
     # A table of so many clusters and samples is rounded, and its columns are the groups' sizes.
     rng = np.random.default_rng(0)
