@@ -21,6 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skfair._names import refuse_unknown_names
 from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
 from skfair.constraints._constraint import warn_of_small_groups
+from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting._input import TrainingData
 from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
 from skfair.fitting._model import check_loss, estimator_docs
@@ -46,6 +47,8 @@ from skfair.utils._checks import (
     check_column,
     check_finite_squares,
     explain_conversion,
+    is_int,
+    join_names,
     refuse_devices,
     to_floats,
     warn,
@@ -623,9 +626,115 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         return QueryRanker(self.estimator) if takes_queries else self.estimator
 
 
-# Rankers whose orders are fair.
+# A quota of first ranks, without any fit.
 
 
-__all__ = ["ConstrainedRanker", "ConstrainedRankerCV"]
+def rerank(
+    scores: ArrayLike,
+    query_id: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    k: int,
+    minimum: dict,
+) -> np.ndarray:
+    """Rank documents by score, with a minimum number of each group among the first of every query.
+
+    The lists of the groups, each sorted by score, are merged: the best documents of a group that
+    must be among the first k, then the best of all others. No other ranking that keeps the minimum
+    numbers has a larger mean of score times attention, whatever attention falls with the rank.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_documents,)
+        Scores of the documents: the higher, the earlier. Equal ones rank in the order of the rows.
+    query_id : array-like of shape (n_documents,)
+        Query of each document, in any order.
+    sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
+        Group of each document.
+    k : int
+        Number of first ranks of a query, in which groups have a minimum number.
+    minimum : dict
+        Minimum number of documents by group, as in ``{"b": 3}``; others have none. With several
+        attributes, groups are tuples of their labels.
+
+    Returns
+    -------
+    ranks : ndarray of int64, shape (n_documents,)
+        Rank of each document within its query, from 1 on.
+
+    Raises
+    ------
+    ValueError
+        If k, the minimum numbers, which may not exceed k together, or the data are invalid.
+
+    Warns
+    -----
+    InfeasibleConstraintWarning
+        If queries have fewer documents of a group than its minimum number. The message names
+        them. All that they have are among the first k.
+
+    Examples
+    --------
+    >>> from skfair.ranking import rerank
+    >>> scores = [0.9, 0.8, 0.7, 0.6, 0.5]
+    >>> group = ["a", "a", "a", "b", "b"]
+    >>> rerank(scores, [1] * 5, sensitive_features=group, k=3, minimum={"b": 1}).tolist()
+    [1, 2, 4, 3, 5]
+    """
+    columns = {"scores": scores, "query_id": query_id}
+    samples, (checked, _) = check_metric_input(sensitive_features, None, **columns)
+    costs = -to_floats("scores", checked)
+    query = _encode_queries(query_id, len(costs))
+    _check_minimum(minimum, k)
+    codes = samples.groups.codes
+    required = np.array([minimum.get(name, 0) for name in samples.groups.names])
+    _warn_of_lacking_documents(query, samples.groups, minimum)
+    # The best documents of each group and query are among the first k, as many as it requires.
+    is_required = _rank_within((query.codes, codes), costs) <= required[codes]
+    # The others follow, as far as there are ranks left.
+    by_need = _rank_within((query.codes,), costs, ~is_required)
+    return _rank_within((query.codes,), costs, by_need > k)
+
+
+def _check_minimum(minimum, k):
+    """Raise unless the minimum numbers of the groups are integers that fit in the first k ranks."""
+    if not is_int(k):
+        raise argument_error(f"k must be a number of ranks of at least 1; got {k!r}.")
+    is_dict = isinstance(minimum, dict) and all(is_int(one, 0) for one in minimum.values())
+    if not is_dict or sum(minimum.values()) > k:
+        raise argument_error(
+            "minimum must be a dict of numbers of documents by group, such as {'b': 1}, of which "
+            f"the sum is at most k={k}; got {minimum!r}. Lower them, or raise k."
+        )
+
+
+def _rank_within(codes, *keys):
+    """Rank of each document, from 1 on, among those of equal codes: by the last key first."""
+    order = np.lexsort((*keys, *codes))
+    is_first = np.any([np.diff(one[order], prepend=-1) != 0 for one in codes], axis=0)
+    positions = np.arange(len(order))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = 1 + positions - np.maximum.accumulate(positions * is_first)
+    return ranks
+
+
+def _warn_of_lacking_documents(query, groups, minimum):
+    """Warn of queries that have fewer documents of a group than its minimum number."""
+    lacking = []
+    for name, number in minimum.items():
+        members = np.array([one == name for one in groups.names])[groups.codes]
+        counts = np.bincount(query.codes[members], minlength=len(query.names))
+        queries = np.flatnonzero(counts < number)
+        lacking += [f"{query.names[q]!r} has {counts[q]} of {name!r}" for q in queries]
+    if lacking:
+        warn(
+            "minimum cannot be kept in queries that have fewer documents of a group: "
+            f"{join_names(lacking)}, where {minimum} is required. All that there are rank among "
+            "the first k.",
+            InfeasibleConstraintWarning,
+        )
+
+
+__all__ = ["ConstrainedRanker", "ConstrainedRankerCV", "rerank"]
 
 __getattr__ = refuse_unknown_names(__name__)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -542,6 +543,47 @@ def combine_classes():
         )
 
 
+# The k highest scores.
+
+
+def fit_places(criterion, knows_groups, data, tolerance):
+    """Fit a classifier with k, and judge the expected errors among the samples that it selects."""
+    constraint = None
+    if tolerance is not None:
+        constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
+    model = wrap(LogisticRegression, knows_groups, data, constraint).set_params(k=0.2)
+    model.fit(data.X, data.y, sample_weight=data.weights, sensitive_features=data.groups)
+    selected = model.oof_decision_function_ > 0
+    slope, offset = model.calibration_
+    unit = model._unit
+    chances = expit(slope * unit.to_unit(model.estimators_[0].decision_function(data.X)) + offset)
+    errors = float(np.average(selected * (1.0 - 2.0 * chances), weights=data.weights))
+    gap = criterion.gap_of_decisions(data, selected)
+    return Fit(model, errors, gap, model.oof_decision_function_)
+
+
+def keep_plain(data, plain):
+    """The plain fit alone: constants do not select k samples."""
+    yield plain.measure, plain.gap
+
+
+PLACES = ("demographic parity", "equal opportunity", "false positive rates", "ratio")
+"""Constraints of the k highest scores."""
+
+
+def combine_places():
+    """Yield the combinations of classifiers with k and constraints on rates."""
+    for name in PLACES:
+        for knows_groups in (True, False):
+            yield Combination(
+                f"k highest, {'known' if knows_groups else 'blind'}, {name}",
+                partial(fit_places, DECISIONS[name], knows_groups),
+                keep_plain,
+                two_samples,
+                tuple(kind for kind in ON_ARRAYS if kind != "few distinct rows"),
+            )
+
+
 # Losses and numbers.
 
 
@@ -814,6 +856,12 @@ COMBINATIONS = [
     *combine_decisions({"tolerances by attribute": BY_ATTRIBUTE}, ("each attribute",)),
     *combine_decisions({"below the reference": BELOW_REFERENCE}, ONE_SIDED_KINDS),
     *combine_classes(),
+
+
+    *combine_places(),
+    *combine_numbers(),
+    *combine_ranks(),
+    *combine_clusters(),
 ]
 
 

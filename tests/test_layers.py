@@ -50,8 +50,8 @@ MAY_IMPORT = {
     | {"partitions", "postprocessing", "solvers", "fitting", "utils"},
     "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
     | {"fitting", "utils"},
-    "ranking": {"constraints", "groups", "losses", "models", "partitions", "postprocessing"}
-    | {"solvers", "fitting", "utils"},
+    "ranking": {"constraints", "exceptions", "groups", "losses", "models", "partitions"}
+    | {"postprocessing", "solvers", "fitting", "utils"},
     "torch": {"classification", "constraints", "groups", "losses", "models", "solvers"}
     | {"surrogates", "fitting", "utils"},
     "plotting": {"metrics", "groups", "utils"},

@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.constraints._bound import rate_moments
@@ -33,6 +35,7 @@ from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
     check_exportable,
     check_rule_format,
+    count_places,
     cross_fit_samples,
     fit_rule,
     store_rule,
@@ -48,7 +51,9 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
+    CONFIDENCE_LEVEL,
     OpenShare,
+    PositiveInt,
     ProbabilisticClassifier,
     Tolerance,
     Verbose,
@@ -99,6 +104,12 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         What must be fair: a name in :data:`skfair.constraints.CONSTRAINTS`, an object, or several,
         each held to its own tolerance. None only calibrates the classifier.
     {tolerance}
+    k : int, float or None, default=None
+        Limited places: the positive class is given to the k highest scores of the training samples,
+        an int, or a share of them between 0 and 1. The constraint holds for this decision: a
+        difference or ratio of selection, true positive or false positive rates of two classes. New
+        batches of exactly k samples are those of `select`; `predict` uses the threshold of the
+        fit. Costs of errors have no effect.
     confidence_level : float between 0 and 1, or None, default=None
         Level of a guarantee that the population keeps the tolerance too, as in
         `ConstrainedERMClassifier`: the final linear model is then held to a smaller one. Samples
@@ -271,6 +282,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
     _: KW_ONLY
     tolerance: Tolerance | None = None
+    k: PositiveInt | OpenShare | None = None
     confidence_level: OpenShare | None = None
     missing: Literal["error", "exclude", "at_random"] = "error"
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
@@ -382,6 +394,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     ) -> np.ndarray:
         """Score of each row; above 0 predicts the second of two classes, else the largest decides.
 
+        A constraint on decisions between two classes holds at 0 only, and not for the k highest of
+        these scores, unless the fit has ``k``.
         Where constraints count decisions between two classes, it is the log-odds less those of the
         sample's threshold; with joint probabilities, twice the probability less the threshold.
 
@@ -420,6 +434,58 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         if len(self.classes_) > 2:
             return self.classes_[scores.argmax(axis=1)]
         return to_class_labels(scores[:, 0] > 0, self.classes_, self.pos_label_)
+
+    def select(
+        self,
+        X: MatrixLike,
+        k: int | float | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+    ) -> np.ndarray:
+        """Select exactly k samples of a batch, by the highest ``decision_function``.
+
+        With ``group_estimator="sensitive_features"`` these are the highest scores less the
+        threshold of the group. Of equal scores at the cut the first rows are selected.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        k : int, float or None, default=None
+            Number of samples, or share of them, rounded down. None is the ``k`` of the fit.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        mask : ndarray of bool, shape (n_samples,)
+            True for the samples that are selected.
+
+        Raises
+        ------
+        ValueError
+            If the fit had no ``k``, or there are fewer samples.
+
+        Warns
+        -----
+        UserWarning
+            If the cut is outside of the interval in which .95 of batches like the training samples
+            are cut at the share of the fit: the constraint says nothing about such a cut.
+        """
+        check_is_fitted(self)
+        if self.k is None:
+            raise ValueError(
+                "select needs a fit with k, for whose highest scores the constraint holds, but "
+                "k=None: pass k=... to the estimator."
+            )
+        scores = np.asarray(self.decision_function(X, sensitive_features=sensitive_features))
+        n_places = count_places(self.k if k is None else k, len(scores))
+        chosen = np.argsort(-scores, kind="stable")[:n_places]
+        _warn_of_distant_cut(scores[chosen[-1]], len(scores), self.oof_decision_function_)
+        mask = np.zeros(len(scores), dtype=bool)
+        mask[chosen] = True
+        return mask
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(
@@ -592,7 +658,7 @@ def _warn(estimator, training, rule):
         result = replace(guarantee.candidate.result, status="optimal")
         guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
     warn_of_outcome(estimator, problem, guarantee)
-    if len(problem.constraint):
+    if len(problem.constraint) and estimator.k is None:
         intercepts = _unconstrained_intercepts(estimator.class_weight, training)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)
         parameters = guarantee.candidate.parameters
@@ -600,6 +666,23 @@ def _warn(estimator, training, rule):
         if estimator.confidence_level is not None:
             scores = map(problem.predict_scores, (parameters, plain))
             warn_of_moved_decisions(training.samples.weights, *scores)
+
+
+def _warn_of_distant_cut(cut, n_samples, scores):
+    """Warn if a batch is cut where batches like the training samples hardly ever are."""
+    scores = scores[~np.isnan(scores)]
+    share = np.mean(scores > 0)
+    # Both the share above the training cut, and that in the batch, are drawn.
+    spread = np.sqrt(share * (1.0 - share) * (1.0 / len(scores) + 1.0 / n_samples))
+    width = norm.ppf((1.0 + CONFIDENCE_LEVEL) / 2.0) * spread
+    low, high = np.quantile(scores, np.clip([1.0 - share - width, 1.0 - share + width], 0.0, 1.0))
+    if not low <= cut <= high:
+        warn(
+            f"The batch is cut at a score of {cut:.3g}, but {CONFIDENCE_LEVEL:.0%} of batches of "
+            f"{n_samples} samples like the training samples are cut between {low:.3g} and "
+            f"{high:.3g}: the constraint may not hold at this cut. Pass the share of the fit as k, "
+            "or fit again to samples like these."
+        )
 
 
 def _unconstrained_intercepts(class_weight, training):

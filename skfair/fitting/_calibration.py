@@ -18,7 +18,12 @@ from sklearn.base import clone
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import TIE_TOLERANCE
-from skfair.fitting._fitter import FULL, limit_iterations, round_to_bits
+from skfair.fitting._fitter import (
+    FULL,
+    limit_iterations,
+    make_subsample_fitter,
+    round_to_bits,
+)
 
 SLACK = 0.01
 """How far below its tolerance a metric may end."""
@@ -81,7 +86,7 @@ def _calibrate_subsample(fitter, start):
 
     Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
     """
-    on_subsample = fitter.make_subsample_fitter(start.parameters)
+    on_subsample = make_subsample_fitter(fitter, start.parameters)
     no_rows = [None] * len(fitter.constraint)
     if on_subsample is None:
         return start, no_rows

@@ -104,6 +104,8 @@ class Fitter:
         Whether the constraint is known to be active, so that the plain fit need not be tried.
     earlier_fit : Candidate or None
         An earlier fit under the same constraint on ranks with other tolerances.
+    share : float or None
+        Share of the samples that are selected by their scores; None where the sign decides.
     """
 
     problem: object
@@ -112,6 +114,7 @@ class Fitter:
     options: dict = field(default_factory=dict)
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
+    share: float | None = None
 
     @property
     def constraint(self):
@@ -126,7 +129,7 @@ class Fitter:
 
     def evaluate(self, parameters, result):
         """The candidate with these parameters; the result is the solver's that led to them."""
-        return self.counter.evaluate([parameters], result)[0]
+        return self.counter.evaluate([move_cut(self, parameters)], result)[0]
 
     def fit(self, problem, x, solver=None, is_finished=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
@@ -154,7 +157,10 @@ class Fitter:
                 message="The search took a model that no solver has certified, so another one may "
                 "have a smaller objective. A larger tolerance or alpha makes the problem easier.",
             )
-        return self.evaluate(result.x[: problem.n_parameters], result)
+        parameters = move_cut(self, result.x[: problem.n_parameters])
+        if self.share is not None:
+            result = replace(result, x=parameters)
+        return self.evaluate(parameters, result)
 
     @cached_property
     def plain_fit(self):
@@ -189,7 +195,7 @@ class Fitter:
 
     def fit_unconstrained_roughly(self):
         """A fit without constraint that others may start from, on the subsample if there is one."""
-        fitter = self.make_subsample_fitter(self.start)
+        fitter = make_subsample_fitter(self, self.start)
         if fitter is None:
             return self.fit_unconstrained(solver=SQP(tol=1e-3))
         rough = fitter.fit_unconstrained_roughly()
@@ -216,11 +222,6 @@ class Fitter:
         n_last = self.problem.model.last_layer(parameters).n_parameters
         parameters[-n_last:] *= factor
         return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
-
-    def make_subsample_fitter(self, start):
-        """The fitter of the subsample, from given parameters; None if there is no subsample."""
-        problem = self.problem.subsample
-        return None if problem is self.problem else replace(self, problem=problem, start=start)
 
     def fit_smooth(self, plain=None):
         """The fit under the smooth rates; that of a network starts at a plain fit.
@@ -267,6 +268,30 @@ class Fitter:
 
 _DIRECTION_BITS = 16
 """Binary digits of directions: solvers agree on more."""
+
+
+def make_subsample_fitter(fitter, start):
+    """The fitter of the subsample, from given parameters; None if there is no subsample."""
+    problem = fitter.problem.subsample
+    return None if problem is fitter.problem else replace(fitter, problem=problem, start=start)
+
+
+def move_cut(fitter, parameters):
+    """The parameters with the intercept by which the fitter's share of samples is selected.
+
+    Of equal scores at the cut all or none are selected, whichever is nearer to the share.
+    """
+    if fitter.share is None:
+        return parameters
+    problem = fitter.problem
+    costs, codes = np.unique(-problem.predict_scores(parameters), return_inverse=True)
+    filled = np.cumsum(np.bincount(codes, problem.mean_weights))
+    last = np.argmin(np.abs(filled - fitter.share).round(DECIMALS))
+    ends = np.append(costs, costs[-1] + 1.0)[last : last + 2]
+    if ends[0] < 0.0 <= ends[1]:
+        return parameters
+    coef, intercept = problem.model.coefficients(parameters)
+    return problem.model.parameters(coef, intercept + ends.mean())
 
 
 def search_intercept(fitter, candidate):

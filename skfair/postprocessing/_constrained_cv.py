@@ -32,6 +32,7 @@ from skfair.fitting._outcome import (
 )
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment
+from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
     N_PROBE,
     EventFeatures,
@@ -59,9 +60,11 @@ from skfair.postprocessing._group_models import (
     fit_classifier,
 )
 from skfair.postprocessing._joint import (
+    ChanceFeatures,
     FoldModel,
     JointProbabilities,
     fit_joint_probabilities,
+    fit_selection,
     suits_joint_probabilities,
 )
 from skfair.postprocessing._logistic import LogisticModel
@@ -79,7 +82,14 @@ from skfair.postprocessing._out_of_fold_scores import (
     warn_if_training_data,
 )
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import check_choice, explain_conversion, text_columns, warn
+from skfair.utils._checks import (
+    argument_error,
+    check_choice,
+    explain_conversion,
+    is_int,
+    text_columns,
+    warn,
+)
 from skfair.utils._fit import fitted_feature_attributes, restore_on_failure
 from skfair.utils._parameters import validate_params
 from skfair.utils._sklearn import (
@@ -105,6 +115,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     _record_types = (
         *ConstraintReportMixin._record_types,
+        ChanceFeatures,
         EncodedClassifier,
         EventFeatures,
         EventModel,
@@ -119,6 +130,9 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     class_weight: Any = None
     """Weights of classes; a parameter of classifiers."""
+
+    k: Any = None
+    """Samples to select; a parameter of classifiers."""
 
     guarantees_many_classes = False
     """Whether ``confidence_level`` is for more than two classes, too."""
@@ -350,6 +364,8 @@ def check_request(estimator, training, constraints):
     if training.classes is not None:
         confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
         check_multiclass_support(len(training.classes), constraints, confidence)
+    if estimator.k is not None:
+        _check_selection(estimator, training, constraints)
     if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
         check_ranked_sizes(training.samples, constraints, estimator.tolerance)
 
@@ -369,6 +385,7 @@ def fit_rule(estimator, cross, loss):
         features = fitted["_event_features"]
         describe = partial(_describe_iterate, fitted)
         loss_unit = per_class[0].loss_unit(loss.loss)
+        n = len(cross.rows)
         progress = FitProgressCallback(
             estimator, step.context, describe, loss_unit, f"{step.name}, "
         )
@@ -379,6 +396,7 @@ def fit_rule(estimator, cross, loss):
             constraints=cross.constraints,
             tolerance=estimator.tolerance,
             callback=progress,
+            share=None if estimator.k is None else count_places(estimator.k, n) / n,
         )
         # Where decisions by the scores alone keep the bounds, no event is needed.
         of_scores = request.replace_features(features.features(columns, None))
@@ -387,9 +405,14 @@ def fit_rule(estimator, cross, loss):
             score_features = features
             features, of_events, chances = features_of(estimator, cross, columns, events)
             request = request.replace_features(of_events)
-            solution = check_feasibility_and_fit(features, request, chances, confidence)
+            if request.share is None:
+                solution = check_feasibility_and_fit(features, request, chances, confidence)
+            else:
+                knows_groups = estimator.group_estimator == "sensitive_features"
+                solution = fit_selection(request, knows_groups)
             # Another threshold of the scores alone may be better, where folds say little of events.
-            shifted = None if confidence is not None else fit_shifted_model(of_scores)
+            has_threshold = confidence is not None or request.share is not None
+            shifted = None if has_threshold else fit_shifted_model(of_scores)
             if shifted is not None and sort_key(shifted[1].candidate) < sort_key(
                 solution[1].candidate
             ):
@@ -431,6 +454,8 @@ def features_of(estimator, cross, columns, events):
         cross.group_models[is_joint] = models
     features, columns, probabilities = cross.group_models[is_joint]
     chances = features.group_class_probabilities(columns, probabilities)
+    if estimator.k is not None and isinstance(features, EventFeatures):
+        features = ChanceFeatures(features)
     return features, features.features(columns, probabilities), chances
 
 
@@ -528,6 +553,43 @@ def _check_training(estimator, X, y, columns, constraints):
     if estimator.confidence_level is not None:
         warn_of_dependence(training.samples.X, training)
     return training, rows
+
+
+def _check_selection(estimator, training, constraints):
+    """Raise, before folds are fitted, if the highest scores cannot be selected with a bound."""
+    count_places(estimator.k, len(training.labels))
+    n_classes = len(training.classes)
+    # What stands in the way -> what to pass instead.
+    obstacles = {
+        f"{n_classes} classes": n_classes > 2 and "2 classes, as in y == label",
+        f"{len(constraints)} constraints": len(constraints) > 1 and "one constraint",
+    }
+    for name, default in {"confidence_level": None, "missing": "error"}.items():
+        value = getattr(estimator, name)
+        obstacles[f"{name}={value!r}"] = value != default and f"{name}={default!r}"
+    if not any(obstacles.values()) and constraints and not training.lacks_groups:
+        events = find_events([training], constraints)
+        n_terms = len(constraints[0].terms(step_function, LogisticLoss()))
+        is_learned = any(source == "learned" for _, source in events.sources)
+        obstacles[constraints[0].name] = (
+            n_terms != 1 or is_learned or events.compares_scores
+        ) and ("one on selection, true positive or false positive rates")
+    for obstacle, remedy in obstacles.items():
+        if remedy:
+            raise argument_error(
+                f"k selects the highest of one score, not with {obstacle}; pass {remedy}."
+            )
+
+
+def count_places(k, n_samples):
+    """Number of samples that k selects of some: an int, or a share, rounded down."""
+    is_share = isinstance(k, float) and 0.0 < k < 1.0
+    if not is_share and not is_int(k, 1, n_samples):
+        raise argument_error(
+            f"k must be a number of samples from 1 to {n_samples}, or a share of them strictly "
+            f"between 0 and 1; got {k!r}."
+        )
+    return max(1, int(k * n_samples * (1.0 + 1e-12))) if is_share else int(k)
 
 
 def _check_reads_text(base, group_estimator, X):

@@ -488,13 +488,16 @@ class EventFeatures(NamedTuple):
         if not names or "learned" in names:
             return None
         success = expit(odds[:, :1])
+        negatives, positives = (probabilities[:, subset] for subset in self.class_subsets)
+        return np.hstack((negatives * (1.0 - success), positives * success))
+
+    @property
+    def class_subsets(self):
+        """Positions of the subsets that show the groups of negatives, and of positives."""
+        names = [source for _, source in self.sources]
         # Where neither a class nor all samples are a subset, the class has no part in any rate.
         other = names.index("all") if "all" in names else 0
-        negatives, positives = (
-            probabilities[:, names.index(name) if name in names else other]
-            for name in ("negatives", "positives")
-        )
-        return np.hstack((negatives * (1.0 - success), positives * success))
+        return [names.index(one) if one in names else other for one in _AFFINE_COEFFICIENTS][::-1]
 
     def scale(self, coef):
         """Factor of scores with which the log-odds have coefficient 1, if that is possible.
@@ -640,6 +643,7 @@ class RuleRequest(NamedTuple):
     constraints: list
     tolerance: float | None
     callback: Any  # sees every iteration
+    share: float | None = None  # of samples to select by the highest scores
 
     def replace_features(self, features):
         """The same with other features, (n_scores, n_samples, n_features)."""
@@ -762,7 +766,8 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     weights = np.tile(request.weights, len(per_class))
     loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
     problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
-    return Fitter(problem, model.initial(), solver, {"callback": request.callback})
+    options = {"callback": request.callback}
+    return Fitter(problem, model.initial(), solver, options, share=request.share)
 
 
 def _enforce_preselected(fitters):

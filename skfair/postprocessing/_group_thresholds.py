@@ -32,7 +32,10 @@ def search_thresholds(fitter, candidate, X, codes):
     """
     problem = fitter.problem
     outcomes = problem.mean_weights * np.sign(problem.target)
-    groups = _find_groups(X[:, 0], codes, outcomes, fitter.constraint)
+    compared = np.zeros(len(codes), dtype=bool)
+    for one in fitter.constraint:
+        compared[one.sums.events.memberships[0]] = True
+    groups = _find_groups(X[:, 0], codes, outcomes, np.unique(codes[compared]))
     windows = None if (codes < 0).any() else _find_windows(fitter.constraint, codes, groups)
     if windows and len(windows) == 1:
         groups, windows = _sort_cuts(groups, windows[0])
@@ -42,6 +45,57 @@ def search_thresholds(fitter, candidate, X, codes):
     parameters = _parameters_at(problem.model, candidate.parameters, X, groups, cuts)
     moved = fitter.evaluate(parameters, candidate.result)
     return min(candidate, moved, key=lambda one: one.sort_key)
+
+
+def search_selection(fitter, candidate, chances, codes):
+    """A candidate that selects most expected positives by thresholds of groups, or the one passed.
+
+    ``chances``, (n_samples,), are probabilities of the positive class. All windows of the rates
+    that one constraint compares are searched. In each the highest chances fill the share that is
+    selected, as far as the window allows.
+    """
+    weights = fitter.problem.mean_weights
+    groups = _find_groups(chances, codes, weights * chances, np.unique(codes))
+    windows = _find_windows(fitter.constraint, codes, groups)
+    if not windows or len(windows) > 1:
+        return candidate
+    ranges = _find_ranges(groups, windows[0])
+    sizes = {code: _sum_at(one.cuts, weights[one.order]) for code, one in groups.items()}
+    levels = np.unique(-chances)
+    # The cut of each group at a threshold that all share.
+    shared = {
+        code: np.searchsorted(-chances[one.order[one.cuts[1:] - 1]], levels, side="right")
+        for code, one in groups.items()
+    }
+
+    def cuts_at(level):
+        return {
+            code: np.clip(shared[code][level], start, end - 1)
+            for code, (start, end) in ranges.items()
+        }
+
+    # Bisect in all windows for the lowest threshold at which no more than the share is selected.
+    low = np.zeros(len(next(iter(ranges.values()))[0]), dtype=np.intp)
+    high = np.full_like(low, len(levels) - 1)
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        cuts = cuts_at(middle)
+        fits = sum(sizes[code][cuts[code]] for code in groups) <= fitter.share + _ROUNDING
+        low = np.where(fits, middle, low)
+        high = np.where(fits, high, middle - 1)
+    cuts = cuts_at(low)
+    lacks = np.abs(fitter.share - sum(sizes[code][cuts[code]] for code in groups))
+    gains = sum(groups[code].gains[cuts[code]] for code in groups)
+    best = np.lexsort((-gains, np.round(lacks / weights.max())))[0]
+    # Thresholds between the last sample of a group that is selected and the first that is not.
+    thresholds = np.zeros(codes.max() + 1)
+    for code, group in groups.items():
+        cut = group.cuts[cuts[code][best]]
+        beside = np.concatenate(([1.0], chances[group.order], [0.0]))[cut : cut + 2]
+        thresholds[code] = beside.mean()
+    by_outcome = np.concatenate((-thresholds, 1.0 - thresholds))
+    parameters = fitter.problem.model.parameters(by_outcome[1:] - by_outcome[0], by_outcome[0])
+    return fitter.evaluate(parameters, candidate.result)
 
 
 class _Group(NamedTuple):
@@ -55,13 +109,10 @@ class _Group(NamedTuple):
     gains: np.ndarray
 
 
-def _find_groups(scores, codes, outcomes, constraint):
-    """The `_Group` of each code that a constraint compares."""
-    compared = np.zeros(len(codes), dtype=bool)
-    for one in constraint:
-        compared[one.sums.events.memberships[0]] = True
+def _find_groups(scores, codes, outcomes, compared):
+    """The `_Group` of each code that is compared."""
     groups = {}
-    for code in np.unique(codes[compared]):
+    for code in compared:
         order = np.flatnonzero(codes == code)
         order = order[np.argsort(-scores[order], kind="stable")]
         is_end = np.append(np.diff(scores[order]) != 0, True)

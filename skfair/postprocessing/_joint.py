@@ -24,13 +24,16 @@ from skfair.fitting._guarantee import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
     MIN_PROBABILITY,
+    EventFeatures,
     enforce_and_select,
     group_codes,
     linearize_solution,
+    make_fitter,
     make_fitters,
     sums_and_changes,
 )
 from skfair.postprocessing._group_models import default_model_names, fit_classifier
+from skfair.postprocessing._group_thresholds import search_selection
 from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.postprocessing._out_of_fold_scores import (
     final_step_features,
@@ -58,6 +61,9 @@ _MAX_MULTIPLIER = 100.0
 _MAX_CORRECTIONS = 8
 
 _MAX_HALVINGS = 6
+
+_LENGTHS = np.linspace(0.0, 2.0, 33)
+"""Of lines on which the highest scores are searched, in distances to a solution."""
 
 _TIGHTENING = 0.05
 """Share of the tolerances by which every correction lowers them: counted rates jump."""
@@ -284,7 +290,69 @@ def _fit_stack(columns, outcomes, weights):
     return coef, intercept
 
 
+class ChanceFeatures(NamedTuple):
+    """Features of the final linear model: probabilities of group and class by `EventFeatures`."""
+
+    events: EventFeatures
+    compares_scores: bool = False
+
+    @staticmethod
+    def scale(coef):
+        """Factor of scores, as of `JointProbabilities`."""
+        return JointProbabilities.scale(coef)
+
+    @staticmethod
+    def sample_thresholds(odds, scores, coef):
+        """Probability from which on samples are selected, as of `JointProbabilities`."""
+        return JointProbabilities.sample_thresholds(odds, scores, coef)
+
+    def columns_and_probabilities(self, odds, X, codes=None):
+        """Log-odds as they are, and probabilities of events of new samples."""
+        return self.events.columns_and_probabilities(odds, X, codes)
+
+    def features(self, odds, probabilities):
+        """All probabilities of groups and classes but the first, (1, n_samples, n - 1)."""
+        chances = self.events.group_class_probabilities(odds, probabilities)
+        return JointProbabilities.features(odds, chances)
+
+    def weights(self, coef):
+        """Coefficient of the log-odds, and those of the events, as of `EventFeatures`."""
+        weights = np.zeros((4, *self.events.table.shape[1:3]))
+        by_class = np.append(0.0, coef).reshape(2, -1)
+        # Of negatives 1, less the probability of success; of positives this.
+        negatives, positives = self.events.class_subsets
+        weights[0, negatives] += by_class[0]
+        weights[1, negatives] -= by_class[0]
+        weights[1, positives] += by_class[1]
+        return 0.0, weights
+
+
 # The best decisions under bounds on expected rates.
+
+
+def fit_selection(request, knows_groups):
+    """The solved problem and the guarantee of the highest scores that keep the constraints.
+
+    Of candidates that keep them the one that selects most expected positives is taken.
+    """
+    fitter = make_fitter(request)
+    training = request.per_class[0]
+    solved = _solve_with_corrections(fitter, training, request.callback)
+    # Nearer to the scores without constraint more positives are selected: search on the lines
+    # from there to the solutions with and without corrections.
+    plain = JointProbabilities.unconstrained_parameters(fitter.problem.model, None)
+    candidates = [solved]
+    for end in (solved.parameters, solved.result.x[: len(plain)]):
+        for length in _LENGTHS:
+            parameters = plain + length * (end - plain)
+            candidates.append(fitter.evaluate(parameters, solved.result))
+    chances = training.X[:, training.X.shape[1] // 2 :].sum(axis=1)
+    if knows_groups:
+        codes = group_codes(training.samples.groups)
+        candidates.append(search_selection(fitter, solved, chances, codes))
+    gains = fitter.problem.mean_weights * chances
+    best = min(candidates, key=lambda one: (one.violation, -(gains @ (one.scores > 0))))
+    return linearize_solution(fitter, Guarantee(best, fitter.constraint.tolerances))
 
 
 def _solve_with_corrections(fitter, training, callback):
@@ -345,6 +413,7 @@ class _ExpectedRateProgram(NamedTuple):
     effects: np.ndarray  # (n_rows, n_outcomes), of a positive decision per weight
     constant: np.ndarray  # (n_rows,), rows of negative decisions
     problem: Any
+    shares: list  # of samples that are selected, the bound of a last row; empty without
 
     @classmethod
     def from_fitter(cls, fitter, training):
@@ -362,6 +431,9 @@ class _ExpectedRateProgram(NamedTuple):
             values, slope = one.rows.rows_at(sums, np.zeros(one.rows.n_aux))
             effects.append(slope @ changes)
             constant.append(values)
+        shares = [] if fitter.share is None else [fitter.share]
+        effects.append(np.ones((len(shares), n_outcomes)))
+        constant.append(np.zeros(len(shares)))
         effects, constant = map(np.concatenate, (effects, constant))
         return cls(
             constraint=fitter.constraint,
@@ -370,6 +442,7 @@ class _ExpectedRateProgram(NamedTuple):
             effects=effects,
             constant=constant,
             problem=fitter.problem,
+            shares=shares,
         )
 
     def margins(self, multipliers):
@@ -388,6 +461,7 @@ class _ExpectedRateProgram(NamedTuple):
             one.rows.rows_at(one.sums.exact_means(scores), np.zeros(one.rows.n_aux))[0]
             for one in self.constraint
         ]
+        counted += [[self.weights @ (scores > 0)] for _ in self.shares]
         constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
         return self._replace(constant=constant)
 
@@ -398,7 +472,7 @@ class _ExpectedRateProgram(NamedTuple):
         """
         scaled = self.constraint.replace_tolerances(factor * self.constraint.tolerances)
         lower, upper = (
-            np.concatenate([np.empty(0), *(getattr(one.rows, side) for one in scaled)])
+            np.concatenate([*(getattr(one.rows, side) for one in scaled), self.shares])
             - self.constant
             for side in ("lower", "upper")
         )
@@ -418,7 +492,8 @@ class _ExpectedRateProgram(NamedTuple):
             return value, bounds - np.concatenate((rows, -rows))
 
         # The multipliers of rows with a common auxiliary unknown, such as a mean rate, cancel.
-        aux = block_diag(*[one.rows.aux_jacobian for one in self.constraint]).T
+        of_shares = np.empty((len(self.shares), 0))
+        aux = block_diag(*[one.rows.aux_jacobian for one in self.constraint], of_shares).T
         cancels = [LinearConstraint(np.hstack((aux, -aux)), 0.0, 0.0)] if len(aux) else []
         start = np.zeros(2 * n_rows)
         method = "SLSQP" if cancels else "L-BFGS-B"
@@ -450,7 +525,7 @@ class _ExpectedRateProgram(NamedTuple):
             violation=evaluation.violation,
             evaluation=evaluation,
             residual=np.nan,
-            multipliers=multipliers,
+            multipliers=multipliers[: len(multipliers) - len(self.shares)],
             n_iter=1,
             status="optimal",
             message="The expected rates keep their bounds.",
