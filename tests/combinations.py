@@ -856,8 +856,6 @@ COMBINATIONS = [
     *combine_decisions({"tolerances by attribute": BY_ATTRIBUTE}, ("each attribute",)),
     *combine_decisions({"below the reference": BELOW_REFERENCE}, ONE_SIDED_KINDS),
     *combine_classes(),
-
-
     *combine_places(),
     *combine_numbers(),
     *combine_ranks(),

@@ -28,7 +28,7 @@ HEADERS = sorted((ROOT / "examples").rglob("*.rst"))
 """Headers of the sections of the gallery."""
 CODE = [*PACKAGE, *TESTS, *BENCHMARKS, *EXAMPLES]
 
-INTERFACES = {"ConstrainedProblem", "Evaluation", "Gap", "Model", "check_groups", "check_model"}
+INTERFACES = {"ConstrainedProblem", "Evaluation", "Gap", "Model", "check_groups"}
 INTERFACES |= {"LinearModel", "MLPModel", "RangeGap", "RatioGap", "TotalRangeGap", "LargestMean"}
 INTERFACES |= {"DistanceToOverall", "ExcessOverOverall", "GapBase", "Shortfall"}
 """What the developer page asks authors of models, solvers and constraints to read or implement."""

@@ -5,7 +5,7 @@ import pytest
 
 from skfair.models._linear import ArgmaxModel, GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.models._mlp import MLPModel
-from skfair.models._model import check_model
+from tests.models.check import check_model
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 3))
