@@ -857,9 +857,6 @@ COMBINATIONS = [
     *combine_decisions({"below the reference": BELOW_REFERENCE}, ONE_SIDED_KINDS),
     *combine_classes(),
     *combine_places(),
-    *combine_numbers(),
-    *combine_ranks(),
-    *combine_clusters(),
 ]
 
 

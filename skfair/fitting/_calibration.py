@@ -37,8 +37,7 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
     metric with active rows is more than 0.01 below its tolerance. If none keeps the tolerances,
-    that of least violation is taken, of two series of fits. Each solves at most `max_solves`
-    problems with rows.
+    that of least violation is taken. At most `max_solves` problems with rows are solved.
     """
     if fitter.earlier_fit is None:
         start = fitter.converged_plain_fit
@@ -50,9 +49,6 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
         rows = _rescale_tolerances(fitter.constraint, fitter.earlier_fit)
         max_solves = min(max_solves, 4)  # its rows are nearly right
     candidates = [start, *_fit_calibrations(fitter, latest, rows, max_solves)]
-    # Where none keeps them, thresholds that start again at each fit may lead to a better end.
-    if 0.0 < min(one.violation for one in candidates) < np.inf:
-        candidates += _fit_calibrations(fitter, latest, rows, max_solves, starts_again=True)
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol
     # A problem that was solved twice has been refined.
@@ -101,11 +97,8 @@ def _calibrate_subsample(fitter, start):
     return candidate._replace(scores=scores), list(rows)
 
 
-def _fit_calibrations(fitter, latest, rows, max_solves, starts_again=False):
-    """Fits, each under rows that follow from the gaps of the last fit.
-
-    With ``starts_again`` thresholds start near the scores, and not where the last fit ended.
-    """
+def _fit_calibrations(fitter, latest, rows, max_solves):
+    """Fits, each under rows that follow from the gaps of the last fit."""
     # One search per constraint. A gap that cannot be measured counts as 1.
     gaps = np.nan_to_num(latest.gaps, nan=1.0)
     searches = [
@@ -123,7 +116,7 @@ def _fit_calibrations(fitter, latest, rows, max_solves, starts_again=False):
         rows = [search.make_rows(scores) for search in searches]
         problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
-        is_other = starts_again or any(one.gap.is_correctable for one in fitter.constraint)
+        is_other = any(one.gap.is_correctable for one in fitter.constraint)
         is_other |= len(latest.result.x) != problem.n_unknowns
         x = problem.initial_point(parameters) if is_other else latest.result.x
         latest = fitter.fit(problem, round_to_bits(x, _START_BITS), rough_solver)

@@ -52,9 +52,9 @@ def path(tmp_path):
 
 
 def run(command, path, *options):
-    """Exit status of a command on the decisions of a file."""
-    columns = ["--prediction", "d", "--sensitive", "sex"]
-    return main([command, str(path), *columns, *options])
+    """Exit status of a command on the decisions of a file, or on the prediction of the options."""
+    prediction = [] if "--prediction" in options else ["--prediction", "d"]
+    return main([command, str(path), *prediction, "--sensitive", "sex", *options])
 
 
 # Certificates of predictions are those of the model, to the last bit.
@@ -480,6 +480,8 @@ def test_every_forged_field_is_another_claim_or_named_as_damaged(path, tmp_path,
                 assert place[0] in str(error) or place[0] in ("format", "version"), place
                 continue
             is_compared = place[0] != "source" or place[-1] not in UNCOMPARED_FACTS
+            # Claims of a single model that were filed before there was an order lack it.
+            is_compared &= (place, other) != (("order",), None)
             assert edited + forged.find_differences(now) or not is_compared, (place, other)
 
 
