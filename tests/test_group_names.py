@@ -267,9 +267,12 @@ def attribute_data():
 
 
 def apply_methods(model, X, y, groups):
-    """Results of all public methods of a fitted model that take groups."""
+    """Results of all public methods of a fitted model that take groups.
+
+    A fit without k selects no samples.
+    """
     for name, method in inspect.getmembers(model, inspect.ismethod):
-        if name.startswith(("_", "fit", "set_")):
+        if name.startswith(("_", "fit", "set_")) or name == "select":
             continue
         if "sensitive_features" in inspect.signature(method).parameters:
             args = (X, y) if name == "score" and not is_clusterer(model) else (X,)

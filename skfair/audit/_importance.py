@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from skfair.audit._audit import Audit
@@ -223,6 +222,8 @@ def _separate(features, weights, random):
         .apply(lambda one: one if pd.api.types.is_numeric_dtype(one) else pd.factorize(one)[0])
         .to_numpy(np.float64)
     )
+    from sklearn.tree import DecisionTreeClassifier  # takes long to import
+
     model = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=20, random_state=0)
     folds = StratifiedKFold(_N_FOLDS, shuffle=True, random_state=random)
     predicted = cross_val_predict(model, numbers, target, cv=folds, method="predict_proba")
