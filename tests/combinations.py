@@ -551,15 +551,17 @@ def fit_places(criterion, knows_groups, data, tolerance):
     constraint = None
     if tolerance is not None:
         constraint = criterion.make(tolerance, min_group_size=1, attributes=data.attributes)
-    model = wrap(LogisticRegression, knows_groups, data, constraint).set_params(k=0.2)
-    model.fit(data.X, data.y, sample_weight=data.weights, sensitive_features=data.groups)
-    selected = model.oof_decision_function_ > 0
-    slope, offset = model.calibration_
+    model = wrap(LogisticRegression, knows_groups, data, constraint)
+    model.set_params(k=0.2, pos_label=data.classes[1])
+    model.fit(data.X, data.labels, sample_weight=data.weights, sensitive_features=data.groups)
     unit = model._unit
+    scores = unit.to_unit(model.oof_decision_function_)  # of the positive class
+    selected = scores > 0
+    slope, offset = model.calibration_
     chances = expit(slope * unit.to_unit(model.estimators_[0].decision_function(data.X)) + offset)
     errors = float(np.average(selected * (1.0 - 2.0 * chances), weights=data.weights))
     gap = criterion.gap_of_decisions(data, selected)
-    return Fit(model, errors, gap, model.oof_decision_function_)
+    return Fit(model, errors, gap, scores)
 
 
 def keep_plain(data, plain):

@@ -262,6 +262,8 @@ def check_best_of_computed(case):
     """Of all models that a fit has computed, the best one that keeps the bound is returned."""
     if case.combination.name.endswith(tuple(RANKS)) or case.kind == "partitions":
         pytest.skip("neither ranks nor samples in blocks are counted one by one")
+    if "three classes" in case.combination.name:
+        pytest.skip("models of several classes are not recorded")
     plain = fit_plain(case)
     # Losses and means of numbers are computed in units of their variance and deviation.
     unit = gap_unit = 1.0
@@ -297,6 +299,7 @@ DIFFERENCES = (
     Difference(double_weights, "blind", 3.0, "models of groups that are passed are regularised"),
     Difference(repeat_rows, "logistic", 1.0, "the base is regularised by C"),
     Difference(double_weights, "logistic", 1.0, "the base is regularised by C"),
+    Difference(repeat_rows, "k highest", 0.05, "the base is regularised by C"),
     Difference(permute_columns, "tree", 5.0, "the base takes the first of equal splits"),
     Difference(rescale_columns, "linear", 1.0, "the penalty depends on the units of features"),
     Difference(repeat_rows, "linear", 1.0, "planes are searched up to 512 samples"),
@@ -346,7 +349,7 @@ def test_combinations(case, check):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "sparse"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("sparse", "partitions")])
 @pytest.mark.parametrize("name", DECISIONS)
 def test_the_linear_class_is_not_behind_thresholds_by_group(name, kind):
     # A wrapped linear model with a threshold for each group is linear, with their intercepts.

@@ -442,7 +442,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         *,
         sensitive_features: MatrixLike | None = None,
     ) -> np.ndarray:
-        """Select exactly k samples of a batch, by the highest ``decision_function``.
+        """Select exactly k samples of a batch, by the highest scores of the positive class.
 
         With ``group_estimator="sensitive_features"`` these are the highest scores less the
         threshold of the group. Of equal scores at the cut the first rows are selected.
@@ -479,10 +479,12 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
                 "select needs a fit with k, for whose highest scores the constraint holds, but "
                 "k=None: pass k=... to the estimator."
             )
-        scores = np.asarray(self.decision_function(X, sensitive_features=sensitive_features))
+        # Scores of the positive class, which may be the first of the two.
+        scores = self._columns_and_scores(X, sensitive_features)[1][:, 0]
         n_places = count_places(self.k if k is None else k, len(scores))
         chosen = np.argsort(-scores, kind="stable")[:n_places]
-        _warn_of_distant_cut(scores[chosen[-1]], len(scores), self.oof_decision_function_)
+        oof_scores = self._unit.to_unit(self.oof_decision_function_)
+        _warn_of_distant_cut(scores[chosen[-1]], len(scores), oof_scores)
         mask = np.zeros(len(scores), dtype=bool)
         mask[chosen] = True
         return mask

@@ -162,6 +162,19 @@ def test_a_group_of_one_percent_counts_ties_and_names_do_not_matter():
     )
 
 
+@pytest.mark.parametrize("params", [KNOWN, {}])
+def test_the_positive_class_may_be_the_first_of_the_labels(params):
+    X, y, group = draw(0)
+    groups = {"sensitive_features": group} if params else {}
+    model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05, k=0.2, **params)
+    numbers = clone(model).fit(X, y, sensitive_features=group)
+    words = clone(model).set_params(pos_label="approved")
+    words.fit(X, np.where(y == 1, "approved", "denied"), sensitive_features=group)
+    mask = words.select(X, **groups)
+    np.testing.assert_array_equal(mask, numbers.select(X, **groups))
+    assert mask.sum() == 120 and y[mask].mean() > 0.6
+
+
 def test_batches_that_are_cut_elsewhere_are_warned_of():
     X, y, group = draw(10, n_samples=2000)
     model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.03, k=0.1)
