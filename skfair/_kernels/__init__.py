@@ -37,7 +37,7 @@ def find_numba():
     except ImportError as error:
         warnings.warn(
             f"numba cannot be imported ({error}), so that kernels are interpreted. Results are "
-            "equal, but k-means of 1,000 samples takes about 20 times as long. Install numba if "
+            "equal, but clusterings and fits on ranks take many times as long. Install numba if "
             "you can.",
             stacklevel=2,
         )
