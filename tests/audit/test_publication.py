@@ -64,7 +64,7 @@ def test_four_samples_are_left_out_of_all_numbers_rather_than_three_more_groups(
     assert everything - combined == {"a0 × b0"}
     assert {name for attribute, name in cells if attribute == "a"} == {"a0", "a1", "a2"}
     unpublished = "1 of 9 groups by a × b, fewer than 10 samples that no number here counts"
-    assert report.findings[1] == f"Not published, but part of what follows: {unpublished}."
+    assert report.findings[1] == f"Not published: {unpublished}."
     assert report.provenance["suppressed"] == (
         f"{unpublished}, so that counts from 1 to 9 are not published and cannot be computed"
     )
