@@ -14,6 +14,33 @@ from widths import BROWSERS, find_browser, render
 
 HOME = Path(__file__).parent
 
+HELD_OUT = {
+    "random forest out of bag": "any_model",
+    "different thresholds per group": "any_model|group_access",
+    "pickle joblib": "deploying|install",
+    "confidence interval of a gap": "audit|statistics",
+    "conformal prediction": "prediction_sets|Conformal",
+    "house prices regression": "fair_regression|Regressor",
+    "search results top 10": "fair_ranking|Ranker",
+    "Bonferroni": "audit|monitoring",
+    "base rate": "glossary",
+    "false positive rate": "fair_classification|which_constraint|EqualizedOdds|false_positive",
+    "cost of fairness accuracy": "price_of_fairness|fairness_front",
+    "Pareto front": "price_of_fairness|fair_clustering|Front",
+    "missing values in protected column": "group_access|audit",
+    "false alarms every month": "monitoring|GapMonitor",
+    "community detection": "fair_spectral|FairSpectral",
+    "oversampling SMOTE": "pipelines",
+    "did not converge": "statuses|solvers",
+    "production REST service": "deploying",
+    "dask parquet": "large_data|open_blocks",
+    "minimum number of rows": "sample_size|which_constraint|audit",
+}
+"""Searches that no entry of the index was written for -> parts of names of pages that answer them.
+
+They were written before the entries, and judge whether the search serves words that were not foreseen.
+"""
+
 
 def main_entries():
     """Return pairs of a phrase and the name of its page."""
