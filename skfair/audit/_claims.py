@@ -38,6 +38,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     ``print`` shows it as a sentence, and ``to_json``, ``to_html`` and ``to_markdown`` file it. A
     claim is neither true nor false, so that ``if claim:`` raises: ask for its verdict.
 
+    Read more in the :ref:`guide <audit_certificate>`.
+
     Attributes
     ----------
     verdict : {"shown", "open", "contradicted"}

@@ -222,6 +222,8 @@ class ConstrainedERMClassifier(LinearClassifier):
     fit without constraint keeps every bound, it is returned. On new data the gap differs by
     sampling noise; see ``constraint_report_`` for standard errors.
 
+    Read more in the :ref:`guide <fair_classification>`.
+
     Parameters
     ----------
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
@@ -370,6 +372,8 @@ class PartialParityClassifier(LinearClassifier):
     ``enforcement="auto"`` :math:`\tau` is then chosen so that the difference itself, of the
     training scores, keeps the tolerance. On new data it differs by sampling noise, which is not
     small: perfectly fair scores of 16,000 samples differ by .03 on a quarter of the ranks.
+
+    Read more in the :ref:`guide <partial_parity>`.
 
     Parameters
     ----------
@@ -625,6 +629,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     mini-batches with smooth rates. Then the last layer is fitted again, those before it held fixed:
     in it scores are linear, so that the decisions on the training data keep the tolerance exactly
     as those of a linear model do. Columns are standardised inside.
+
+    Read more in the :ref:`guide <networks>`.
 
     Parameters
     ----------

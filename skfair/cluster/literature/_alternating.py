@@ -292,6 +292,8 @@ class AlternatingSwaps(BaseEstimator):
     may lack one to the end though there are members enough, more often with local targets; the fit
     is then "infeasible".
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Parameters
     ----------
     n_kmeans_updates : int, default=20
@@ -385,6 +387,8 @@ class AlternatingFront(BaseEstimator):
 
     Every clustering of the list goes through q iterations of Algorithm 2 with each of the pairs
     (n_a, n_b); the results join the list, and what others dominate leaves it.
+
+    Read more in the :ref:`guide <fair_clustering>`.
 
     Parameters
     ----------
