@@ -14,7 +14,7 @@ HOME = Path(__file__).parents[1]
 LINK = re.compile(r"Read more in the :ref:`guide <(\w+)>`\.")
 
 
-def documented():
+def list_documented():
     """Yield names and docstrings of the public classes, metrics and functions of audits."""
     for module in pkgutil.iter_modules(skfair.__path__):
         if module.name.startswith("_") or module.name == "torch":
@@ -27,7 +27,7 @@ def documented():
                 yield f"{module.name}.{name}", entry.__doc__
 
 
-DOCSTRINGS = dict(documented())
+DOCSTRINGS = dict(list_documented())
 LABELS = {
     label
     for page in HOME.glob("doc/*.rst")

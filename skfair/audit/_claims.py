@@ -351,6 +351,8 @@ def _constraint_text(constraint):
 def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None = None) -> list[str]:
     """Recompute a filed claim from the data, and name what differs.
 
+    Read more in the :ref:`guide <audit_certificate>`.
+
     Parameters
     ----------
     claim : Claim, str or path-like
