@@ -133,7 +133,9 @@ def main_entries():
     for page in sorted(HOME.glob("*.rst")):
         text = page.read_text(encoding="utf-8")
         for line in re.findall(r"^\.\. index:: (.+)$", text, flags=re.MULTILINE):
-            yield from ((entry.removeprefix("! "), page.stem) for entry in line.split(", "))
+            for entry in line.split(", "):
+                if entry.startswith("! "):
+                    yield entry.removeprefix("! "), page.stem
 
 
 def found_pages(browser, phrase):
