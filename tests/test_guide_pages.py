@@ -14,7 +14,7 @@ LONG_PAGES = {"any_model", "audit", "fair_clustering", "monitoring", "networks",
 """Pages with more than MAX_PAGE words of prose, which have not been split yet."""
 
 QUESTIONS = {
-    "Can I keep my LightGBM pipeline, and at what price?": "any_model",
+    "Can I keep my LightGBM pipeline, and at what cost?": "any_model",
     "How does the sex reach GridSearchCV in a pipeline?": "pipelines",
     "The test gap exceeds my tolerance: is it a bug?": "new_data",
     "The status is infeasible: what now?": "statuses",

@@ -220,6 +220,13 @@ monitor.summary().set_index("time")[["gap", "low", "high", "verdict"]].round(3)
 # The band is what the monitor states about all months so far. It narrows as months are added.
 
 display = monitor.plot()
+summary = monitor.summary()
+widths = 100 * (summary["high"] - summary["low"])
+display.ax_.set_title(
+    f"Interval of the gap: {widths.iloc[0]:.0f} points wide after a month, "
+    f"{widths.iloc[-1]:.0f} after ten",
+    pad=48,
+)
 
 # %%
 # 7. Export
