@@ -737,7 +737,11 @@ def fit_ranks(make, name, is_real, needs_groups, data, tolerance):
     model.fit(**data.pass_columns(X=data.X, y=target))
     method = model.predict if is_real else model.decision_function
     scores = method(data.X, **({"sensitive_features": data.groups} if needs_groups else {}))
-    return Fit(model, rank_loss(target, scores, data.weights), gap(data, scores), scores)
+    loss = rank_loss(target, scores, data.weights)
+    # A postprocessor chooses decisions first: where the bound is on these, they are its measure.
+    if needs_groups and name == "percentiles at 0":
+        loss = error_rate(data, scores > 0.0)
+    return Fit(model, loss, gap(data, scores), scores)
 
 
 def no_alternatives(data, plain):

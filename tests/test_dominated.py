@@ -389,7 +389,9 @@ def test_a_balance_costs_no_more_than_a_ratio_of_shares_that_keeps_it(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plain", "three groups", "few distinct rows", "many columns"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "weights", "three groups", "few distinct rows", "many columns"]
+)
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_a_postprocessor_ranks_no_worse_than_a_wrapper(kind, share):
     # Both know the groups, and move the scores of one model.

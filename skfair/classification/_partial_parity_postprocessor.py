@@ -108,6 +108,11 @@ class PartialParityPostprocessor(
     rates are those with the fewest errors on the training data among all whose scores keep the
     tolerance there.
 
+    Equal ranks may be stricter than the tolerance asks. Then t and r_k are mixtures with the rank
+    among all samples, which takes the scores of different groups into account: of mixtures that
+    keep the tolerance, that with the best ranking of the training data (its area under the curve).
+    Decisions stay as they are.
+
     The training data is scored out of fold (``cv``): training-set scores of a flexible classifier
     are overfitted. A new sample has the mean of its ranks by the classifiers of all folds, as
     scores of a classifier of all samples would have another distribution.
@@ -158,7 +163,10 @@ class PartialParityPostprocessor(
         to which its members have one: the share of the largest group.
     center_ : float
         The rank :math:`\bar u` that scores 0 where there is no shift: midway between the smallest
-        and the largest rate (if groups have different intervals, on their common scale).
+        and the largest r_k (if groups have different intervals, on their common scale). These are
+        the ``rates_`` where ``mixture_`` is 0.
+    mixture_ : float
+        Share of the rank among all samples in t, from 0 to 1.
     objective_ : float
         Share of wrong decisions about the training samples of groups that are compared, by their
         out-of-fold scores.
@@ -470,7 +478,6 @@ class _RankedTraining(NamedTuple):
             "classes_": self.training.classes,
             "pos_label_": self.training.pos_label,
             "groups_": of_groups.groups.summary,
-            "_curves": [self.samples.curves[position] for position in self.positions],
             "_pooled_curve": self.samples.pooled_curve,
             "_group_shares": of_groups.group_shares,
             "_levels": self.levels,
