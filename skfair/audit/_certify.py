@@ -268,6 +268,8 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     for cells in (bound.sums.cells for bound, _ in bound_constraints):
         left_out += name_left_out(cells.empty, cells.labels)
     assumed = ["if clusters of samples are independent"] * (audit.clusters is not None)
+    if constraint.unit == "attention":  # the range of differences within queries is that of these
+        assumed.append("no query has a more uneven share of the groups than those counted")
     assumed.append(_assume_no_rare_values(largest, limits))
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
