@@ -185,7 +185,7 @@ def test_scorers_and_fronts(direction, bound):
     score = limit(model, X, y, sensitive_features=table)
     assert -score >= high - 1e-9  # exact tests may be sharper
     front = fairness_front(model, X, y, sensitive_features=table, constraint=constraint)
-    assert len(front) == 1
+    assert len(front.to_frame()) == 1
 
 
 def test_derivatives_and_blocks():
