@@ -311,8 +311,8 @@ def fairness_front(
             f"Accuracy is {100.0 * front['accuracy'].min():.1f} % to "
             f"{100.0 * front['accuracy'].max():.1f} %, and the gap {front['gap'].min():.3f} to "
             f"{front['gap'].max():.3f}. Each row is {estimator} at one {parameter}, fitted to "
-            f"{len(test_rows):,} samples by cv={cv}. The gap is that of {constraint}, and intervals have "
-            f"{confidence_text(level)}."
+            f"{len(test_rows):,} samples by cv={cv}. The gap is that of {constraint}, and "
+            f"intervals have {confidence_text(level)}."
         ),
     )
 
