@@ -367,9 +367,12 @@ class ParetoFrontDisplay(Display):
             **style(n_before, "color", "linestyle", "marker"),
         )
         if "tolerance" in self.table:
-            points = self.table[["tolerance", *self._names()]].iloc[front].dropna()
-            for value, y, x in points.itertuples(index=False):
-                self.ax_.annotate(str(value), (x, y), (4, 5), textcoords="offset points")
+            color = self.line_.get_color()
+            points = self.table[["tolerance", *self._names()[::-1]]].dropna()
+            for value, *point in points.to_numpy():
+                self.ax_.annotate(
+                    str(value), point, (4, 5), textcoords="offset points", color=color
+                )
         limits = [f"{name}_{end}" for name in self._names() for end in ("low", "high")]
         if {*limits} <= {*self.table}:
             low, high, left, right = self.table[limits].to_numpy()[front].T
