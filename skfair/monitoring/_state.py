@@ -2,14 +2,11 @@
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from skfair.audit._tables import group_text
-from skfair.constraints._constraint import set_reference_groups
-from skfair.groups._groups import MAX_NUMERIC_GROUPS
 from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
@@ -18,7 +15,9 @@ from skfair.monitoring._batches import (
     count_by_group,
     draw_blocks,
     evaluate_cohort,
+    list_references,
     make_generator_from_key,
+    refuse_many_decimals,
     restore_time,
     sort_samples,
     to_target,
@@ -35,7 +34,7 @@ from skfair.monitoring._recent import (
 )
 from skfair.statistics._estimates import combine_margins, constrained_rate
 from skfair.statistics._gaps import Verdict, find_verdict
-from skfair.utils._checks import argument_error, join_names, warn
+from skfair.utils._checks import join_names, warn
 
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
 #
@@ -808,7 +807,7 @@ class State:
         """The state that knows the groups of a batch; raise if their labels have other types."""
         comparisons = dict(self.comparisons)
         joined = {}
-        references = _list_references(settings.constraint, groups)
+        references = list_references(settings.constraint, groups)
         for name, _, names in attribute_codes(groups, settings.constraint.attributes):
             comparison = comparisons.get(name) or Comparison(
                 name,
@@ -821,7 +820,7 @@ class State:
             references = references[1:]
             known = comparison.groups
             comparisons[name] = comparison.with_groups(names)
-            _refuse_many_decimals(comparisons[name].groups)
+            refuse_many_decimals(comparisons[name].groups)
             joined |= {
                 repr(group_text(one)): None
                 for one in names
@@ -834,31 +833,6 @@ class State:
                 "evidence on every group that is compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
-
-
-def _list_references(constraint, groups):
-    """The reference group of each comparison; empty for constraints without one."""
-    if constraint.direction is None:
-        return []
-    set_reference_groups(constraint, groups)  # raises where attributes are others
-    labels = [constraint.reference[one] for one in groups.attributes]
-    is_single = constraint.attributes == "each" or len(labels) == 1
-    return labels if is_single else [tuple(labels)]
-
-
-def _refuse_many_decimals(groups):
-    """Raise for a measurement that the first batch has not divided into bins."""
-    labels = [one if isinstance(one, tuple) else (one,) for one in groups]
-    for column in zip(*labels, strict=True):
-        numbers = {one for one in column if isinstance(one, Real)}
-        if len(numbers) > MAX_NUMERIC_GROUPS and any(one % 1 for one in numbers):
-            raise argument_error(
-                f"sensitive_features must have at most {MAX_NUMERIC_GROUPS} numbers with decimals "
-                f"in all batches, but has {len(numbers)}, from {min(numbers):g} to "
-                f"{max(numbers):g}. The first batch had so few that they are no bins, and a "
-                "monitor keeps its first ones. Begin another with a larger batch, or pass "
-                "SensitiveFeatures with bins, such as bins={'age': [40, 65]}."
-            )
 
 
 def advance_state(settings, state, row, cohorts):
