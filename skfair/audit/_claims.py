@@ -25,7 +25,7 @@ from skfair.audit._sentences import (
     verdict_text,
 )
 from skfair.statistics._gaps import Verdict
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 EXIT_STATUSES: dict[Verdict, int] = {"shown": 0, "open": 1, "contradicted": 3}
 """Exit statuses of the shell."""
@@ -387,6 +387,14 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     """
     filed, edited = read_filed_claim(claim)
     check_states_digest(filed, salt)
+    attributes = audit.samples.groups.attributes or ()
+    for name in ("tolerance", "reference"):
+        bounds = filed.constraint["params"].get(name)
+        if isinstance(bounds, dict) and {*bounds} != {*attributes}:
+            raise argument_error(
+                f"sensitive_features must have the attributes of the claim, {[*bounds]}, but has "
+                f"{[*attributes]}. Names in a file are text, so pass columns with names."
+            )
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
     is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds

@@ -161,7 +161,8 @@ def draw_interval(low, value, high, reference, scale):
         shapes.append(draw_line("ref", reference, reference, 0, 20))
     if isfinite(low) and isfinite(high):
         shapes.append(draw_line("span", low, high, 10, 10))
-    shapes.append(draw_line("at", value, value, 4, 16))
+    if isfinite(value):
+        shapes.append(draw_line("at", value, value, 4, 16))
     return (
         '<svg viewBox="0 0 100 20" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{''.join(shapes)}</svg>"

@@ -242,6 +242,8 @@ def _describe_counted(phrase, pos_label):
 def _find_unit(constraint, form):
     """Unit of the gap of a constraint: that of its rate, or of what it averages."""
     rate = constraint.compared_rate
+    if constraint.gap.is_ratio:
+        return "ratio"
     if constraint.unit == "attention":
         return "units of attention"
     if not constraint.counts_decisions:

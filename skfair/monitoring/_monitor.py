@@ -39,6 +39,8 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._recent import Window, find_delay
 from skfair.monitoring._settings import Settings, check_settings
 from skfair.monitoring._state import (
+    AboveHypotheses,
+    BelowHypotheses,
     CellEvidence,
     Comparison,
     DifferenceHypotheses,
@@ -71,6 +73,7 @@ _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(Bins, CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
+        *(AboveHypotheses, BelowHypotheses),
         *(Row, Settings, State, MeanHypotheses, Statement, Window),
     )
 }
@@ -254,7 +257,8 @@ class GapMonitor(BaseEstimator):
     ----------
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
-        means between groups (``reference="groups"``, ``aggregate="max"``), or
+        means between groups (``reference="groups"``, ``aggregate="max"``), one side of a reference
+        group (a ``reference`` by attribute with a ``direction``), or
         :class:`~skfair.constraints.BoundedGroupLoss`, :class:`~skfair.constraints.MaximumRate` or
         :class:`~skfair.constraints.MinimumRate`. With ``attributes="each"`` the values of each
         attribute are compared with one another, not with those of other attributes. Its
@@ -689,7 +693,7 @@ class GapMonitor(BaseEstimator):
         """Batches until windows show twice the tolerance in half of all cases; None for never.
 
         The number is approximate: batches have the mean size so far, all groups were equal, and the
-        smallest one changes. It is known for differences of groups alone.
+        smallest one changes. It is known for differences of all groups alone.
         """
         self._check_updated()
         state = self._state

@@ -15,14 +15,22 @@ from skfair.constraints._constraint import (
     find_tolerance,
     refuse_tolerances_by_attribute,
 )
+from skfair.constraints._reference_gap import AboveReference, BelowReference
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
-from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
+from skfair.monitoring._state import (
+    AboveHypotheses,
+    BelowHypotheses,
+    DifferenceHypotheses,
+    MeanHypotheses,
+)
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import argument_error, check_tolerance, is_int
 
 _HYPOTHESES = (
     (RangeGap, DifferenceHypotheses),
+    (BelowReference, BelowHypotheses),
+    (AboveReference, AboveHypotheses),
     (LargestMean, MeanHypotheses),
     (Shortfall, MeanHypotheses),
 )
@@ -166,9 +174,9 @@ def _check_compares_means(resolved):
     if _find_hypotheses(resolved.gap) is None or not _has_mean_rates(resolved):
         raise argument_error(
             "constraint must be the largest difference between the means of two groups "
-            '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
-            "that its numerator has in the samples of its denominator, unlike F1 and treatment "
-            "equality), BoundedGroupLoss, MaximumRate or MinimumRate; got "
+            '(reference="groups" or one group, aggregate="max", no ratio; a rate must be a mean, '
+            "or the share that its numerator has in the samples of its denominator, unlike F1 and "
+            "treatment equality), BoundedGroupLoss, MaximumRate or MinimumRate; got "
             f"{resolved}, whose gap is {resolved.gap.name}. Other criteria can be certified once, "
             "by skfair.audit.Audit.certify."
         )

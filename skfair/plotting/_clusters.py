@@ -255,7 +255,8 @@ class ParetoFrontDisplay(Display):
     points are not drawn. To compare several fronts on the same axes, pass ``ax=display.ax_`` to the
     next call: colours, lines and markers advance automatically.
 
-    :meth:`skfair.cluster.ParetoFront.plot` draws a front that was computed.
+    :meth:`skfair.cluster.ParetoFront.plot` and :meth:`skfair.audit.FairnessFront.plot` draw fronts
+    that were computed.
 
     Of classifiers, whose accuracies and gaps are estimates, all points are drawn and connected by
     ascending gap, with their intervals.
@@ -266,8 +267,8 @@ class ParetoFrontDisplay(Display):
         The points, one in each row, as :meth:`skfair.cluster.ParetoFront.to_frame` returns them.
         The column ``cost`` has the clustering cost of each point, such as the mean squared distance
         to the cluster's centre or the normalised cut. The column of the name ``metric`` has its
-        balance, in [0, 1]. Or the table of :func:`skfair.audit.fairness_front`, with the columns
-        ``accuracy`` and ``gap``.
+        balance, in [0, 1]. Or the table of :meth:`skfair.audit.FairnessFront.to_frame`, with the
+        columns ``accuracy`` and ``gap``, and perhaps ``tolerance``, which is written at each point.
     selected : int, default=None
         Position of the point to mark.
     name : str, default=None
@@ -365,6 +366,13 @@ class ParetoFrontDisplay(Display):
             gid=self._gid,
             **style(n_before, "color", "linestyle", "marker"),
         )
+        if "tolerance" in self.table:
+            color = self.line_.get_color()
+            points = self.table[["tolerance", *self._names()[::-1]]].dropna()
+            for value, *point in points.to_numpy():
+                self.ax_.annotate(
+                    str(value), point, (4, 5), textcoords="offset points", color=color
+                )
         limits = [f"{name}_{end}" for name in self._names() for end in ("low", "high")]
         if {*limits} <= {*self.table}:
             low, high, left, right = self.table[limits].to_numpy()[front].T
