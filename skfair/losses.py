@@ -265,7 +265,8 @@ class SquaredLoss(ScoreFunction):
     array([0.5, 4.5])
     """
 
-    _code, degree = SQUARED, 2
+    _code = SQUARED
+    degree = 2
     width = 1.0  # twice the factor of the square is one over it
 
     def _evaluate(self, scores, target):
@@ -654,7 +655,8 @@ class _ClassScores:
         self.n_samples = len(scores)
         self.positives = positive[np.argsort(scores[positive], kind="stable")]
         self.negatives = negative[np.argsort(-scores[negative], kind="stable")]
-        self.positive_scores, self.negative_scores = scores[self.positives], scores[self.negatives]
+        self.positive_scores = scores[self.positives]
+        self.negative_scores = scores[self.negatives]
         self.weights = weights[self.positives].sum(), weights[self.negatives].sum()
         # Shares within the class; a class without samples has none.
         self.positive_shares, self.negative_shares = (
@@ -733,7 +735,8 @@ class _ClassScores:
         """Counts averaged over negatives of equal score, in proportion to their shares."""
         # The order of equal scores is arbitrary, so each of them has the same count per weight.
         _, ties = np.unique(self.negative_scores, return_inverse=True)
-        tie_counts, shares = np.bincount(ties, counts), np.bincount(ties, self.negative_shares)
+        tie_counts = np.bincount(ties, counts)
+        shares = np.bincount(ties, self.negative_shares)
         return self.negative_shares * (tie_counts / shares)[ties]
 
     def _find_tapered_negatives(self, rank, length):
@@ -814,7 +817,8 @@ def kernel_rate_kind(rate):
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is pointwise_score:
         return SCORE, 1.0, False
-    table, surrogate = getattr(rate, "table", None), getattr(rate, "surrogate", None)
+    table = getattr(rate, "table", None)
+    surrogate = getattr(rate, "surrogate", None)
     if table is None:
         code = kernel_kind_and_width(rate)
     else:

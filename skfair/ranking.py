@@ -520,7 +520,9 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
 
     __metadata_request__fit = {"query_id": True, "groups": UNUSED}
 
-    ensemble, n_jobs, confidence_level = True, None, None
+    ensemble = True
+    n_jobs = None
+    confidence_level = None
 
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     constraint: (

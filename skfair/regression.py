@@ -764,7 +764,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
 def _describe_regressor(training, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
-    unit, problem, candidate = training.unit, rule.problem, rule.guarantee.candidate
+    unit = training.unit
+    problem = rule.problem
+    candidate = rule.guarantee.candidate
     coefficients = problem.model.coefficients(candidate.parameters)
     coef, intercept = rule.features.convert_coefficients(*coefficients, unit.rule_unit)
     report = problem.constraint.report_columns(candidate.scores)

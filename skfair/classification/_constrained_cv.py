@@ -615,7 +615,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
 def _describe_rule(estimator, cross, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
-    problem, candidate, per_class = rule.problem, rule.guarantee.candidate, cross.per_class
+    problem = rule.problem
+    candidate = rule.guarantee.candidate
+    per_class = cross.per_class
     unit = per_class[0].unit
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
@@ -647,7 +649,8 @@ def _describe_rule(estimator, cross, rule):
 
 def _warn(estimator, training, rule):
     """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
-    problem, guarantee = rule.problem, rule.guarantee
+    problem = rule.problem
+    guarantee = rule.guarantee
     # A slope of 0 or less: higher scores do not mean more of the class.
     if (np.atleast_2d(estimator.calibration_)[:, 0] <= 0).all():
         positive = estimator.pos_label_

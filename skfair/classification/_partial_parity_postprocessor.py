@@ -299,7 +299,8 @@ class PartialParityPostprocessor(
         # Scores, classes and groups are gathered; X stays where it is stored.
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
-        y, groups = metadata.pop("y"), metadata.pop("groups")
+        y = metadata.pop("y")
+        groups = metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
         training, rows = _check_ranked_samples(self, X, y, metadata | {"groups": groups})
@@ -493,7 +494,8 @@ def _search_rates(estimator, ranked, rule, context):
         return search_rates(subset, ranked.bound.gap, tolerance, callback)
 
     # One group has no gap that the population could exceed.
-    samples, clusters = ranked.samples, ranked.bound.sums.samples.clusters
+    samples = ranked.samples
+    clusters = ranked.bound.sums.samples.clusters
     confidence = estimator.confidence_level if len(samples.groups.names) > 1 else None
     return search_with_guarantee(samples, ranked.bound, confidence, search, clusters)
 
@@ -569,7 +571,8 @@ def _outcome_attributes(estimator, ranked, guarantee, shifted):
 
 def _warn_after_fit(estimator, guarantee, ranked, shifted):
     """Warn of an exceeded tolerance, a search cut short, constant decisions, or useless ranks."""
-    bound, samples = ranked.bound, ranked.samples
+    bound = ranked.bound
+    samples = ranked.samples
     if estimator.confidence_level is not None:
         warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)
     if estimator.status_ == "infeasible":

@@ -526,7 +526,8 @@ def _check_declarations(constraint):
             "quotient: return the square alone, and pass MeanParity beside it in a list."
         )
     # Of decisions, metrics may take strata or pairs, and are not asked for their predictions.
-    metric, gap = constraint.metric, constraint.gap
+    metric = constraint.metric
+    gap = constraint.gap
     if not constraint.counts_decisions and metric and metric not in METRICS:
         raise ValueError(
             f"metric of {constraint} must be a name in skfair.metrics.METRICS, but {metric!r} "
@@ -689,7 +690,8 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
         # One warning for each group size that is required, whichever constraints share it.
         if small is not None and per_class[0].where is None:
             size = getattr(constraint, "min_group_size", None) or per_class[0].min_group_size
-            names, counts = small.names, small.counts
+            names = small.names
+            counts = small.counts
             by_label = {names[group]: counts[group] for group in np.argsort(small.ranks)}
             sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1

@@ -178,7 +178,8 @@ class MeanExcess(ConvexMeans):
 
     def integrate_moments(self, moments):
         """Integrate the polynomial of each bucket: linear above a corner, quadratic inside."""
-        (mass, first, second), (above, corners) = moments, self.inside
+        (mass, first, second) = moments
+        (above, corners) = self.inside
         squares = second @ corners.T - 2 * self.begins * (first @ corners.T)
         squares += self.begins**2 * (mass @ corners.T)
         constant, _ = np.hsplit(self.slope_coefficients, 2)
@@ -573,7 +574,8 @@ class ShareMajorant(Majorant):
 
     def __call__(self, scores, aux):
         """Rows and their derivatives, as `ConstraintValues`."""
-        original, tangent = self.original, self._tangent
+        original = self.original
+        tangent = self._tangent
         convex = original.convex_at(scores, aux)
         begin, end = original.ramp_factors
         # Factors of functions and of tangents in the rows of the upper, then of the lower bounds.
@@ -677,8 +679,10 @@ class PairExcess:
     """
 
     def __init__(self, one, other, shift, width):
-        self.one, self.other = one, other
-        self.shift, self.width = shift, width
+        self.one = one
+        self.other = other
+        self.shift = shift
+        self.width = width
         # Each member of the one group gains on those of the other within the shift.
         below, excess, _ = SortedScores(other.scores, other.weights).sums_below(one.scores + shift)
         above, _, _ = SortedScores(-one.scores[::-1], one.weights[::-1]).sums_below(
@@ -706,7 +710,8 @@ class PairExcess:
 
 def split_ramp(one, other, width):
     """Convex functions that are added, and subtracted, to make the mean ramp of two rankings."""
-    added, subtracted = [], []
+    added = []
+    subtracted = []
     for end, after_end, corner in product((0, 1), repeat=3):
         # The interval is what ranks before its end but not before its beginning; or the other way
         # round what ranks after. A ramp rises where it begins and ceases to where it ends.

@@ -503,7 +503,8 @@ class BoundedGroupLoss(ConstraintOnLoss):
     gap = LargestMean
 
     # No rate is compared with another one, so these are no parameters here.
-    reference, aggregate = "groups", "max"
+    reference = "groups"
+    aggregate = "max"
 
     upper_bound: NonNegative
     _: KW_ONLY
@@ -564,7 +565,8 @@ class RankingParity(DecisionRateParity):
     metric = "ranking_parity_difference"
     gap = MutualOrderGap
     cells = staticmethod(all_samples)
-    reference, aggregate = "groups", "max"
+    reference = "groups"
+    aggregate = "max"
 
     _: KW_ONLY
     tolerance: NonNegative | None = None
@@ -856,7 +858,9 @@ class ExposureParity(Constraint):
     applies_to = ("rankings",)
     unit = "attention"
     cells = staticmethod(all_samples)
-    reference, aggregate, attributes = "groups", "max", "intersections"
+    reference = "groups"
+    aggregate = "max"
+    attributes = "intersections"
 
     _: KW_ONLY
     tolerance: NonNegative | None = None

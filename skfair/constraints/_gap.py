@@ -334,7 +334,8 @@ class RangeGap(Gap):
     blocks: tuple
     scale: float = 1.0
 
-    is_range, form = True, "gap"
+    is_range = True
+    form = "gap"
     compares = "groups"
 
     @classmethod
@@ -374,7 +375,8 @@ class RangeGap(Gap):
         if math.isnan(sum(numbers)):  # a rate is unknown
             return super().value_and_subgradient(means)
         # A few numbers of Python are faster than arrays of them.
-        gap, pair = self._smallest, None
+        gap = self._smallest
+        pair = None
         for block in self.blocks:
             rates = [numbers[event] for event in block]
             largest = max(rates)
@@ -475,7 +477,10 @@ class RatioGap(RangeGap):
     0.5
     """
 
-    is_range, is_ratio, form, bounded = True, True, "ratio", "ratio"
+    is_range = True
+    is_ratio = True
+    form = "ratio"
+    bounded = "ratio"
     difference = RangeGap  # whose rows, scaled, bound the ratio
 
     value_and_subgradient = Gap.value_and_subgradient
@@ -491,7 +496,8 @@ class RatioGap(RangeGap):
         # Of the block with the smallest ratio r: r / largest and -1 / largest.
         slope = super().subgradient(means)
         if slope.any():
-            largest, smallest = means[slope > 0], means[slope < 0]
+            largest = means[slope > 0]
+            smallest = means[slope < 0]
             slope[slope > 0] = smallest / largest
             slope /= largest
         return slope
@@ -641,7 +647,8 @@ class LargestMean(Gap):
 
     events: tuple
 
-    compares, form = "bound", "ceiling"
+    compares = "bound"
+    form = "ceiling"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -696,7 +703,9 @@ class Shortfall(Gap):
     events: tuple
     largest: float = 1.0
 
-    compares, form, bounded = "bound", "floor", "smallest value"
+    compares = "bound"
+    form = "floor"
+    bounded = "smallest value"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -735,7 +744,8 @@ class Shortfall(Gap):
 class MutualOrderGap(RangeGap):
     """Difference between the rates of each order of two groups, whose pairs are events."""
 
-    is_range, form = True, "gap"
+    is_range = True
+    form = "gap"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:

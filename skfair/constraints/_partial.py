@@ -47,7 +47,9 @@ Percentiles = Annotated[Sequence | dict, "no_validation"]
 class PartialParity(Constraint):
     """Base of criteria on an interval of percentiles ([1]_, Definitions 4.2, 4.3, A.1 to A.3)."""
 
-    reference, aggregate, attributes = "groups", "max", "intersections"
+    reference = "groups"
+    aggregate = "max"
+    attributes = "intersections"
     gap = IntervalGap
     unit = "rate"
 
@@ -294,7 +296,8 @@ class PartialDemographicParity(PartialParity):
         "among them"
     )
     cells = staticmethod(all_samples)
-    is_correctable, default_width = True, 0.5
+    is_correctable = True
+    default_width = 0.5
 
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY
@@ -339,7 +342,8 @@ class PartialEqualOpportunity(PartialParity):
     rate_name = "true_positive_rate"
     applies_to = ("scores",)
     cells = staticmethod(positives)
-    is_correctable, default_width = True, 0.5
+    is_correctable = True
+    default_width = 0.5
 
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY

@@ -81,7 +81,8 @@ class IntervalGap(GapBase):
     criterion: Any
     metric: Callable
 
-    compares, form = "groups", "gap"
+    compares = "groups"
+    form = "gap"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> "IntervalGap":
@@ -167,7 +168,8 @@ class RankSums:
     @cached_property
     def intervals(self):
         """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
-        groups, names = self.samples.groups, self.samples.groups.names
+        groups = self.samples.groups
+        names = self.samples.groups.names
         numbers = [names.index(group) for _, group in self.cells.labels]
         intervals = [PercentileInterval(self.group_intervals[group]) for group in numbers]
         if self.scores is None or not self.ranks_in_groups:
@@ -313,7 +315,8 @@ def _to_event_interval(sums, interval, of_group, event):
     samples, shares = sums.events.members(event)
     event_scores = sums.scores[samples]
     above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
-    above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
+    above[flat <= 0.0] = 0.0
+    above[flat >= 1.0] = 1.0
     return PercentileInterval(above.reshape(-1, 2))
 
 
@@ -439,11 +442,14 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     `ranked`: the distance of a share alone does not say what the case costs, if its group is small.
     """
     # Shares below the ceiling, or above the floor, are all near one end of their interval.
-    events, scores, widths = ranked.events, ranked.scores, ranked.widths
+    events = ranked.events
+    scores = ranked.scores
+    widths = ranked.widths
     begin = np.array([interval.pairs[0, 0] for interval in ranked.intervals])
     ceiling = _percentiles_at(ranked, tolerances, "right")
     floor = _percentiles_at(ranked, 1.0 - tolerances, "left")
-    lower, upper = np.full(len(begin), -np.inf), np.full(len(begin), np.inf)
+    lower = np.full(len(begin), -np.inf)
+    upper = np.full(len(begin), np.inf)
     # Weight of each event in its interval.
     rows, members, _ = events.memberships
     weights = ranked.samples.weights[rows]
@@ -673,7 +679,8 @@ def make_share_report(constraint, moments):
 
 def _share_columns(name, ranked, event, thresholds, sums, bounds):
     """Columns of the report of an event, with one entry per threshold."""
-    (above, squares), (gap, tolerance) = sums, bounds
+    (above, squares) = sums
+    (gap, tolerance) = bounds
     cell, group = ranked.cells.labels[event]
     interval = ranked.intervals[event]
     # Standard error of a share, by the variance of a binary decision.

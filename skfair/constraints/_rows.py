@@ -373,7 +373,8 @@ class OneSidedRows:
     """
 
     def __init__(self, lower, upper):
-        capped, floored = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
+        capped = np.flatnonzero(np.isfinite(upper))
+        floored = np.flatnonzero(np.isfinite(lower))
         self.rows = np.concatenate((capped, floored))
         self.signs = np.repeat([1.0, -1.0], [len(capped), len(floored)])
         self.bounds = np.concatenate((upper[capped], -lower[floored]))

@@ -166,7 +166,8 @@ class CorrectionSearch:
     """
 
     def __init__(self, constraint, start, gap):
-        self.constraint, self.aim = constraint, _aimed_gap(constraint.tolerance)
+        self.constraint = constraint
+        self.aim = _aimed_gap(constraint.tolerance)
         self.tolerance = self.aim if start is None else start.tolerance
         self.offset = None
 
@@ -199,9 +200,12 @@ class Bracket:
     def add(self, tolerance, gap):
         """Replace an end by a tolerance and the gap that it leads to."""
         if gap > self.aim:
-            self.high, self.high_gap, self.is_measured = tolerance, gap, True
+            self.high = tolerance
+            self.high_gap = gap
+            self.is_measured = True
             return
-        self.low, self.low_gap = tolerance, gap
+        self.low = tolerance
+        self.low_gap = gap
         if self.is_guessed and not self.is_measured and gap > self.aim / 8:  # nearly proportional
             self.high = 2.0 * tolerance * self.aim / gap
             self.high_gap = 2.0 * self.aim
@@ -222,7 +226,8 @@ class SecantSearch:
     """
 
     def __init__(self, constraint, start, gap):
-        self.constraint, self.requested = constraint, constraint.tolerance
+        self.constraint = constraint
+        self.requested = constraint.tolerance
         self.is_narrowed = False
         self.gaps_at_zero = []
         self._open_bracket(gap)

@@ -243,8 +243,11 @@ class _Evidence:
     """
 
     def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, share=1.0):
-        self.constraint, (self.tolerances, self.candidate) = constraint, fit
-        self.scores, self.training, self.share = scores, training, share
+        self.constraint = constraint
+        (self.tolerances, self.candidate) = fit
+        self.scores = scores
+        self.training = training
+        self.share = share
         self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
@@ -351,7 +354,8 @@ class _Evidence:
                 for posterior, factor, effective in rows
             )
 
-        too_small, enough = 1.0, 2.0
+        too_small = 1.0
+        enough = 2.0
         while not are_certain(enough):
             too_small = enough
             enough = 2.0 * enough
@@ -424,8 +428,11 @@ class _Refits:
     """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
     def __init__(self, constraint, make_fit, clusters, fitter, leave_one_out):
-        self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
-        self.fitter, self.leave_one_out = fitter, leave_one_out
+        self.constraint = constraint
+        self.make_fit = make_fit
+        self.clusters = clusters
+        self.fitter = fitter
+        self.leave_one_out = leave_one_out
         self.ranks = np.array([one.sums.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
 
@@ -499,7 +506,8 @@ class _Refits:
         scores = evidence.scores
         if (excess == -np.inf).all() or (self.constraint.gaps(0.0 * scores) > limits).any():
             return None
-        small, large = 0.0, 1.0
+        small = 0.0
+        large = 1.0
         while large - small > _FACTOR_TOLERANCE:
             middle = (small + large) / 2
             is_within = (self.constraint.gaps(middle * scores) <= limits).all()
@@ -600,7 +608,8 @@ class _Refits:
 
         Those of the candidate itself if there are no fits without a fold.
         """
-        scores, constraint = candidate.scores, self.constraint
+        scores = candidate.scores
+        constraint = self.constraint
         if self.leave_one_out is not None:
             tighter = constraint.replace_tolerances(tolerances)
             return self.leave_one_out.scores(candidate, tighter), scores, constraint.gaps(scores)
@@ -614,7 +623,8 @@ class _Refits:
             scores = fit(tolerances, candidate).scores
             is_outside = self.fold == number
             is_next = self.fold == (number + 1) % N_FOLDS
-            outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
+            outside[is_outside] = scores[is_outside]
+            inside[is_next] = scores[is_next]
             gaps.append(of_fold.gaps(scores[rows]))
         return outside, inside, np.mean(gaps, axis=0)
 

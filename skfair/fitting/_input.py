@@ -358,7 +358,8 @@ def standardize_target(training, is_centered, is_log=False):
 
     They are centered if there is an intercept, unless scores are logarithms of predictions.
     """
-    target, weights = training.samples.target, training.samples.weights
+    target = training.samples.target
+    weights = training.samples.weights
     center = np.average(target, weights=weights) * is_centered
     spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
     spread = float(spread) or 1.0

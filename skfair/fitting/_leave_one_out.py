@@ -47,7 +47,9 @@ class LeaveOneOut:
     """
 
     def __init__(self, fitter, clusters=None):
-        self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
+        self.fitter = fitter
+        self.problem = fitter.problem
+        self.clusters = clusters
 
     @cached_property
     def plain(self):
@@ -111,7 +113,8 @@ class LeaveOneOut:
         if multipliers.any():
             slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
             curvature = evaluation.curvature(multipliers)
-        change, leverage = np.zeros(len(slopes)), np.zeros(len(slopes))
+        change = np.zeros(len(slopes))
+        leverage = np.zeros(len(slopes))
         for direction in free.T:
             scores = problem.model.scores(direction)
             leverage += scores**2 * curvature

@@ -182,7 +182,8 @@ def _suits_secants(estimator, problem):
 
 def _make_linear_model(estimator, training):
     if not estimator.group_interactions:
-        X, weights = training.X, training.samples.weights
+        X = training.X
+        weights = training.samples.weights
         return LinearModel.from_features(X, weights, estimator.fit_intercept, estimator.n_jobs)
     if not training.samples.groups.is_disjoint:
         raise ValueError(
@@ -286,7 +287,8 @@ PercentileSolver = Annotated[str, StrOptions(_PERCENTILE_SOLVERS)]
 
 def make_partial_parity(estimator):
     """The constraint of an estimator on its interval, passed by name or as an object."""
-    constraint, interval = estimator.constraint, estimator.interval
+    constraint = estimator.constraint
+    interval = estimator.interval
     check_whose_tolerance(constraint, estimator.tolerance)
     if isinstance(constraint, str):
         return PARTIAL_CRITERIA[constraint]((0.0, 1.0) if interval is None else interval)

@@ -39,7 +39,8 @@ def fit_network(task, to_train, start, solve):
     first one is over it leaves the earlier fit. ``start`` has the parameters to start from, None
     for those that the model draws.
     """
-    estimator, training = task.estimator, task.training
+    estimator = task.estimator
+    training = task.training
     strata = _stratify_samples(training)
 
     def train(part, strata):
@@ -135,7 +136,9 @@ class _EpochCallback:
         self.patience = patience
         self.held_out = None  # the objective of held-out samples
         self.latest = None  # what the solver would return, once an epoch is over
-        self.best, self._smallest, self._waited = None, np.full(3, np.inf), 0
+        self.best = None
+        self._smallest = np.full(3, np.inf)
+        self._waited = 0
         self.curves = {"loss_curve_": []}
 
     def __call__(self, progress):

@@ -44,7 +44,8 @@ def to_user_units(guarantee, constraint, loss_unit):
     The tolerances and limits of ratios and floors are these numbers themselves. `loss_unit` is one
     unit of the mean loss in the user's.
     """
-    units, candidate = constraint.units, guarantee.candidate
+    units = constraint.units
+    candidate = guarantee.candidate
     if loss_unit != 1.0 or (units != 1.0).any():
         excess = (candidate.gaps - constraint.tolerances) * units
         # The multipliers are those of the last problem solved, whose rows may be more.
@@ -92,7 +93,8 @@ def guarantee_attributes(estimator, guarantee, status):
 
     The verdict is "shown" where new data keep the bound, too, with the requested probability.
     """
-    level, limits = estimator.confidence_level, guarantee.limits
+    level = estimator.confidence_level
+    limits = guarantee.limits
     is_shown = level is not None and guarantee.probability >= level
     n_constraints = len(guarantee.training_tolerances)
     return {
@@ -158,7 +160,8 @@ def unconstrained_fit_attributes(report):
 
 def warn_of_outcome(estimator, problem, guarantee, is_real=False):
     """Warn of a violated bound or a missing guarantee, an early stop, or a bound without effect."""
-    candidate, constraint = guarantee.candidate, problem.constraint
+    candidate = guarantee.candidate
+    constraint = problem.constraint
     if is_real:
         _warn_of_tiny_tolerances(constraint)
         _warn_of_wide_bounds(problem.subsample, candidate)
@@ -512,7 +515,9 @@ class FitTask(NamedTuple):
 
     def finish(self, fitter, guarantee, fitted):
         """The estimator, with the attributes of its outcome and those passed; then warn."""
-        estimator, training, loss_unit = self.estimator, self.training, self.watch.loss_unit
+        estimator = self.estimator
+        training = self.training
+        loss_unit = self.watch.loss_unit
         guarantee = to_user_units(guarantee, fitter.constraint, loss_unit)
         candidate = guarantee.candidate
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
@@ -563,7 +568,8 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     """
     if candidate.is_unconstrained or not len(fitter.constraint):
         return
-    problem, is_ranked = fitter.problem.subsample, fitter.constraint.is_on_ranks_alone
+    problem = fitter.problem.subsample
+    is_ranked = fitter.constraint.is_on_ranks_alone
     if is_pairwise(problem.loss) and not is_ranked:
         return
     free = replace(problem, constraint=ConstraintSystem(()))
@@ -650,7 +656,8 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     less than two standard errors. With ``is_real`` losses are compared, as for real targets. Where
     constraints are on ranks alone, ranks are compared with random ones, and not accuracies.
     """
-    scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
+    scores = problem.predict_scores(parameters)
+    free = problem.predict_scores(plain)
     is_ranked = problem.constraint.is_on_ranks_alone
     cost = "" if is_ranked and not is_real else _describe_cost(problem, scores, free, is_real)
     if is_ranked and not cost:
@@ -686,7 +693,8 @@ def _describe_cost(problem, scores, free, is_real):
     """Accuracies or losses of scores with and without constraint; empty if they are near."""
     # Error or loss of the model, of the fit without constraint, and of the best constant.
     measure = _loss if is_real else _error_rate
-    taken, unconstrained = measure(problem, scores), measure(problem, free)
+    taken = measure(problem, scores)
+    unconstrained = measure(problem, free)
     constant = min(measure(problem, one) for one in _constant_scores(problem, is_real))
     # Standard deviation of the constant's errors; that of losses is about their mean.
     spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))

@@ -91,7 +91,8 @@ class Plane:
     @cached_property
     def errors(self):
         """Smoothed share of wrong decisions about samples left out, (n_points,)."""
-        weights, target = self.problem.mean_weights, self.problem.target
+        weights = self.problem.mean_weights
+        target = self.problem.target
         return self._tabulate(slice(None), 0, -weights * np.sign(target), 1)[0]
 
     @cached_property
@@ -140,7 +141,8 @@ def assign_folds(n_samples, clusters=None):
 
 def find_planes(problem, plain):
     """Planes through a `PlainFit` of a problem with a linear model."""
-    model, scores = problem.model, plain.scores
+    model = problem.model
+    scores = plain.scores
     parameters = plain.candidate.parameters
     up = model.intercept_direction()
     deviation = scores.std()

@@ -196,7 +196,8 @@ def _encode_column(array):
 
 def _combine_codes(first, second):
     """Codes of pairs of codes, with an upper bound of their number; compact if that is large."""
-    (codes, n_codes), (others, n_others) = first, second
+    (codes, n_codes) = first
+    (others, n_others) = second
     codes *= n_others
     codes += others
     if n_codes * n_others <= len(codes):

@@ -51,8 +51,10 @@ class Events:
     """
 
     def __init__(self, n_events, n_samples, codes_and_mean_weights=None, averaging_matrix=None):
-        self.n_events, self.n_samples = n_events, n_samples
-        self.codes_and_mean_weights, self.multiplicity = codes_and_mean_weights, None
+        self.n_events = n_events
+        self.n_samples = n_samples
+        self.codes_and_mean_weights = codes_and_mean_weights
+        self.multiplicity = None
         if averaging_matrix is not None:
             self.averaging_matrix = averaging_matrix
 

@@ -586,9 +586,12 @@ class EncodedBlock:
     def __init__(
         self, X, cells, codes, weights=None, partition_and_start=(0, 0), target=None, attributes=()
     ):
-        self.X, self.cells, self.weights = X, cells, weights
+        self.X = X
+        self.cells = cells
+        self.weights = weights
         self.partition_and_start = partition_and_start
-        self.target, self.attributes = target, attributes
+        self.target = target
+        self.attributes = attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
     def recode(self, positions):
@@ -604,7 +607,8 @@ class EncodedBlock:
     def replace_features(self, X, unit_costs=None):
         """The same rows with other features."""
         changed = copy(self)
-        changed.X, changed.unit_costs = X, unit_costs
+        changed.X = X
+        changed.unit_costs = unit_costs
         return changed
 
     def __sizeof__(self):
@@ -664,7 +668,8 @@ class SampleSummary:
         self.attributes = next(filter(len, attributes), ())
         # Row numbers: where each partition begins.
         rows = np.bincount(partitions, lengths).astype(np.intp)
-        self.partition_lengths, self.first = rows.tolist(), np.cumsum([0, *rows[:-1]])
+        self.partition_lengths = rows.tolist()
+        self.first = np.cumsum([0, *rows[:-1]])
         warn_of_small_partitions(blocks, self.partition_lengths)
         # Before cells are compared: to Python 1 equals True, and numpy makes text of 1 and "1".
         check([cell for of_block in cells for cell in of_block])
@@ -719,7 +724,8 @@ class SampleSummary:
     def replace_moments(self, mean, scatter):
         """The same samples with features of another mean and scatter."""
         changed = copy(self)
-        changed.mean, changed.scatter = mean, scatter
+        changed.mean = mean
+        changed.scatter = scatter
         return changed
 
 

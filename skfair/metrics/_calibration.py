@@ -208,7 +208,8 @@ def reliability_table(
     # One row per group and bin, named as the columns of attributes are.
     labels = samples.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
-    codes, bins = table.pop("group"), table.pop("bin")
+    codes = table.pop("group")
+    bins = table.pop("bin")
     table.index = to_pandas_index(np.vstack((labels, last))[codes], sensitive_features)
     table = table.set_index(pd.Index(bins, name="bin"), append=True)
     table.attrs["confidence_level"] = confidence_level

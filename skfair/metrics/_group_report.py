@@ -199,7 +199,8 @@ def group_report(
         strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
-    groups, weights = sensitive_features, sample_weight
+    groups = sensitive_features
+    weights = sample_weight
     if all(map(_is_count_based, by_name.values())) and set(columns) == {"y_true", "y_pred"}:
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     samples, arrays = check_metric_input(groups, weights, **columns)
@@ -421,7 +422,8 @@ def class_report(
             f"class_report takes rates, but {join_names(wrong)} are none. Pass functions of "
             "several classes to group_report, as in functools.partial(f1_score, average='macro')."
         )
-    groups, weights = sensitive_features, sample_weight
+    groups = sensitive_features
+    weights = sample_weight
     columns = {"y_true": y_true, "y_pred": y_pred}
     check_columns_of(by_name, columns | {"decisions": y_pred})
     if all(map(_is_count_based, by_name.values())):
@@ -439,7 +441,8 @@ def class_report(
 
 def _iter_class_masks(y_true, y_pred):
     """Yield every class with masks of the samples that are truly, and predicted, of this class."""
-    truth, predicted = check_labels("y_true", y_true), check_labels("y_pred", y_pred)
+    truth = check_labels("y_true", y_true)
+    predicted = check_labels("y_pred", y_pred)
     for label in unique_labels(truth, predicted):
         yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
 

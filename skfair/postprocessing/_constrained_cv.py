@@ -379,7 +379,8 @@ def _fit_all(estimator, base, training, fit_params, context):
 
 def fit_rule(estimator, cross, loss):
     """The final linear model by a `RuleLoss`, whose out-of-fold predictions keep constraints."""
-    per_class, confidence = cross.per_class, estimator.confidence_level
+    per_class = cross.per_class
+    confidence = estimator.confidence_level
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, events = begin_rule(cross)
         features = fitted["_event_features"]
@@ -429,7 +430,8 @@ def begin_rule(cross, is_calibrated=True):
 
     Unless they are calibrated, columns of classes are the scores as they are.
     """
-    per_class, groups = cross.per_class, cross.training.samples.groups
+    per_class = cross.per_class
+    groups = cross.training.samples.groups
     unit = per_class[0].unit
     fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class, is_calibrated)
     events = find_events(per_class, cross.constraints)

@@ -302,7 +302,8 @@ class EventModel(NamedTuple):
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator
         group_classifier = DummyClassifier() if knows_groups else classifier
-        group_models, subset_models = [], []
+        group_models = []
+        subset_models = []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
@@ -375,7 +376,9 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     They are those of `fit_event_features`, whose further arguments these are. The error is the
     distance of a real target from out-of-fold scores.
     """
-    codes, names, groups = training.labels, training.classes, training.samples.groups
+    codes = training.labels
+    names = training.classes
+    groups = training.samples.groups
     is_real = names is None
     if is_real:
         errors = np.abs(codes - scores.mean(axis=1))

@@ -268,13 +268,15 @@ def _search_path(documents, path):
         best = int(np.argmin(violations))
         # Look between its neighbours, or after the last one that exceeds the tolerance.
         after = best + (violations[best] > 0.0)
-        low, high = places[max(best - 1, 0)], places[min(after, _N_PLACES - 1)]
+        low = places[max(best - 1, 0)]
+        high = places[min(after, _N_PLACES - 1)]
     return violations[best], candidates[best]
 
 
 def _solve_dual(documents, tolerance, n_problems):
     """Offsets of the largest gain whose exposures keep a tolerance."""
-    sums, shares = documents.bound.sums, documents.shares
+    sums = documents.bound.sums
+    shares = documents.shares
     merits = sums.exact_means(documents.scores)[len(shares) :] if sums.is_quotient else 1.0
     # All rankings have one mean exposure: differences from the first group, which features
     # average, change the exposures of groups by these multiples.
@@ -363,7 +365,10 @@ def _warn_of_worse_ranks(relevance, documents, offsets):
 
 def _rank_documents(estimator, cross, scores, query):
     """The documents, with no features, and with the constraint bound to their attention."""
-    samples, bound, k, shares = cross.training.samples, None, None, None
+    samples = cross.training.samples
+    bound = None
+    k = None
+    shares = None
     weights = samples.weights / samples.weights.sum()
     for constraint in cross.constraints:  # one at most
         merit = np.ones(len(query))

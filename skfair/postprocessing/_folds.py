@@ -55,7 +55,8 @@ def _stratified_folds(n_folds, y, strata, groups):
     # Units that are dealt out: samples, or sets of samples that belong together.
     if groups is None:
         _check_class_sizes(n_folds, y[present])
-        first, codes = np.arange(len(present)), np.arange(len(present))
+        first = np.arange(len(present))
+        codes = np.arange(len(present))
     else:
         # In the order of their first samples: ids are names too.
         codes = pd.factorize(np.asarray(groups)[present])[0]

@@ -116,7 +116,8 @@ class FoldModel(NamedTuple):
         """Fit a classifier of each kind to some rows, of the group or of group and class."""
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights = training.samples.weights[rows]
-        classifiers, n_labels = [], []
+        classifiers = []
+        n_labels = []
         for kind in kinds:
             labels = codes[rows]
             n_groups = codes.max() + 1
@@ -246,10 +247,12 @@ def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_
 
     Of several stacks of small models that with the lowest log-loss is taken.
     """
-    codes, weights = events.codes, training.samples.weights
+    codes = events.codes
+    weights = training.samples.weights
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
-    best, lowest = None, np.inf
+    best = None
+    lowest = np.inf
     names = default_model_names(final_step_features(bases[0], training.samples.X))
     # Logistic regressions of many columns are stacked, others are tried one by one.
     for kinds in [names] if "dense" in names else [[name] for name in names]:
@@ -286,7 +289,8 @@ def _fit_stack(columns, outcomes, weights):
     n_outcomes = 2 * (outcomes.max() // 2 + 1)
     coef = np.zeros((n_outcomes, columns.shape[1]))
     intercept = np.full(n_outcomes, -np.inf)
-    coef[model.classes_], intercept[model.classes_] = model.coef, model.intercept
+    coef[model.classes_] = model.coef
+    intercept[model.classes_] = model.intercept
     return coef, intercept
 
 

@@ -496,7 +496,8 @@ def _refuse_supervised_steps(estimator, X, y):
         features = clone(before).fit(X, y).transform(X)
         uses_y = _hash(clone(before).fit(X).transform(X)) != _hash(features)
     except (TypeError, ValueError, AttributeError) as raised:
-        uses_y, error = True, raised
+        uses_y = True
+        error = raised
     if uses_y:
         raise ValueError(
             f"cv='oob' needs preprocessing that does not use y, for it is fitted to all samples, "
@@ -605,7 +606,8 @@ def make_predicted_class_likeliest(probabilities, classes):
     others[rows, classes] = -np.inf
     ranking = np.argsort(-others, axis=1)
     # Raise the predicted class, and lower the likelier others, to the mean of them all.
-    total, level = matched[rows, classes], matched[rows, classes]
+    total = matched[rows, classes]
+    level = matched[rows, classes]
     for count, rival in enumerate(ranking[:, :-1].T, start=1):
         is_above = matched[rows, rival] > level
         total = np.where(is_above, total + matched[rows, rival], total)

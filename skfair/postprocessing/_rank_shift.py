@@ -273,7 +273,8 @@ def _bisect_gap(samples, interval_gap, tolerance, callback):
     best = _evaluate_gap(samples, interval_gap, tolerance, samples.rates, 1.0)
     if callback(best) or not best.excess:
         return best
-    feasible, infeasible = 0.0, 1.0
+    feasible = 0.0
+    infeasible = 1.0
     for n_tries in range(2, MAX_TRIES + 1):
         gap = (feasible + infeasible) / 2
         latest = _evaluate_gap(samples, interval_gap, tolerance, samples.rates, gap)

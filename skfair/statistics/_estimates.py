@@ -194,7 +194,8 @@ class _EventMeans(Estimates):
     """
 
     def __init__(self, events, x, units=None):
-        n_events, counts = events.n_events, events.member_counts
+        n_events = events.n_events
+        counts = events.member_counts
         self.counts = np.bincount(events.memberships[1], counts, n_events).astype(np.intp)
         events, x, units = join_units(events, x, units)
         samples, event, shares = events.memberships
@@ -261,7 +262,8 @@ class Rates(_EventMeans):
     The size of weighted samples is the smaller of Kish's and the linearised effective one.
     """
 
-    interval, are_rates = "Wilson or exact", True
+    interval = "Wilson or exact"
+    are_rates = True
 
     def _effective_sizes(self, kish):
         variances = self.values * (1.0 - self.values)
@@ -312,8 +314,11 @@ class RatesAgainstBound(Estimates):
     """
 
     def __init__(self, rates):
-        self._rates, self.values, self.counts = rates, rates.values, rates.counts
-        self.sizes, self.correlation = rates.sizes, rates.correlation
+        self._rates = rates
+        self.values = rates.values
+        self.counts = rates.counts
+        self.sizes = rates.sizes
+        self.correlation = rates.correlation
 
     def limits(self, level):
         """Limits of the rates, as in `Estimates.limits`."""
@@ -333,8 +338,10 @@ class LogMeans(Estimates):
     """
 
     def __init__(self, means, smallest=0.0):
-        self._means, self.counts = means, means.counts
-        self.sizes, self.correlation = means.sizes, means.correlation
+        self._means = means
+        self.counts = means.counts
+        self.sizes = means.sizes
+        self.correlation = means.correlation
         values = np.where(means.values > 0, means.values, smallest)
         if not values.min(initial=1.0) > 0:
             raise ValueError(
@@ -352,7 +359,8 @@ class LogMeans(Estimates):
         """Logarithms of the limits of the means, as in `Estimates.limits`."""
         low, high = self._means.limits(level)
         with np.errstate(divide="ignore"):
-            low, high = np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+            low = np.log(np.maximum(low, 0.0))
+            high = np.log(np.maximum(high, 0.0))
         return low, np.maximum(high, self.values)
 
     def gap(self, form):
@@ -378,10 +386,12 @@ class ComplementEstimates(Estimates):
 
     def __init__(self, estimates, largest):
         self.rare_values = estimates.rare_values
-        self.estimates, self._largest = estimates, largest
+        self.estimates = estimates
+        self._largest = largest
         self.values = largest - estimates.values
         self.counts = estimates.counts
-        self.sizes, self.correlation = estimates.sizes, estimates.correlation
+        self.sizes = estimates.sizes
+        self.correlation = estimates.correlation
 
     @property
     def has_unreliable_limits(self):
@@ -523,7 +533,8 @@ class OutcomeMeans(_EventMeans):
     interval = "exact of each outcome, combined"
 
     def __init__(self, events, x, units=None, known=()):
-        (samples, event, shares), n = events.memberships, events.member_counts
+        (samples, event, shares) = events.memberships
+        n = events.member_counts
         self._known, code = np.unique(np.append(x[samples], known), return_inverse=True)
         shape = len(self._known), events.n_events
         code = code[: len(samples)]
@@ -754,7 +765,9 @@ class ShareCurves(Estimates):
     """
 
     def __init__(self, shares, sizes, transform, is_counted=None):
-        self._shares, self._transform, self._find_counted = shares, transform, is_counted
+        self._shares = shares
+        self._transform = transform
+        self._find_counted = is_counted
         self._sizes = sizes[:, np.newaxis]
         self.values = transform(shares).ravel()
         self.sizes = np.repeat(sizes, shares.shape[1])
@@ -829,7 +842,8 @@ def exact_difference_test(hits, n, difference):
             f"hits={tuple(hits)} of n={tuple(n)}. For weighted samples use "
             "skfair.statistics.gap_interval."
         )
-    (x1, x2), (n1, n2) = map(int, hits), map(int, n)
+    (x1, x2) = map(int, hits)
+    (n1, n2) = map(int, n)
     if not (0 <= x1 <= n1 and 0 <= x2 <= n2 and n1 and n2):
         raise ValueError(
             f"hits must be between 0 and n, and n at least 1; got hits={tuple(hits)} of "

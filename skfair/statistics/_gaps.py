@@ -304,7 +304,8 @@ def gap_posterior(events, values, clusters, known, aggregate, tolerance):
     are correlated; None if none are. `known` are all values that samples can have, or None.
     """
     estimates = make_estimates(events, values, known=known)
-    sizes, correlation = estimates.sizes, estimates.correlation
+    sizes = estimates.sizes
+    correlation = estimates.correlation
     if clusters is not None:
         effects, correlation = cluster_effects_and_correlation(events, values, clusters)
         sizes = sizes / effects
@@ -356,7 +357,8 @@ def _tabulate_posteriors(rates, sizes):
     ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
     values = np.sin(np.ascontiguousarray(np.linspace(*ends, _N_STEPS + 1).T)) ** 2
     shares = betainc(a[:, np.newaxis], b[:, np.newaxis], values)
-    shares[:, 0], shares[:, -1] = 0.0, 1.0
+    shares[:, 0] = 0.0
+    shares[:, -1] = 1.0
     return values, shares
 
 
@@ -451,7 +453,9 @@ class UnknownPosterior:
     """A gap of which nothing is known, as that of precision where no sample is accepted."""
 
     def __init__(self, n_events, tolerance):
-        self.means, self.sizes, self.tolerance = np.zeros(n_events), np.ones(n_events), tolerance
+        self.means = np.zeros(n_events)
+        self.sizes = np.ones(n_events)
+        self.tolerance = tolerance
 
     def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """0: an unknown gap is never known to be within the tolerance."""
@@ -544,7 +548,8 @@ def cluster_effects_and_correlation(events, values, clusters):
     n_codes = int(clusters.max()) + 1
     keys, sums = np.unique(event * n_codes + clusters[samples], return_inverse=True)
     keys = np.divmod(keys, n_codes)
-    errors, weights = np.bincount(sums, deviations), np.bincount(sums, shares)
+    errors = np.bincount(sums, deviations)
+    weights = np.bincount(sums, shares)
     n_clusters = np.bincount(keys[0], minlength=events.n_events)
     # Compare their squares with those of independent samples.
     squares = np.bincount(keys[0], errors**2, events.n_events)

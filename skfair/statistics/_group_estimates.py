@@ -164,13 +164,16 @@ class FixedTotalRates(Estimates):
        the Third Berkeley Symposium 4, 1956.
     """
 
-    interval, are_rates = "exact, given k", True
+    interval = "exact, given k"
+    are_rates = True
 
     def __init__(self, hits, sizes, counts, n_selected, n_samples, efficiency=1.0):
         self.values = hits / sizes
         self.counts = counts
         self._efficiency = efficiency
-        self._hits, self._n_in_sets, self._n_selected = hits, sizes, n_selected
+        self._hits = hits
+        self._n_in_sets = sizes
+        self._n_selected = n_selected
         self._n_samples = n_samples
         self.sizes = sizes * efficiency
 
@@ -276,7 +279,9 @@ class GroupFunction:
     """
 
     def __init__(self, function, columns, weights, *, takes_weights):
-        self.function, self.columns, self.weights = function, columns, weights
+        self.function = function
+        self.columns = columns
+        self.weights = weights
         self.takes_weights = takes_weights
         self.is_weighted = bool(np.ptp(weights))
 
@@ -347,8 +352,11 @@ class BootstrapEstimates(Estimates):
     interval = "bootstrap"
 
     def __init__(self, function, members, values, n_draws):
-        self._function, self._members, self._n_draws = function, members, n_draws
-        self.values, self.counts = values, np.array([len(rows) for rows in members])
+        self._function = function
+        self._members = members
+        self._n_draws = n_draws
+        self.values = values
+        self.counts = np.array([len(rows) for rows in members])
         weights = [function.weights[rows] for rows in members]
         self.sizes = np.array([w.sum() ** 2 / (w @ w) for w in weights])
 

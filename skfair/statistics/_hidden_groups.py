@@ -107,7 +107,8 @@ class HiddenGroups(ABC):
 
         `cells` are pairs of a mask of samples and of positions of groups, which are its events.
         """
-        means, influences = [], []
+        means = []
+        influences = []
         for sign in (1, -1):
             for within, groups in cells:
                 mean, influence = self._extreme_means(values, within, sign)
@@ -384,7 +385,8 @@ def _regress_means(probabilities, within, values):
     race is not observed", NBER working paper 32373, 2024.
     """
     inverse = _invert_moments(probabilities)
-    means, influences = [], []
+    means = []
+    influences = []
     for column in (within * values, within):
         coefficients = inverse @ (probabilities.T @ column) / len(values)
         residuals = column - probabilities @ coefficients
@@ -505,7 +507,8 @@ def describe_missing_assumption(odds_ratio, features):
     )
 
 
-_LARGEST_FACTOR, _N_HALVINGS = 1e3, 20
+_LARGEST_FACTOR = 1e3
+_N_HALVINGS = 20
 
 
 def _largest_odds_ratio(interval):

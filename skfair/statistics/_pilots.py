@@ -134,7 +134,9 @@ class FitPilot:
                 "A pilot plans guaranteed fits; pass a classifier with confidence_level, such as "
                 "ConstrainedERMClassifier(confidence_level=0.95)."
             )
-        self.estimator, self.X, self.y = estimator, X, np.asarray(y)
+        self.estimator = estimator
+        self.X = X
+        self.y = np.asarray(y)
         self.metadata = {"sensitive_features": sensitive_features}
         if sample_weight is not None:
             self.metadata["sample_weight"] = np.asarray(sample_weight)
