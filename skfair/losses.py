@@ -428,9 +428,6 @@ LOSSES = {
 
 LossName = Annotated[str, StrOptions(LOSSES)]
 
-_FULL_SQUARE, _NO_WIDTH = 0.5, 1e-100
-"""Widths of a parabola that is the square itself, and of one that rounds nothing."""
-
 
 def loss_targets(loss):
     """Targets for which a loss is, passed by name or itself; a callable may be for any."""
@@ -461,9 +458,9 @@ def averaged_loss(loss, is_smooth=False):
     """
     if type(loss) in (SquaredLoss, SquaredHingeLoss):
         loss = type(loss)()
-        loss.width = _FULL_SQUARE
+        loss.width = 0.5  # the parabola is the square itself
     elif type(loss) in (AbsoluteLoss, QuantileLoss) and not is_smooth:
-        loss = clone(loss).set_params(width=_NO_WIDTH)
+        loss = clone(loss).set_params(width=1e-100)  # the parabola rounds nothing
     return loss
 
 

@@ -723,10 +723,6 @@ def warn_of_small_groups(min_group_size, sizes, is_one_left=False):
 # What unknown constraints may mean: names of other libraries, and fairlearn's objects.
 
 
-_MIN_SIMILARITY = 0.8
-"""Similarity of the spelling of names that no criterion is known by."""
-
-
 def constraint_hint(what, registry):
     """What an unknown constraint may mean, to end an error with: by meaning, then by spelling.
 
@@ -738,7 +734,8 @@ def constraint_hint(what, registry):
     name = what if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
     criterion = None if "partial" in name else find_criterion(name)
     if criterion is None:
-        return closest_name_hint(what, registry, _MIN_SIMILARITY)
+        # The spelling must be similar where no criterion has the name.
+        return closest_name_hint(what, registry, 0.8)
     if criterion.constraint is None:
         return f" No such criterion is offered: no constraint is on {criterion.description}."
     meant = criterion.constraint

@@ -615,21 +615,12 @@ class ShareMajorant(Majorant):
 # pairs is a difference of mean excesses of one group's scores over those of another.
 
 
-_TAPER_FRACTION = 0.1
-"""Length over which the ends of an interval taper off, relative to its width."""
-
-_DENSITY_BANDWIDTH = 0.05
-"""Distance to either side over which a density of scores is averaged, in widths of the ramp."""
-
-_NEGLIGIBLE_SHARE = 1e-12
-"""Smaller shares of a group are rounding."""
-
-
 class RankedMembers:
     """Members of a group by ascending score, with weights; those without weight are left out."""
 
     def __init__(self, samples, scores, weights):
-        has_weight = weights > _NEGLIGIBLE_SHARE
+        # Smaller shares of a group are rounding.
+        has_weight = weights > 1e-12
         self.samples = samples[has_weight]
         self.scores = scores[has_weight]
         self.weights = weights[has_weight]
@@ -650,10 +641,11 @@ class Ranking:
         self._all = shares[ascending] * (len(pairs) / width)
         self._before = []  # up to the beginnings, and up to the ends of the pairs
         for ranks in pairs.T:
+            # The ends of an interval taper off over a tenth of its width.
             top = [
-                shares_up_to_rank(
-                    shares[ascending][::-1], rank, taper_length(rank, _TAPER_FRACTION * width)
-                )[::-1]
+                shares_up_to_rank(shares[ascending][::-1], rank, taper_length(rank, 0.1 * width))[
+                    ::-1
+                ]
                 for rank in ranks
             ]
             self._before.append(sum(top) / width)
@@ -696,7 +688,8 @@ class PairExcess:
         """Curvatures by the scores of `samples`, which lie above those by differences."""
         one = self.one
         other = self.other
-        reach = _DENSITY_BANDWIDTH * self.width
+        # The density of scores is averaged over a twentieth of the ramp to either side.
+        reach = 0.05 * self.width
         of_one = one.weights * _density(one.scores + self.shift, other, reach)
         of_other = other.weights * _density(other.scores - self.shift, one, reach)
         return 2.0 * np.concatenate((of_one, of_other)) / self.width

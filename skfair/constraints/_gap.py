@@ -24,11 +24,6 @@ from skfair.statistics._estimates import (
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
 
-_MAX_DENSE = 4096
-"""Entries up to which a matrix is dense: products with it are then much faster."""
-
-_MAX_SIGNED_BLOCKS = 4
-"""Blocks of two events up to which a sum of ranges is written with signs, without unknowns."""
 
 _NEGLIGIBLE_RATE = 1e-12
 """Rates up to it count as 0 in a ratio: sums of decisions along a line are rounded."""
@@ -304,7 +299,8 @@ def _to_matrix(rows, n_columns):
     indptr = np.cumsum([0, *map(len, rows)])
     shape = (len(rows), n_columns)
     matrix = sparse.csr_array((factors, columns, indptr), shape=shape, dtype=np.float64)
-    return matrix.toarray() if len(rows) * n_columns <= _MAX_DENSE else matrix
+    # Products with a small dense matrix are much faster.
+    return matrix.toarray() if len(rows) * n_columns <= 4096 else matrix
 
 
 @dataclass(frozen=True)
@@ -579,7 +575,8 @@ class TotalRangeGap(RangeGap):
 
     def _rows(self, tolerance):
         n_blocks = len(self.blocks)
-        if 0 < n_blocks <= _MAX_SIGNED_BLOCKS and all(len(block) == 2 for block in self.blocks):
+        # The sum of a few ranges of two events is written with signs, without unknowns.
+        if 0 < n_blocks <= 4 and all(len(block) == 2 for block in self.blocks):
             yield from self._signed_rows(tolerance)
             return
         # Each block lies between a free lower end and a free width; the widths add up.

@@ -33,9 +33,6 @@ from skfair.metrics._partial import (
 from skfair.utils._parameters import MinGroupSize, Positive, Share, make_constructor
 from skfair.utils._sklearn import Interval, StrOptions
 
-_MAX_PERCENTILES = 20
-"""Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
-
 Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
 """A threshold of scores, or of predicted numbers."""
 
@@ -217,7 +214,8 @@ class PartialStatisticalParity(PartialParity):
         Between two percentiles groups differ by more.
         """
         # A criterion that asks for more percentiles than this keeps its own number.
-        more = min(2 * self.n_percentiles, _MAX_PERCENTILES)
+        # Beyond 20 percentiles quadratic programs cost more than the data.
+        more = min(2 * self.n_percentiles, 20)
         return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
 
 

@@ -109,10 +109,6 @@ class IntervalGap(GapBase):
 # Criteria on an interval of percentiles, bound to samples.
 
 
-_N_CURVE_THRESHOLDS = 41
-"""Thresholds at which the shares of groups are compared in the posterior of a gap."""
-
-
 def _count_in_intervals(sums):
     """Samples of the events in their intervals: at most, if that depends on unknown scores."""
     sizes = sums.cells.counts * sums.widths
@@ -266,9 +262,8 @@ class RankSums:
             )
         # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
         ranked = self.linearize_at(scores)
-        thresholds = report_thresholds(
-            ranked, criterion, tolerance, scores, n_positions=_N_CURVE_THRESHOLDS
-        )
+        # The posterior of a gap compares the shares of groups at 41 thresholds.
+        thresholds = report_thresholds(ranked, criterion, tolerance, scores, n_positions=41)
         above, _ = _event_moments(ranked, scores, thresholds)
         sizes = kish_sizes(self.events)
         if clusters is not None:  # the threshold at which clusters matter most

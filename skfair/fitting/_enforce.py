@@ -44,9 +44,6 @@ from skfair.fitting._quadratic import QuadraticProgram
 from skfair.fitting._rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
 
-_MORE_STARTS = 4
-"""How many times as many starts there are at most, where a fit stays far above its bound."""
-
 # The loops.
 
 
@@ -207,7 +204,8 @@ def fit_from_starts(fitter, first, n_starts):
         starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]
         bound = -np.inf
     else:
-        bound, starts = program.bound_and_starts(_MORE_STARTS * n_starts)
+        # There are up to four times as many starts where a fit stays far above its bound.
+        bound, starts = program.bound_and_starts(4 * n_starts)
     fits = [first]
     best = first
     for number, start in enumerate(starts):

@@ -407,9 +407,6 @@ def _check_labels(y):
 # passes come before those of the fit: a summary, and a subsample for the warm start.
 
 
-_SUBSAMPLE_SHARE = 1 / 256
-"""Share of the samples in the subsample, between the limits of its size."""
-
 _MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
 """Samples up to which all are gathered and fitted in memory."""
 
@@ -535,7 +532,8 @@ def _make_contribution(frame, training, X, target, codes, weights):
 
 def _draw_partitioned_subsample(blocks, frame, training, summary):
     """The problem on a subsample, with enough samples of every cell."""
-    size = np.clip(_SUBSAMPLE_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
+    # Every 256th sample, between the limits of the size.
+    size = np.clip(summary.counts.sum() / 256, *SUBSAMPLE_SIZES["linear, partitions"])
     rates = sampling_rates(summary.counts, size)
     drawn = blocks.gather(_draw_from_block, training, summary.positions, rates)
     X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))

@@ -34,9 +34,6 @@ FAR_GAP = 0.01
 _TINY_TOLERANCE = 1e-3 * DEFAULT_TOLERANCE
 """Tolerance in units of a fit below which one of a real target is warned of."""
 
-_MIN_SCORE_DEVIATION = 0.1
-"""Standard deviation of scores below which ranks depend on tiny differences."""
-
 
 def to_user_units(guarantee, constraint, loss_unit):
     """A guarantee with gaps, tolerances and multipliers in the user's units, from those of the fit.
@@ -342,7 +339,8 @@ def _advise(constraint, scores):
     """Advice for a tolerance that is not kept, in addition to raising it."""
     if constraint.sums.metric_input != "ranks":
         return "leave small groups out (min_group_size)"
-    if scores is not None and np.std(scores) < _MIN_SCORE_DEVIATION:
+    # Ranks of scores with a small standard deviation depend on tiny differences.
+    if scores is not None and np.std(scores) < 0.1:
         return (
             "or give the model more features that predict the target: the scores are nearly equal "
             f"(standard deviation {np.std(scores):.2g}), but ranks depend on any difference"
@@ -541,22 +539,9 @@ class FitTask(NamedTuple):
 # Warnings for constraints that cost most of what the model improves on a constant.
 
 
-_RARE_SHARE, _COMMON_SHARE, _RARE_RATIO = 0.01, 0.02, 10.0
-"""A class is rare if the model gives it to less than the first share of the samples, and a fit
-without constraint to at least the second; or a fit without constraint to ten times as many."""
-
-_LARGE_MOVE = 0.1
-"""Change of the share of positive decisions of which a guarantee warns."""
-
 _UNCONSTRAINED_SOLVER = SQP(max_iter=10, tol=1e-3)
-_MAX_SAMPLES = 1 << 13
-_MAX_ROUGH_SAMPLES = 1 << 11
-"""The fit without constraint is a few Newton steps on a subsample of the first size, which
-determines its accuracy to two digits in a small share of the time of a fit. Before it comes one
-step on a subsample of the second size."""
-
-_ROUGH_MARGIN = 0.05
-"""Error of the accuracy that one Newton step determines."""
+"""A few Newton steps on a subsample determine the accuracy of the fit without constraint to two
+digits, in a small share of the time of a fit."""
 
 
 def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
@@ -581,7 +566,7 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     ):
         return
     else:
-        plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
+        plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, 1 << 13), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
@@ -598,11 +583,13 @@ def _is_clearly_cheap(problem, free, start, candidate):
     most = 2.0 * taken - constant  # the error without constraint from which on none is due
     if taken == constant or most <= 0.0:
         return True
-    subsample = _draw_subsample(free, _MAX_ROUGH_SAMPLES)
+    # One Newton step on a small subsample.
+    subsample = _draw_subsample(free, 1 << 11)
     evaluation = subsample.evaluate(start, np.empty(0))
     step = np.linalg.lstsq(evaluation.hessian(np.empty(0)), evaluation.grad)[0]
     rough = subsample.predict_scores(start - step)
-    return _error_rate(subsample, rough) - _ROUGH_MARGIN > most
+    # One Newton step determines the accuracy to .05.
+    return _error_rate(subsample, rough) - 0.05 > most
 
 
 def _draw_subsample(problem, size):
@@ -622,7 +609,8 @@ def warn_of_moved_decisions(weights, scores, plain_scores):
     rate, plain = (weights @ (one > 0) / weights.sum() for one in (scores, plain_scores))
     is_positive_rare = _is_rare(rate, plain)
     if not is_positive_rare and not _is_rare(1.0 - rate, 1.0 - plain):
-        if abs(rate - plain) > _LARGE_MOVE and 0.0 < rate < 1.0:
+        # A guarantee warns of a share of positive decisions that changes by more than a tenth.
+        if abs(rate - plain) > 0.1 and 0.0 < rate < 1.0:
             warn(
                 "The constraint and confidence_level move the decisions: the model gives "
                 f"{rate:.1%} of the training samples the positive class, and without constraint "
@@ -644,9 +632,8 @@ def warn_of_moved_decisions(weights, scores, plain_scores):
 
 def _is_rare(share, plain):
     """Whether a class is rare, and far more so than without constraint."""
-    return (
-        0.0 < share < _RARE_SHARE and plain >= _COMMON_SHARE
-    ) or 0.0 < _RARE_RATIO * share < plain
+    is_below_limit = share < 0.01 and plain >= 0.02
+    return share > 0.0 and (is_below_limit or 10.0 * share < plain)
 
 
 def warn_of_cost(problem, parameters, plain, is_real=False):

@@ -14,15 +14,6 @@ from skfair.utils._checks import bound_text, limit_text, number_text, warn
 _RECALL_NAMES = {"EqualOpportunity", "EqualizedOdds", "RateParity('true_positive_rate')"}
 """Names of constraints on true positive rates."""
 
-_LOW_RECALL = 0.1
-"""True positive rate of all groups up to which hardly any positives are found."""
-
-_MIN_SAMPLE_EFFECT = 1e-3
-"""Change of a rate by one sample from which on a tolerance below it is warned of."""
-
-_LOW_SHARE = 0.1
-"""Share of a group up to which few of its samples count in the denominator of a rate."""
-
 
 class _ComparedRates(NamedTuple):
     """The lines of a report that a constraint compares: arrays of shape (n_rates,), and labels."""
@@ -98,7 +89,8 @@ def _describe_low_recall(one, rates):
         return ""
     estimates = np.where(rates.events == "positives", rates.estimates, -np.inf)
     highest = int(np.argmax(estimates))
-    limit = 0.0 if one.gap.is_ratio else min(one.tolerance, _LOW_RECALL)
+    # Hardly any positives are found at true positive rates up to .1.
+    limit = 0.0 if one.gap.is_ratio else min(one.tolerance, 0.1)
     if not 0.0 <= estimates[highest] <= limit:
         return ""
     return (
@@ -117,7 +109,8 @@ def _describe_sample_effect(one, rates):
     effect = 1.0 / max(n, 1)
     if one.gap.is_ratio:  # relative to the largest rate
         effect /= max(np.nanmax(rates.estimates), 1e-12)
-    if one.sums.is_quotient or effect < _MIN_SAMPLE_EFFECT or one.tolerance >= effect:
+    # A change below .001 is no reason to warn.
+    if one.sums.is_quotient or effect < 1e-3 or one.tolerance >= effect:
         return ""
     event = rates.events[smallest]
     where = "" if event == "all" else f"{event} of "
@@ -144,7 +137,8 @@ def _describe_small_denominator(one, scores):
     errors = np.sqrt(pooled * (1.0 - pooled) / np.maximum(counts, 1.0))
     if one.gap.is_ratio:
         errors /= max(pooled, 1e-12)
-    errors[shares[: len(labels)] > _LOW_SHARE] = 0.0
+    # More than a tenth of a group in the denominator are not few samples.
+    errors[shares[: len(labels)] > 0.1] = 0.0
     worst = int(np.argmax(errors))
     if errors[worst] <= one.tolerance:
         return ""

@@ -88,10 +88,6 @@ def _weight_powers(weights):
         return np.column_stack((weights > 0.0, weights, weights**2))
 
 
-_NARROW_RANGE = 256
-"""Integers within so narrow a range serve as codes, once their minimum is subtracted."""
-
-
 class _NotMergeableError(Exception):
     """Rows that must stay as they are: too many distinct ones, or values that checks refuse."""
 
@@ -186,7 +182,8 @@ def _encode_column(array):
     # Integers of a narrow range are codes already, up to their minimum.
     if array.dtype.kind in "iu":
         n_numbers = int(array.max()) - int(array.min()) + 1
-        if n_numbers <= min(_NARROW_RANGE, len(array)):
+        # Integers in a narrow range serve as codes, once their minimum is subtracted.
+        if n_numbers <= min(256, len(array)):
             return np.subtract(array, array.min(), dtype=np.intp, casting="unsafe"), n_numbers
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise _NotMergeableError

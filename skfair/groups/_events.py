@@ -13,10 +13,6 @@ from skfair.groups._groups import count_table
 # Events: sets of samples over which means are taken.
 
 
-_MAX_BINCOUNT_SAMPLES = 4096
-"""Samples up to which np.bincount computes means of disjoint events; then a sparse product does."""
-
-
 class Events:
     """Weighted means over events, that is over sets of samples which may overlap.
 
@@ -120,7 +116,8 @@ class Events:
     def means(self, values):
         """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
         # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
-        is_small = self.n_samples <= _MAX_BINCOUNT_SAMPLES and np.ndim(values) == 1
+        # np.bincount is faster for few samples, a sparse product for many.
+        is_small = self.n_samples <= 4096 and np.ndim(values) == 1
         if self.codes_and_mean_weights is None or not is_small:
             return self.averaging_matrix @ values
         codes, mean_weights = self.codes_and_mean_weights

@@ -21,10 +21,6 @@ from skfair.utils._tables import to_pandas_table
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
 
-_MAX_SCANNED_VALUES = 4
-"""Number of values that are found by scanning, one pass for each; more are sorted."""
-
-
 def is_encoded(sensitive_features):
     """Whether they are `Groups`, as of an audit, which were encoded before."""
     return getattr(sensitive_features, "is_encoded", False)
@@ -160,7 +156,8 @@ def _scan_values(column):
     firsts = []
     masks = []
     rest = np.ones(len(column), dtype=bool)
-    while rest.any() and len(firsts) < _MAX_SCANNED_VALUES:
+    # Up to four values are found by one pass for each; more are sorted.
+    while rest.any() and len(firsts) < 4:
         firsts.append(rest.argmax())
         masks.append(column == column[firsts[-1]])
         rest &= ~masks[-1]

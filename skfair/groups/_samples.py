@@ -290,7 +290,8 @@ def check_samples(
         all_groups = check_groups(sensitive_features, n_samples, overlapping=overlapping)
     if sensitive_features is not None and group_probabilities is not None:
         extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
-    if len(all_groups.labels) > _MAX_UNCHECKED_GROUPS:
+    # The sizes of up to 100 groups are not checked.
+    if len(all_groups.labels) > 100:
         _check_number_of_groups(all_groups, n_samples)
     # Leave out samples of zero weight.
     counted = all_groups
@@ -484,9 +485,6 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
         )
     return Samples(None, groups, weights), rows
 
-
-_MAX_UNCHECKED_GROUPS = 100
-"""Number of groups up to which their sizes are not checked."""
 
 _TINY_GROUP_SIZE = 5
 """Members below which the rates of a group are mostly chance."""

@@ -54,9 +54,6 @@ RESPONSES_BY_METHOD = {
 }
 """Response methods of scikit-learn -> keys of `RESPONSES`."""
 
-_N_RESAMPLES = 500
-"""Resamples of each group, of which bootstrap intervals are made."""
-
 _UNDEFINED_MESSAGES = (
     "No positive class found in y_true",
     "y_pred contains classes not in y_true",
@@ -183,7 +180,7 @@ class GroupMetric:
             )
         arguments = [_booleans_to_integers(columns[one]) for one in ("y_true", self.response)]
         function = GroupFunction(self._evaluate, arguments, weights, takes_weights=takes_weights)
-        return estimate_by_bootstrap(function, groups, _N_RESAMPLES)
+        return estimate_by_bootstrap(function, groups)
 
     def _evaluate(self, columns, weights):
         """Value of the function as a float; nan where it is undefined."""

@@ -100,10 +100,6 @@ from skfair.utils._sklearn import (
     with_callbacks,
 )
 
-_N_FOLDS, _N_FOLDS_OF_LARGE, _LARGE = 5, 3, 10_000
-"""Folds by default, those of many samples or columns, and the samples from which on they are many.
-"""
-
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
@@ -658,8 +654,8 @@ def _choose_cv(cv, X, is_real, groups):
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
-    is_large = not is_real and (is_wide or shape[0] >= _LARGE)
-    n_folds = _N_FOLDS_OF_LARGE if is_large else _N_FOLDS
+    is_large = not is_real and (is_wide or shape[0] >= 10_000)
+    n_folds = 3 if is_large else 5
     return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
 
 

@@ -257,9 +257,6 @@ def check_ranked_sizes(samples, constraints, tolerance):
 # Probabilities of events, estimated from X, and the features of the final linear model.
 
 
-_REVEALED_SHARE = 0.99
-"""Share of a group's members that are recognised, from which on X is said to reveal the group."""
-
 _ERROR_QUANTILES = (0.5, 0.8, 0.9, 0.95)
 """Quantiles of absolute errors: P(group | X, y) depends on the interval between two of them."""
 
@@ -410,7 +407,8 @@ def warn_if_groups_predictable(events, probabilities):
     counts = np.bincount(codes, minlength=events.table.shape[2])
     compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
     shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
-    if len(shares) and (shares >= _REVEALED_SHARE).all():
+    # X reveals the groups of which .99 of the members are recognised.
+    if len(shares) and (shares >= 0.99).all():
         warn_of_group_in_features("with group_estimator='sensitive_features'")
 
 
@@ -623,7 +621,6 @@ _TEMPERATURES = (1.0, 0.5, 0.25)
 """Of the sigmoid surrogate. A wide sigmoid moves all samples, where few are near the threshold; a
 narrow one moves those that change their decision."""
 
-_ALPHA = 1e-5
 _SOLVER = SQP()
 _RANKS_SOLVER = SQP(tol=1e-4)
 """Rows of percentiles have breakpoints, at which no solver reaches the last digit."""
@@ -768,7 +765,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
         target = features[0][:, 0]
     weights = np.tile(request.weights, len(per_class))
     loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
-    problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
+    problem = ConstrainedProblem(model, loss, target, weights, alpha=1e-5, constraint=system)
     options = {"callback": request.callback}
     return Fitter(problem, model.initial(), solver, options, share=request.share)
 

@@ -14,9 +14,6 @@ import numpy as np
 from skfair.constraints._bound import decision_outcomes
 from skfair.utils._arrays import RangeMaxima
 
-_MAX_WINDOWS = 2000
-"""Windows of the first of two rates of three groups or more that are searched, best ones first."""
-
 _ROUNDING = 1e-12
 """Rounding of sums of weights."""
 
@@ -212,7 +209,8 @@ def _find_best_cuts(groups, windows):
     bounds = sum(maxima[code](*ranges[code])[1] for code in groups)
     best = -np.inf
     cuts = None
-    for k in np.argsort(-bounds, kind="stable")[:_MAX_WINDOWS]:
+    # Search the 2,000 best windows of the first rate.
+    for k in np.argsort(-bounds, kind="stable")[:2000]:
         if not bounds[k] > best:
             break
         within = {code: (start[k], end[k]) for code, (start, end) in ranges.items()}

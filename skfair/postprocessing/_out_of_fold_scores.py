@@ -37,17 +37,12 @@ from skfair.utils._sklearn import (
 _ROUNDING = 1e-6
 """By how much probabilities may be below 0 or above 1."""
 
-_SUM_ROUNDING = 0.01
-"""By how much the sum of the probabilities of all classes may differ from 1."""
 
 _SOFTENING = 1e-3
 """Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
 
 _MAX_SCORE = 1e140
 """Absolute value below which the squares of scores have a finite sum."""
-
-_RELATIVE_ROUNDING = 2.0**-40
-"""Relative difference by which rounding separates the scores of samples with equal features."""
 
 
 def mean_scores(estimators, X):
@@ -123,7 +118,8 @@ def predict_probabilities(estimator, X):
             "decision_function."
         )
     totals = probabilities.sum(axis=1)
-    if not np.allclose(totals, 1.0, rtol=0.0, atol=_SUM_ROUNDING):
+    # The sum may differ from 1 by rounding.
+    if not np.allclose(totals, 1.0, rtol=0.0, atol=0.01):
         total = totals[np.abs(totals - 1.0).argmax()]
         raise ValueError(
             f"predict_proba of {name} must return probabilities that add up to 1 over the "
@@ -206,13 +202,6 @@ def final_step_features(estimator, X):
     return X
 
 
-_MIN_COPIES = 20
-"""Copies of a row from which their out-of-fold scores are averaged: they are then of all folds."""
-
-_N_PILOT, _MAX_DISTINCT = 500, 0.5
-"""Rows that are transformed first, and share of distinct ones above which no more are."""
-
-
 def code_equal_rows(estimators, X):
     """Codes of the rows that are equal before the last step of every estimator, (n_samples,).
 
@@ -220,7 +209,8 @@ def code_equal_rows(estimators, X):
     far as can be compared.
     """
     n_samples = count_samples(X)
-    for rows in (np.linspace(0, n_samples - 1, _N_PILOT).astype(np.intp), np.arange(n_samples)):
+    # First 500 rows: where most of them are distinct, no more are transformed.
+    for rows in (np.linspace(0, n_samples - 1, 500).astype(np.intp), np.arange(n_samples)):
         codes = np.zeros(len(rows), dtype=np.intp)
         for features in (final_step_features(one, safe_indexing(X, rows)) for one in estimators):
             hashes = hash_rows(features)
@@ -228,7 +218,7 @@ def code_equal_rows(estimators, X):
                 return None
             pairs = codes, np.unique(hashes, return_inverse=True)[1]
             codes = np.unique(np.column_stack(pairs), axis=0, return_inverse=True)[1].ravel()
-        if len(np.unique(codes)) > _MAX_DISTINCT * len(np.unique(rows)):
+        if len(np.unique(codes)) > 0.5 * len(np.unique(rows)):
             return None
     return codes
 
@@ -252,7 +242,8 @@ class EqualRows:
         self._codes = codes
         self._sizes = np.bincount(self._cell, minlength=np.prod(shape)).reshape(shape)
         self._is_averaged = (self._sizes > 0).all(axis=1)
-        self._is_averaged &= self._sizes.sum(axis=1) >= _MIN_COPIES
+        # Twenty copies of a row or more are of all folds.
+        self._is_averaged &= self._sizes.sum(axis=1) >= 20
 
     def average(self, values):
         """Values of samples, (n_samples, ...), equal for many equal rows."""
@@ -298,7 +289,8 @@ def snap_to_levels(scores, levels):
 
 def _rounding_tolerance(levels):
     """Largest difference that rounding makes between equal scores."""
-    return _RELATIVE_ROUNDING * np.abs(levels).max()
+    # Rounding separates the scores of samples with equal features.
+    return 2.0**-40 * np.abs(levels).max()
 
 
 # Out-of-fold and out-of-bag scores.
@@ -559,9 +551,6 @@ def _check_out_of_bag_scores(is_missing):
 # Calibrated probabilities, moved as little as the decisions require.
 
 
-_MAX_PROBABILITY = 1.0 - 1e-9
-"""Largest probability of one of several classes; its log-odds are finite."""
-
 _MIN_LEAD = 1e-9
 """Minimum lead of the predicted class."""
 
@@ -592,7 +581,8 @@ def calibrated_log_odds(scores, calibration):
     if odds.shape[1] == 1:
         return odds
     success = np.maximum(expit(odds), np.finfo(float).tiny)
-    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), _MAX_PROBABILITY))
+    # The log-odds are finite.
+    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), 1.0 - 1e-9))
 
 
 def make_predicted_class_likeliest(probabilities, classes):

@@ -29,9 +29,6 @@ from skfair.metrics._partial import collect_members
 from skfair.utils._arrays import RangeMaxima
 from skfair.utils._checks import join_names
 
-_SLOPE = 0.25
-"""Slope of the shift; below 1, so that the order within a group stays."""
-
 _ROUNDING = 1e-12
 """Excesses below it are rounding."""
 
@@ -39,7 +36,8 @@ _ROUNDING = 1e-12
 def shifted_scores(ranks, rates, center):
     """Scores of ranks, positive where a rank is below the rate of its group, (n_samples,)."""
     shift = rates - center
-    bump = np.maximum(0.0, np.abs(shift) - _SLOPE * np.abs(ranks - rates))
+    # The slope is below 1, so that the order within a group stays.
+    bump = np.maximum(0.0, np.abs(shift) - 0.25 * np.abs(ranks - rates))
     return center - ranks + np.sign(shift) * bump
 
 
@@ -211,11 +209,9 @@ class RankedSamples:
 # Search for the groups' rates with the fewest errors among those whose scores keep a tolerance.
 
 
-_N_HALVINGS = 14
-"""The widest gap between rates is found to 2 ** -14 of all samples."""
-
-MAX_TRIES = 1 + _N_HALVINGS
-"""Gaps that a whole search tries, unless the first one keeps the tolerance."""
+MAX_TRIES = 15
+"""Gaps that a whole search tries, unless the first one keeps the tolerance: 14 halvings find the
+widest gap between rates to 2 ** -14 of all samples."""
 
 _MIN_SAMPLES = 20
 """Samples in the interval that show the distribution of a group's scores."""

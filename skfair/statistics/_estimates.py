@@ -45,9 +45,6 @@ def wilson_limits(rates, n, z):
 _MAX_EXACT_COUNT = 3
 """Successes or failures up to which limits of a rate are exact."""
 
-_SMALL_ERROR = 0.01
-"""Error below which all limits of rates are exact."""
-
 
 def rate_limits(rates, n, level, z=None):
     """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
@@ -66,7 +63,8 @@ def rate_limits(rates, n, level, z=None):
     n = np.asarray(n, dtype=np.float64)
     low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
     is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
-    is_exact |= 1.0 - level < _SMALL_ERROR
+    # All limits are exact for errors below .01.
+    is_exact |= 1.0 - level < 0.01
     exact_low, exact_high = clopper_pearson_limits(np.where(is_exact, hits, 0.0), n, level)
     low = np.where(is_exact, np.minimum(low, exact_low), low)
     return low, np.where(is_exact, np.maximum(high, exact_high), high)
@@ -93,12 +91,6 @@ def clopper_pearson_limits(hits, n, level):
 
 _LARGE_DESIGN_EFFECT = 4.0
 """Design effect above which the limits of weighted samples are known to be too narrow."""
-
-_LARGEST_SKEWNESS = 0.68
-"""Corrected skewness of a mean that counts in limits, at most."""
-
-_LARGE_SKEWNESS = 0.5
-"""Skewness of a mean (that of its values over the root of their number) that raises a warning."""
 
 
 _TINY = 1e-12
@@ -485,7 +477,8 @@ class Means(_EventMeans):
         totals = np.array([np.bincount(row, one, n)[row] for one in variances])
         shares = np.divide(variances, totals, out=np.zeros_like(totals), where=totals > 0)
         skewness = self.skewness * (1.0 + 4.0 * np.abs(self.skewness))
-        above = np.clip(np.sign(factors) * skewness[event], 0.0, _LARGEST_SKEWNESS)
+        # The corrected skewness counts up to .68.
+        above = np.clip(np.sign(factors) * skewness[event], 0.0, 0.68)
         return np.bincount(row, above * shares.max(axis=0) ** 1.5, n)
 
     @property
@@ -494,7 +487,8 @@ class Means(_EventMeans):
         is_constant = (self._error_variances == 0.0) & (self.n_units > 1)
         # If all are constant they are so by construction, such as predictions of a constant model.
         is_suspect = is_constant & ~is_constant.all()
-        return is_suspect | (np.abs(self.skewness) > _LARGE_SKEWNESS)
+        # The skewness of a mean is that of its values over the root of their number.
+        return is_suspect | (np.abs(self.skewness) > 0.5)
 
 
 def _hall_quantile(t, skewness):
@@ -664,10 +658,6 @@ def change_upper_limit(estimates, before, after, level):
 # Areas under the ROC curves of groups, with confidence limits.
 
 
-_MIN_LOGIT_SIZE = 100
-"""Size of the smaller class from which on limits are symmetric on the logit scale."""
-
-
 class AUCs(Estimates):
     r"""Areas under the ROC curves of groups, with DeLong's variances ([1]_).
 
@@ -714,7 +704,7 @@ class AUCs(Estimates):
             low = special.expit(logits - margin)
             high = special.expit(logits + margin)
         # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
-        is_small = self.sizes < _MIN_LOGIT_SIZE * (1.0 - 1e-9)
+        is_small = self.sizes < 100 * (1.0 - 1e-9)
         low = np.where(is_small, np.maximum(areas - z * self._errors, 0.0), low)
         high = np.where(is_small, np.minimum(areas + z * self._errors, 1.0), high)
         # No variance: Wilson's limits.

@@ -287,10 +287,6 @@ def ratio_interval(
 # were multiplied by ``factor`` and the sample size by ``multiple``.
 
 
-_N_STEPS = 300
-"""Steps of an integral over `_INTEGRAL_HALF_WIDTH` standard deviations to either side of a rate."""
-_INTEGRAL_HALF_WIDTH = 6.5
-
 _N_DRAWS = 1 << 13
 
 _LEVELS = np.append(1e-9, np.linspace(0.25, 4.5, 18))
@@ -352,10 +348,11 @@ def _tabulate_posteriors(rates, sizes):
     a = rates * sizes + 0.5
     b = (1.0 - rates) * sizes + 0.5
     # On the scale of angles the prior is uniform, and the spread is the same for all rates.
-    reach = _INTEGRAL_HALF_WIDTH / (2.0 * np.sqrt(sizes + 1.0))
+    # 300 steps over 6.5 standard deviations to either side.
+    reach = 6.5 / (2.0 * np.sqrt(sizes + 1.0))
     angle = np.arcsin(np.sqrt(a / (a + b)))
     ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
-    values = np.sin(np.ascontiguousarray(np.linspace(*ends, _N_STEPS + 1).T)) ** 2
+    values = np.sin(np.ascontiguousarray(np.linspace(*ends, 301).T)) ** 2
     shares = betainc(a[:, np.newaxis], b[:, np.newaxis], values)
     shares[:, 0] = 0.0
     shares[:, -1] = 1.0

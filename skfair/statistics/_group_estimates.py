@@ -318,13 +318,6 @@ def _distinct_rows(columns):
     return [column[first] for column in columns], codes
 
 
-_MIN_DEFINED_SHARE = 0.95
-"""Share of draws that must have a value for limits to be known."""
-
-_TAIL_DRAWS = 10
-"""Draws beyond the furthest quantile that is estimated from them; others are extrapolated."""
-
-
 class BootstrapEstimates(Estimates):
     r"""Values of any function of groups, with bias-corrected bootstrap limits of each ([1]_).
 
@@ -351,10 +344,10 @@ class BootstrapEstimates(Estimates):
 
     interval = "bootstrap"
 
-    def __init__(self, function, members, values, n_draws):
+    def __init__(self, function, members, values):
         self._function = function
         self._members = members
-        self._n_draws = n_draws
+        self._n_draws = 500
         self.values = values
         self.counts = np.array([len(rows) for rows in members])
         weights = [function.weights[rows] for rows in members]
@@ -413,17 +406,19 @@ class BootstrapEstimates(Estimates):
 def _bootstrap_margins(draws, value, size, level, n_draws):
     """Distances of the lower and the upper limit to the value; nan if they are not known."""
     draws = draws[~np.isnan(draws)]
-    is_known = len(draws) >= _MIN_DEFINED_SHARE * n_draws and size > 1.0 and np.isfinite(value)
+    # Limits are known if .95 of the draws have a value.
+    is_known = len(draws) >= 0.95 * n_draws and size > 1.0 and np.isfinite(value)
     if not is_known or np.ptp(draws) <= 1e-12 * max(1.0, abs(value)):
         return np.nan, np.nan
     t = np.sqrt(size / (size - 1.0)) * special.stdtrit(size - 1.0, level)
-    reach = min(t, special.ndtri(1.0 - _TAIL_DRAWS / len(draws)))
+    # Quantiles with fewer than ten draws beyond them are extrapolated.
+    reach = min(t, special.ndtri(1.0 - 10 / len(draws)))
     bias = draws.mean() - value
     low, high = np.quantile(draws, special.ndtr([-reach, reach])) - 2.0 * bias
     return t / reach * np.maximum((value - low, high - value), 0.0)
 
 
-def estimate_by_bootstrap(function, groups, n_draws):
+def estimate_by_bootstrap(function, groups):
     """Values of a `GroupFunction` of the groups where it is defined."""
     members = groups.members()
     values = np.array([function.value(rows) for rows in members])
@@ -431,4 +426,4 @@ def estimate_by_bootstrap(function, groups, n_draws):
     if not len(present):
         return None, present
     known = [members[group] for group in present]
-    return BootstrapEstimates(function, known, values[present], n_draws), present
+    return BootstrapEstimates(function, known, values[present]), present

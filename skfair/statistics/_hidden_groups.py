@@ -127,8 +127,11 @@ class HiddenGroups(ABC):
 # Groups that are missing for some samples: models of the group, and of whether it is recorded.
 
 
-_INVERSE_PENALTY, _N_FOLDS, _MIN_RELATIVE_RECORDING = 0.1, 5, 0.1
-"""C of both logistic models, folds, and the smallest probability of a record over its mean."""
+_INVERSE_PENALTY = 0.1
+"""C of both logistic models."""
+
+_N_FOLDS = 5
+"""Folds without which models of groups are fitted."""
 
 
 class RecordedGroups(HiddenGroups):
@@ -286,7 +289,8 @@ def _predict_recording(features, is_recorded):
 
     features = _standardize(features)
     model = LogisticRegression(C=_INVERSE_PENALTY, max_iter=200).fit(features, is_recorded)
-    least = _MIN_RELATIVE_RECORDING * is_recorded.mean()
+    # No probability is below a tenth of the mean one.
+    least = 0.1 * is_recorded.mean()
     return np.clip(model.predict_proba(features)[:, 1], least, 1.0)
 
 
@@ -507,19 +511,15 @@ def describe_missing_assumption(odds_ratio, features):
     )
 
 
-_LARGEST_FACTOR = 1e3
-_N_HALVINGS = 20
-
-
 def _largest_odds_ratio(interval):
     """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
     if not interval(1.0).low > 0.0:
         return np.nan
     low = 0.0
-    high = np.log(_LARGEST_FACTOR)
+    high = np.log(1e3)
     if interval(np.exp(high)).low > 0.0:
         return np.inf
-    for _ in range(_N_HALVINGS):
+    for _ in range(20):
         middle = (low + high) / 2.0
         low, high = (middle, high) if interval(np.exp(middle)).low > 0.0 else (low, middle)
     return float(np.exp(low))

@@ -13,21 +13,15 @@ from skfair.statistics._estimates import (
 from skfair.statistics._gaps import range_probability
 from skfair.utils._checks import argument_error, check_tolerance
 
-_N_DRAWS_LOG2 = 12
-"""Binary logarithm of the number of draws, which are the same for all sizes."""
 
-_SMALLEST_STEP = 2e-3
-"""Relative width of the bracket of a size at which its search ends."""
-
-
-def find_total_size(is_enough, start=100):
+def find_total_size(is_enough):
     """Smallest total size, to three digits, from which on it is enough."""
     low = 0
-    high = start
+    high = 100
     while not is_enough(high):
         low = high
         high = 2 * high
-    while high - low > max(1, _SMALLEST_STEP * high):
+    while high - low > max(1, 2e-3 * high):
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
@@ -132,7 +126,8 @@ def divide(total, shares):
 
 def _draw_uniform(n_columns):
     """Numbers between 0 and 1 that fill the unit cube evenly, and are the same at each call."""
-    return stats.qmc.Sobol(n_columns, seed=0).random_base2(_N_DRAWS_LOG2)
+    # Draws are the same for all sizes.
+    return stats.qmc.Sobol(n_columns, seed=0).random_base2(12)
 
 
 def _limit_logs(hits, sizes, level):
