@@ -36,7 +36,6 @@ from skfair.postprocessing._constrained_cv import (
     check_exportable,
     check_rule_format,
     count_places,
-    cross_fit_samples,
     fit_rule,
     store_rule,
     write_number,
@@ -342,35 +341,17 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"group_probabilities": group_probabilities}
-        cross = self._cross_fit(X, y, groups=groups, X_fit=X_fit, **columns, **params)
+        cross = self._cross_fit(
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            X_fit=X_fit,
+            group_probabilities=group_probabilities,
+            **params,
+        )
         return self._fit_rule(cross, X, y)
-
-    def _cross_fit(
-        self,
-        X,
-        y,
-        *,
-        sensitive_features=None,
-        sample_weight=None,
-        groups=None,
-        X_fit=None,
-        group_probabilities=None,
-        **params,
-    ):
-        """Score the samples by classifiers that were not fitted to them."""
-        if group_probabilities is not None and sensitive_features is None:
-            raise ValueError(
-                "ConstrainedClassifierCV learns the group from samples that have one, but only "
-                "group_probabilities was passed. Pass sensitive_features with the group of some "
-                'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
-                'missing="sufficient".'
-            )
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"group_probabilities": group_probabilities}
-        constraints = self._find_constraints()
-        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
 
     def _find_constraints(self):
         """The constraints; raise for settings of missing groups that they do not allow."""

@@ -246,8 +246,11 @@ class SecantSearch:
         bracket = self.bracket
         is_larger = bracket.is_measured and gap > bracket.high_gap + SLACK / 2
         if self.tolerance == 0.0:
-            self.gaps_at_zero.append(gap)
-            if gap <= self.requested or _stagnates(self.gaps_at_zero):
+            gaps = self.gaps_at_zero
+            gaps.append(gap)
+            # The two latest gaps are no smaller than one before them.
+            is_stagnant = min(gaps[-2:]) >= min(gaps[:-2], default=np.inf)
+            if gap <= self.requested or is_stagnant:
                 return False  # more than enough, or narrower ramps come no nearer
             self._narrow_ramp(gap)
         elif is_infeasible and gap > bracket.aim:
@@ -280,8 +283,3 @@ class SecantSearch:
         self.constraint = replace(self.constraint, gap=narrowed)
         self.is_narrowed = True
         self._open_bracket(gap)
-
-
-def _stagnates(gaps):
-    """Whether the two latest gaps are no smaller than one before them."""
-    return min(gaps[-2:]) >= min(gaps[:-2], default=np.inf)

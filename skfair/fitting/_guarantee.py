@@ -181,7 +181,10 @@ def _fit_rounds(refits, confidence, aim):
             return [*rounds, shrunk]
         tolerances = latest.lower(excess, _slopes(rounds))
         is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()
-        if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
+        # An excess would remain if a gap fell by as much as the training gap can. Nothing is out of
+        # reach of decisions and ranks: their gaps do not fall smoothly.
+        is_out_of_reach = (excess > latest.training - latest.floors)[latest.is_smooth].any()
+        if is_lowest or (len(rounds) > 1 and is_out_of_reach):
             break
         rounds.append(refits.evaluate(tolerances))
     return rounds
@@ -265,13 +268,6 @@ class _Evidence:
         margin = np.maximum(self.floors, 0.05 * (self.constraint.tolerances - lowest))
         is_violated = self.training - self.tolerances > margin
         return np.minimum(self.tolerances, np.where(is_violated, np.inf, lowest))
-
-    def is_out_of_reach(self, excess):
-        """Whether an excess would remain if a gap fell by as much as the training gap can.
-
-        Nothing is out of reach of decisions and ranks: their gaps do not fall smoothly.
-        """
-        return bool((excess > self.training - self.floors)[self.is_smooth].any())
 
     def is_final(self, level):
         """Whether the probability reaches a level, or a lower tolerance would not help.

@@ -470,7 +470,10 @@ def _check_partitionable(estimator, constraints, solver, columns):
             f"constraints are {constraints}{remedy}"
         )
     for constraint, compares_ranks in zip(constraints, compare_ranks, strict=True):
-        if not compares_ranks and not _is_by_group_and_class(constraint):
+        # Rates whose cells depend on groups and classes alone.
+        has_rates = constraint.terms(step_function, LogisticLoss()) != ()
+        is_sum = compares_ranks or (has_rates and not constraint.uses_features)
+        if not is_sum:
             raise ValueError(
                 f"{constraint} cannot be fitted to partitioned samples: it is neither on means "
                 "over groups and classes, nor on the shares of groups above all thresholds "
@@ -483,11 +486,6 @@ def _check_partitionable(estimator, constraints, solver, columns):
             "pass a collection with the same partitions, or fit without constraint, as "
             "ConstrainedERMClassifier(None) does."
         )
-
-
-def _is_by_group_and_class(constraint):
-    """Whether a constraint is on rates whose cells depend on groups and classes alone."""
-    return constraint.terms(step_function, LogisticLoss()) != () and not constraint.uses_features
 
 
 def _problem_of_representatives(estimator, constraints, training, summary):

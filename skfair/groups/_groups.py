@@ -740,7 +740,8 @@ def refuse_continuous_attributes(groups, is_compared=None):
     masks = True if is_compared is None else is_compared.T
     masks = np.broadcast_to(masks, groups.labels.T.shape)
     for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):
-        numbers = _numbers_among(column)
+        labels = set(column)
+        numbers = {one for one in labels if isinstance(one, Real) and not isinstance(one, bool)}
         n_compared = len(numbers.intersection(column[mask]))
         if len(numbers) > MAX_NUMERIC_GROUPS and not 0 < n_compared <= MAX_NUMERIC_GROUPS:
             remedy = (
@@ -802,11 +803,6 @@ def normalize_label(label):
     A letter with an accent has two forms: one character, or a letter and a mark.
     """
     return normalize("NFKC", label).strip().casefold() if isinstance(label, str) else label
-
-
-def _numbers_among(labels):
-    """Set of the labels that are numbers."""
-    return {one for one in set(labels) if isinstance(one, Real) and not isinstance(one, bool)}
 
 
 def attribute_names(sensitive_features):

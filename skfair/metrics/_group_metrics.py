@@ -285,16 +285,12 @@ class _BalancedAccuracy(GroupMetric):
 
 def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
     """Correlation of true and predicted class; nan if one of them is constant."""
-    (tn, fp), (fn, tp) = _confusion_matrix(y_true, y_pred, sample_weight)
+    counts = np.bincount(2 * y_true.astype(np.intp) + y_pred, sample_weight, minlength=4)
+    # Floats of Python, which raise if divided by 0.
+    tn, fp, fn, tp = counts.astype(np.float64).tolist()
     # Roots before products, so that large weights do not overflow.
     scale = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
     return (tp * tn - fp * fn) / scale
-
-
-def _confusion_matrix(y_true, y_pred, sample_weight):
-    """Weights by true and predicted class, (2, 2) floats of Python, which raise if divided by 0."""
-    counts = np.bincount(2 * y_true.astype(np.intp) + y_pred, sample_weight, minlength=4)
-    return counts.astype(np.float64).reshape(2, 2).tolist()
 
 
 def _squared_errors(y_true, response):

@@ -175,6 +175,34 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             probabilities = np.zeros((len(scores), 1, 1))
         return scores[:, 0], probabilities
 
+    def _cross_fit(
+        self,
+        X: MatrixLike,
+        y: Any,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        X_fit: MatrixLike | None = None,
+        group_probabilities: MatrixLike | None = None,
+        **params: Any,
+    ) -> Any:
+        """The `CrossFit` of the samples: scores by estimators that were not fitted to them."""
+        if group_probabilities is not None and sensitive_features is None:
+            raise ValueError(
+                f"{type(self).__name__} learns the group from samples that have one, but only "
+                "group_probabilities was passed. Pass sensitive_features with the group of some "
+                'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
+                'missing="sufficient".'
+            )
+        columns = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "group_probabilities": group_probabilities,
+        }
+        constraints = self._find_constraints()
+        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
     def _fit_to_folds(self, cross, X, y):

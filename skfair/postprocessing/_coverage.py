@@ -222,12 +222,6 @@ def group_coefficients(calibration, probabilities=None):
     return coef
 
 
-def blind_coefficients(calibration, probabilities):
-    """Coefficients (b, a) of thresholds that do not know the group."""
-    coef = pooled_coefficients(calibration)
-    return BlindSearch(calibration, probabilities).run(coef) if np.isfinite(coef[0]) else coef
-
-
 class BlindPoint(NamedTuple):
     """Coefficients (b, a) of blind thresholds, and what follows from them."""
 
@@ -490,7 +484,10 @@ def _fit_blind_to_groups(large, calibration, probabilities):
     """Blind coefficients, which are 0 of all groups but the large ones."""
     coef = np.zeros(len(calibration.levels))
     compared = replace(calibration, members=calibration.members[:, [*large, -1]])
-    coef[[0, *(1 + large)]] = blind_coefficients(compared, probabilities[:, large])
+    of_large = pooled_coefficients(compared)
+    if np.isfinite(of_large[0]):
+        of_large = BlindSearch(compared, probabilities[:, large]).run(of_large)
+    coef[[0, *(1 + large)]] = of_large
     return coef
 
 

@@ -469,8 +469,13 @@ class EventFeatures(NamedTuple):
         log_odds = odds.T[:, :, np.newaxis]
         if not self.sources:
             return log_odds
-        # P(subset, group | x) = P(group | x, subset) P(subset | x)
-        by_subset = _subset_probabilities(self.sources, expit(odds))
+        # P(subset, group | x) = P(group | x, subset) P(subset | x), of which the last follows from
+        # the probabilities of success.
+        success = expit(odds)
+        known = {"positives": success, "negatives": 1.0 - success}
+        ones = np.ones_like(success)
+        columns = [known.get(source, ones)[:, problem] for problem, source in self.sources]
+        by_subset = np.column_stack(columns)
         features = np.einsum(
             "ip,ipg,cpgr->cir", by_subset, probabilities, self.table, optimize=True
         )
@@ -556,13 +561,6 @@ class EventFeatures(NamedTuple):
         sees_groups = self.models[0].group_estimator == "sensitive_features"
         codes = group_codes(request.per_class[0].samples.groups) if sees_groups else None
         return fit_final_model(fitter, request, confidence, codes)
-
-
-def _subset_probabilities(sources, success):
-    """P(subset | x) where it follows from the probabilities of success, (n_samples, n_subsets)."""
-    known = {"positives": success, "negatives": 1.0 - success}
-    ones = np.ones_like(success)
-    return np.column_stack([known.get(source, ones)[:, problem] for problem, source in sources])
 
 
 def fit_event_features(bases, group_estimator, training, events, folds, n_jobs=None):

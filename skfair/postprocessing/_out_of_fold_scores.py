@@ -355,7 +355,12 @@ def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtas
     """
     present = np.flatnonzero(strata >= 0)
     if is_partitioned(X):
-        _check_prefit(estimator, cv)
+        if cv != "prefit" and not isinstance(estimator, FrozenEstimator):
+            raise ValueError(
+                f"X is partitioned, and {type(estimator).__name__} cannot be fitted to it fold by "
+                "fold: pass sklearn.frozen.FrozenEstimator(estimator), fitted to other samples, or "
+                "a sample of X in memory."
+            )
         fitted, scores = cross_fit(estimator, X, y, "prefit")
         return fitted[0], fitted, scores[present, 0]
     (X,) = indexable(X)
@@ -432,16 +437,6 @@ def _warn_of_refit(estimator):
             f"The {type(estimator).__name__} is fitted already, but clones of it are fitted again. "
             "To keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator), and fit on "
             "samples that it was not fitted to."
-        )
-
-
-def _check_prefit(estimator, cv):
-    """Raise rather than fit a classifier to partitioned data."""
-    if cv != "prefit" and not isinstance(estimator, FrozenEstimator):
-        raise ValueError(
-            f"X is partitioned, and {type(estimator).__name__} cannot be fitted to it fold by "
-            "fold: pass sklearn.frozen.FrozenEstimator(estimator), fitted to other samples, or a "
-            "sample of X in memory."
         )
 
 

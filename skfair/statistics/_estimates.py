@@ -159,14 +159,10 @@ class Estimates(ABC):
             row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
             return np.sqrt(np.bincount(row, margins**2, n))
         margins = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
-        return np.sqrt(_quadratic_form(margins, self.correlation))
-
-
-def _quadratic_form(rows, correlation):
-    """Quadratic form of each row, infinite where a limit is."""
-    with np.errstate(invalid="ignore"):
-        squares = rows.multiply(rows @ correlation).sum(axis=1)
-    return np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0))
+        # Infinite where a limit is.
+        with np.errstate(invalid="ignore"):
+            squares = margins.multiply(margins @ self.correlation).sum(axis=1)
+        return np.sqrt(np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0)))
 
 
 def correlation_of(covariance):
