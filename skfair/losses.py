@@ -625,15 +625,15 @@ class AUCLoss(BaseEstimator):
         return interval.tolist()
 
 
+@dataclass(eq=False)
 class _Majorant:
     """An `AUCLoss` with its concave part replaced by the tangent."""
 
-    compares_pairs = True
+    loss: Any
+    scores: np.ndarray
+    subtracted: Pointwise
 
-    def __init__(self, loss, scores, subtracted):
-        self.loss = loss
-        self.scores = scores
-        self.subtracted = subtracted
+    compares_pairs = True
 
     def __call__(self, scores, target, weights):
         convex, _ = self.loss.parts(scores, target, weights)

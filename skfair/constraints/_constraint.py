@@ -702,7 +702,7 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
     return bound
 
 
-def warn_of_small_groups(min_group_size, sizes, is_one_left=False):
+def warn_of_small_groups(min_group_size, sizes, is_one_left):
     """Warn of groups that are not compared, with their sizes by name."""
     if not sizes:
         return

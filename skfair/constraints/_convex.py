@@ -664,17 +664,23 @@ class Ranking:
         return RankedMembers(self.samples, self.scores, self._all - self._before[boundary])
 
 
+@dataclass(eq=False)
 class PairExcess:
     r"""The function :math:`\sum_{ij} a_i b_j \max(0, h_i - h_j + shift) / width` of the scores.
 
     `one` and `other` are `RankedMembers` with the weights a and b.
     """
 
-    def __init__(self, one, other, shift, width):
-        self.one = one
-        self.other = other
-        self.shift = shift
-        self.width = width
+    one: RankedMembers
+    other: RankedMembers
+    shift: float
+    width: float
+
+    def __post_init__(self):
+        one = self.one
+        other = self.other
+        shift = self.shift
+        width = self.width
         # Each member of the one group gains on those of the other within the shift.
         below, excess, _ = SortedScores(other.scores, other.weights).sums_below(one.scores + shift)
         above, _, _ = SortedScores(-one.scores[::-1], one.weights[::-1]).sums_below(

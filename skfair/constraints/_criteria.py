@@ -749,7 +749,7 @@ def _check_row_derivatives(constraint, rows, scores, rng):
     slopes = jacobian.means_to_rows @ (jacobian.basis @ move)
     wrong = np.abs(slopes - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(slopes))
     if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
+        row = np.argmax(wrong)
         raise ValueError(
             f"The derivative of row {row} of {constraint} by the scores is wrong: along a random "
             f"move it gives {slopes[row]:.6g}, finite differences {expected[row] / (2 * step):.6g}."
@@ -771,7 +771,7 @@ def _check_second_derivatives(constraint, bound, scores, rng):
         basis = rows.jacobian.basis
         change = change + basis.T @ (rows.means_curvature(v) @ (basis @ move))
     wrong = np.abs(change - (above - below) / (2 * step))
-    sample = int(np.argmax(wrong))
+    sample = np.argmax(wrong)
     if not wrong[sample] <= 1e-5 * (1.0 + np.abs(change).max()):
         raise ValueError(
             f"The second derivative of the rows of {constraint} is wrong by {wrong[sample]:.3g} at "
@@ -802,7 +802,7 @@ def _check_derivative(constraint, what, derivative, expected):
             f"The {what} of a term of {constraint} must have shape {expected.shape}, one number "
             f"per sample, but it has shape {derivative.shape}."
         )
-    wrong = int(np.argmax(np.abs(derivative - expected)))
+    wrong = np.argmax(np.abs(derivative - expected))
     # Written such that nan fails as well.
     if not abs(derivative[wrong] - expected[wrong]) <= 1e-5 * (1.0 + abs(expected[wrong])):
         raise ValueError(

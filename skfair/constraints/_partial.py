@@ -342,6 +342,7 @@ class PartialEqualOpportunity(PartialParity):
     cells = staticmethod(positives)
     is_correctable = True
     default_width = 0.5
+    _measure = staticmethod(partial_equal_opportunity_gap)
 
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY
@@ -354,7 +355,7 @@ class PartialEqualOpportunity(PartialParity):
 
     def _metric(self) -> Callable:
         return partial(
-            partial_equal_opportunity_gap,
+            self._measure,
             threshold=self.decision_threshold,
             rank_within=self.rank_within,
             scale=self.scale,
@@ -394,10 +395,4 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
     rate_name = None
     cells = staticmethod(each_class)
 
-    def _metric(self) -> Callable:
-        return partial(
-            partial_equalized_odds_gap,
-            threshold=self.decision_threshold,
-            rank_within=self.rank_within,
-            scale=self.scale,
-        )
+    _measure = staticmethod(partial_equalized_odds_gap)

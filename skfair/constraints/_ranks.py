@@ -532,7 +532,7 @@ class _Shares(NamedTuple):
         )
         # Samples that change sides, minimised over the levels.
         moved = [(np.maximum(0.0, one) @ selected).min() for one in off]
-        return cases[int(np.argmin(moved))]
+        return cases[np.argmin(moved)]
 
 
 # Estimates of the population's gap on an interval of percentiles.

@@ -207,7 +207,7 @@ def _check_enforced(scores, enforced):
     is_equal = (scores > 0) == (enforced > 0)
     is_equal &= np.isclose(scores, enforced, rtol=1e-6, atol=1e-6 * np.abs(enforced).max())
     if not is_equal.all():
-        worst = int(np.argmin(is_equal))
+        worst = np.argmin(is_equal)
         raise ValueError(
             "The network must give the scores for which its last layer keeps the constraint, but "
             f"that of training sample {worst} is {scores[worst]:.6g} instead of "

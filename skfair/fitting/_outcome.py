@@ -307,7 +307,7 @@ def describe_violation(constraint, candidate):
     # The constraint that exceeds its tolerance most; unknown gaps come first.
     tolerances = constraint.tolerances * constraint.units
     excess = candidate.gaps - tolerances
-    worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
+    worst = np.argmax(np.where(np.isnan(excess), np.inf, excess))
     one = constraint[worst]
     gap = candidate.gaps[worst]
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
@@ -561,35 +561,12 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     plain_fit = vars(fitter).get("plain_fit")  # if the fit has it
     if plain_fit is not None and problem is fitter.problem:
         plain = plain_fit.parameters
-    elif not (is_real or is_guaranteed or is_ranked) and _is_clearly_cheap(
-        problem, free, fitter.start, candidate
-    ):
-        return
     else:
         plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, 1 << 13), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
         warn_of_moved_decisions(problem.mean_weights, *scores)
-
-
-def _is_clearly_cheap(problem, free, start, candidate):
-    """Whether no fit without constraint errs so little that a warning of the cost is due.
-
-    One is due if the error is above the mean of those without constraint and of the best constant.
-    """
-    taken = _error_rate(problem, problem.predict_scores(candidate.parameters))
-    constant = min(_error_rate(problem, one) for one in _constant_scores(problem, False))
-    most = 2.0 * taken - constant  # the error without constraint from which on none is due
-    if taken == constant or most <= 0.0:
-        return True
-    # One Newton step on a small subsample.
-    subsample = _draw_subsample(free, 1 << 11)
-    evaluation = subsample.evaluate(start, np.empty(0))
-    step = np.linalg.lstsq(evaluation.hessian(np.empty(0)), evaluation.grad)[0]
-    rough = subsample.predict_scores(start - step)
-    # One Newton step determines the accuracy to .05.
-    return _error_rate(subsample, rough) - 0.05 > most
 
 
 def _draw_subsample(problem, size):
@@ -760,7 +737,7 @@ def _describe_largest_violation(constraint, scores):
     """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
-    worst = int(np.argmax(excess))
+    worst = np.argmax(excess)
     part = constraint[worst]
     report = ConstraintSystem((part,)).report_columns(scores)
     bounded = np.flatnonzero(~np.isnan(report["tolerance"]))
@@ -771,7 +748,7 @@ def _describe_largest_violation(constraint, scores):
     strata = cells * (thresholds.max() + 1) + thresholds
     totals, sizes = (np.bincount(strata, n * one) for one in (rates, 1.0))
     mean = (totals / np.maximum(sizes, 1.0))[strata]
-    row = int(np.argmax(np.abs(rates - mean)))
+    row = np.argmax(np.abs(rates - mean))
     cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
     tolerance = part.tolerance * constraint.units[worst]

@@ -185,7 +185,7 @@ class QuadraticProgram:
             values = self.evaluate(stationary)
             # An excess of 1 over a bound costs 3 in the objective.
             merits = values[:, 0] + 3.0 * np.maximum(0.0, values[:, 1:].max(axis=1))
-            best = int(np.argmin(merits))
+            best = np.argmin(merits)
             points.append((merits[best], stationary[best]))
         points.sort(key=lambda pair: pair[0])
         return [point for _, point in points[:n_points]]

@@ -88,7 +88,7 @@ def _describe_low_recall(one, rates):
     if one.name not in _RECALL_NAMES or one.gap.compares == "bound":
         return ""
     estimates = np.where(rates.events == "positives", rates.estimates, -np.inf)
-    highest = int(np.argmax(estimates))
+    highest = np.argmax(estimates)
     # Hardly any positives are found at true positive rates up to .1.
     limit = 0.0 if one.gap.is_ratio else min(one.tolerance, 0.1)
     if not 0.0 <= estimates[highest] <= limit:
@@ -104,7 +104,7 @@ def _describe_low_recall(one, rates):
 
 def _describe_sample_effect(one, rates):
     """The sentence for a tolerance below what one sample changes; empty if it is above."""
-    smallest = int(np.argmin(rates.counts))
+    smallest = np.argmin(rates.counts)
     n = rates.counts[smallest]
     effect = 1.0 / max(n, 1)
     if one.gap.is_ratio:  # relative to the largest rate
@@ -139,7 +139,7 @@ def _describe_small_denominator(one, scores):
         errors /= max(pooled, 1e-12)
     # More than a tenth of a group in the denominator are not few samples.
     errors[shares[: len(labels)] > 0.1] = 0.0
-    worst = int(np.argmax(errors))
+    worst = np.argmax(errors)
     if errors[worst] <= one.tolerance:
         return ""
     return (

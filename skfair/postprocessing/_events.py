@@ -563,7 +563,7 @@ class EventFeatures(NamedTuple):
         return fit_final_model(fitter, request, confidence, codes)
 
 
-def fit_event_features(bases, group_estimator, training, events, folds, n_jobs=None):
+def fit_event_features(bases, group_estimator, training, events, folds, n_jobs):
     """The `EventFeatures` of the folds' models, and out-of-fold probabilities of the events.
 
     Without a ``group_estimator`` the first fold chooses among the default ones.
@@ -606,7 +606,7 @@ def _fit_default(base, training, events, fold):
         inside = np.column_stack(events.subsets)[test]
         logs = np.log(np.maximum(likelihoods, MIN_PROBABILITY)) * inside
         losses.append(-(training.samples.weights[test] @ logs).sum())
-    best = models[int(np.argmin(losses))]
+    best = models[np.argmin(losses)]
     if len(sampled) == len(train):
         return best
     return EventModel.fit(base, best.group_estimator, training, events, train)

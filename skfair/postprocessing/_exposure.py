@@ -254,7 +254,7 @@ def _search_path(documents, path):
         places = np.linspace(low, high, _N_PLACES)
         candidates = np.column_stack([np.interp(places, knots, column) for column in path.T])
         violations = [documents.violation(offsets) for offsets in candidates]
-        best = int(np.argmin(violations))
+        best = np.argmin(violations)
         # Look between its neighbours, or after the last one that exceeds the tolerance.
         after = best + (violations[best] > 0.0)
         low = places[max(best - 1, 0)]

@@ -295,30 +295,42 @@ class Rates(_EventMeans):
         return rate_limits(self.values, self.sizes, level, self._quantile(level))
 
 
-class RatesAgainstBound(Estimates):
+class TransformedEstimates(Estimates):
+    """Functions of several estimates, one by one."""
+
+    def __init__(self, estimates, values):
+        self.estimates = estimates
+        self.values = values
+        self.counts = estimates.counts
+        self.sizes = estimates.sizes
+        self.correlation = estimates.correlation
+
+    @property
+    def has_unreliable_limits(self):
+        """Mask of the estimates whose limits are known to hold less often than stated."""
+        return self.estimates.has_unreliable_limits
+
+
+class RatesAgainstBound(TransformedEstimates):
     """Rates, each of which is compared with a bound.
 
     The limits are exact ones, or Wilson's if these are wider.
     """
 
     def __init__(self, rates):
-        self._rates = rates
-        self.values = rates.values
-        self.counts = rates.counts
-        self.sizes = rates.sizes
-        self.correlation = rates.correlation
+        super().__init__(rates, rates.values)
 
     def limits(self, level):
         """Limits of the rates, as in `Estimates.limits`."""
-        rates = self._rates
-        low, high = self._rates.limits(level)
+        rates = self.estimates
+        low, high = rates.limits(level)
         exact_low, exact_high = clopper_pearson_limits(
             rates.values * rates.sizes, rates.sizes, level
         )
         return np.minimum(low, exact_low), np.maximum(high, exact_high)
 
 
-class LogMeans(Estimates):
+class LogMeans(TransformedEstimates):
     """Logarithms of means, whose differences are ratios; the gap is 1 minus the smallest ratio.
 
     A lower limit that is not above 0 is at minus infinity. `smallest`, (n_events,), replaces means
@@ -326,26 +338,17 @@ class LogMeans(Estimates):
     """
 
     def __init__(self, means, smallest=0.0):
-        self._means = means
-        self.counts = means.counts
-        self.sizes = means.sizes
-        self.correlation = means.correlation
         values = np.where(means.values > 0, means.values, smallest)
         if not values.min(initial=1.0) > 0:
             raise ValueError(
                 "A ratio compares means above 0, such as those of losses, but the mean of a group "
                 f"is {means.values.min():g}. Bound a difference instead, with gap = RangeGap."
             )
-        self.values = np.log(values)
-
-    @property
-    def has_unreliable_limits(self):
-        """Mask of the estimates whose limits are known to hold less often than stated."""
-        return self._means.has_unreliable_limits
+        super().__init__(means, np.log(values))
 
     def limits(self, level):
         """Logarithms of the limits of the means, as in `Estimates.limits`."""
-        low, high = self._means.limits(level)
+        low, high = self.estimates.limits(level)
         with np.errstate(divide="ignore"):
             low = np.log(np.maximum(low, 0.0))
             high = np.log(np.maximum(high, 0.0))
@@ -369,22 +372,13 @@ class LogRates(LogMeans):
         super().__init__(RatesAgainstBound(rates), 0.5 / (rates.sizes + 1.0))
 
 
-class ComplementEstimates(Estimates):
+class ComplementEstimates(TransformedEstimates):
     """A largest value less each of several estimates."""
 
     def __init__(self, estimates, largest):
+        super().__init__(estimates, largest - estimates.values)
         self.rare_values = estimates.rare_values
-        self.estimates = estimates
         self._largest = largest
-        self.values = largest - estimates.values
-        self.counts = estimates.counts
-        self.sizes = estimates.sizes
-        self.correlation = estimates.correlation
-
-    @property
-    def has_unreliable_limits(self):
-        """Mask of the estimates whose limits are known to hold less often than stated."""
-        return self.estimates.has_unreliable_limits
 
     def limits(self, level):
         """The largest value less the limits, as in `Estimates.limits`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -359,14 +360,16 @@ def _tabulate_posteriors(rates, sizes):
     return values, shares
 
 
+@dataclass(eq=False)
 class RatePosterior:
     """Independent rates, of which the largest and the smallest are compared in each block."""
 
-    def __init__(self, means, sizes, aggregate, tolerance):
-        self.means = means
-        self.sizes = sizes
-        self.aggregate = aggregate
-        self.tolerance = tolerance
+    means: np.ndarray
+    sizes: np.ndarray
+    aggregate: object
+    tolerance: float
+
+    def __post_init__(self):
         self._tables = lru_cache(maxsize=1)(self._tabulate)  # needed at many tolerances
 
     def probability(self, factor=1.0, multiple=1.0, tolerance=None):

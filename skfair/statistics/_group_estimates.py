@@ -1,5 +1,6 @@
 """Estimates of groups: means, quotients of sums, areas, and any function of their samples."""
 
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 
 import numpy as np
@@ -270,6 +271,7 @@ _LARGEST_LOG_ODDS = 60.0
 # Any function of the samples of a group, with limits by the bootstrap.
 
 
+@dataclass(eq=False)
 class GroupFunction:
     """A function of columns and weights, on the samples of groups and on resamples of them.
 
@@ -278,12 +280,13 @@ class GroupFunction:
     their total weights, which is the same to it and faster; otherwise rows are repeated.
     """
 
-    def __init__(self, function, columns, weights, *, takes_weights):
-        self.function = function
-        self.columns = columns
-        self.weights = weights
-        self.takes_weights = takes_weights
-        self.is_weighted = bool(np.ptp(weights))
+    function: object
+    columns: list
+    weights: np.ndarray
+    takes_weights: bool
+
+    def __post_init__(self):
+        self.is_weighted = bool(np.ptp(self.weights))
 
     def value(self, rows):
         """Value of the samples of a group."""
