@@ -610,7 +610,7 @@ class AUCLoss(BaseEstimator):
     def _check_interval(self):
         """Both ends of the interval, validated."""
         validate_params(self)
-        interval = np.asarray(self.interval, dtype=np.float64)
+        interval = np.asarray(self.interval, dtype=float)
         if interval.shape != (2,) or not 0.0 <= interval[0] < interval[1] <= 1.0:
             raise ValueError(
                 "interval must be a pair 0 <= alpha < beta <= 1 of false positive rates, such as "
@@ -790,7 +790,7 @@ def step_function(scores: ArrayLike) -> Pointwise:
     >>> step_function([-1.0, 0.0, 2.0]).value
     array([0., 0., 1.])
     """
-    value = (np.asarray(scores) > 0).astype(np.float64)
+    value = (np.asarray(scores) > 0).astype(float)
     nothing = np.zeros(value.shape)
     return Pointwise(value, nothing, nothing)
 

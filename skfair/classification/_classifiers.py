@@ -772,7 +772,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         }
         training = check_classification_data(self, X, y, columns, bool(constraints))
         sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
-        features = training.X.astype(np.float64, copy=False)  # trainings choose the precision
+        features = training.X.astype(float, copy=False)  # trainings choose the precision
         weights = training.samples.weights
         model = MLPModel.from_features(features, weights, sizes, self.activation)
         loss = check_loss(self, "classes")
@@ -783,7 +783,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     def _scores(self, X, sensitive_features=None):
         """Score of each row."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=float, reset=False)
         sizes = tuple(coef.shape[1] for coef in self.coefs_[:-1])
         model = MLPModel(X, sizes, self.activation)
         return model.evaluate(model.parameters(self.coefs_, self.intercepts_)).scores

@@ -449,10 +449,14 @@ class _RankedTraining(NamedTuple):
     @classmethod
     def from_training(cls, training, criterion, tolerance):
         """Bind the constraint, also to groups that are not compared but in the report."""
-        compared, positions = _compared_samples_and_curves(training.samples)
+        samples = training.samples
+        # Small groups take the curve and the rate of the group that they are merged into.
+        _, positions = samples.merge_small_groups()
+        is_large = samples.is_large(samples.groups)
+        compared = np.flatnonzero(is_large[samples.groups.codes])
         # All groups first: labels that are numbers are refused by these.
-        reported = criterion.bind(training.samples, None, None, tolerance)
-        bound = criterion.bind(training.samples.take(compared), None, None, tolerance)
+        reported = criterion.bind(samples, None, None, tolerance)
+        bound = criterion.bind(samples.take(compared), None, None, tolerance)
         return cls(training, bound, reported, compared, positions)
 
     def rank(self, scores, name):
@@ -608,14 +612,6 @@ def _warn_after_fit(estimator, guarantee, ranked, shifted):
     warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)
     columns = getattr(estimator, REPORT_ATTRIBUTE)
     warn_of_weak_bounds([bound], columns, guarantee.candidate.scores, is_binding=True)
-
-
-def _compared_samples_and_curves(samples):
-    """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
-    # Small groups take the curve and the rate of the group that they are merged into.
-    _, positions = samples.merge_small_groups()
-    is_large = samples.is_large(samples.groups)
-    return np.flatnonzero(is_large[samples.groups.codes]), positions
 
 
 # Suggestion of an interval of percentiles.

@@ -343,7 +343,7 @@ class Sums:
         """
         if not self.is_quotient:
             return sums
-        counts, sizes = np.split(np.asarray(sums, dtype=np.float64), 2)
+        counts, sizes = np.split(np.asarray(sums, dtype=float), 2)
         return np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0.0)
 
     def measure(self, scores):

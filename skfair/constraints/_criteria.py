@@ -796,7 +796,7 @@ def _check_blocks(constraint, bound, scores):
 
 def _check_derivative(constraint, what, derivative, expected):
     """Raise for a derivative of a term that differs from finite differences."""
-    derivative = np.asarray(derivative, dtype=np.float64)
+    derivative = np.asarray(derivative, dtype=float)
     if derivative.shape != expected.shape:
         raise ValueError(
             f"The {what} of a term of {constraint} must have shape {expected.shape}, one number "

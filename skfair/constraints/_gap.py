@@ -272,7 +272,7 @@ def make_rows(gap, n_events, tolerance, as_one_row=False, by_pair=False):
         bounds = np.array([-np.inf]), np.array([float(tolerance)])
         return gap, None, np.empty((1, 0)), *bounds
     # Auxiliary unknowns are numbered from 0 in the order of the rows.
-    bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
+    bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=float)
     n_aux = 1 + max((unknown for _, _, unknowns, _ in rows for unknown in unknowns), default=-1)
     aux = np.zeros((len(rows), n_aux))
     for row, (_, _, unknowns, _) in zip(aux, rows, strict=True):
@@ -298,7 +298,7 @@ def _to_matrix(rows, n_columns):
     factors = [factor for row in rows for factor in row.values()]
     indptr = np.cumsum([0, *map(len, rows)])
     shape = (len(rows), n_columns)
-    matrix = sparse.csr_array((factors, columns, indptr), shape=shape, dtype=np.float64)
+    matrix = sparse.csr_array((factors, columns, indptr), shape=shape, dtype=float)
     # Products with a small dense matrix are much faster.
     return matrix.toarray() if len(rows) * n_columns <= 4096 else matrix
 

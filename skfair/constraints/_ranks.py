@@ -484,7 +484,7 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
             positions[in_block].min() + positions[in_block].max() - tolerances[in_block].min()
             for in_block in with_level
         ]
-        return np.array(ends, dtype=np.float64) / 2
+        return np.array(ends, dtype=float) / 2
 
     return ShareRows(
         events,

@@ -623,7 +623,7 @@ class TargetRanks:
 
         self.weights = weights
         centered = average_ranks(target, weights) - 0.5
-        variance = max(weights @ centered**2, np.finfo(np.float64).tiny)
+        variance = max(weights @ centered**2, np.finfo(float).tiny)
         self._coefficients = weights * centered / variance
         # 1 / 12 is the variance of ranks.
         self.deviation = np.sqrt((weights**2).sum() / (12.0 * variance))

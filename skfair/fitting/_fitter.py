@@ -472,7 +472,7 @@ class _LineSearch:
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
         line to the point nearest to its start.
         """
-        ranks = np.array([start.sort_key for start, _ in starts], dtype=np.float64)
+        ranks = np.array([start.sort_key for start, _ in starts], dtype=float)
         # Only fewer errors are better than a start within all bounds.
         is_within = (ranks[:, 0] == 0.0) & (ranks[:, 1] == 0.0)
         max_errors = np.where(is_within, ranks[:, 2], np.inf)

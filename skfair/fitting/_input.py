@@ -127,7 +127,7 @@ def check_classification_data(estimator, X, y, columns, compares_groups):
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
         warn_of_missing_marks(classes.tolist(), "y")
-        samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
+        samples = samples._replace(target=np.searchsorted(classes, y).astype(float))
         return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
     if len(classes) < 2:
         raise ValueError(
@@ -546,7 +546,7 @@ def _share_of_copies(X, training):
 
 def _count_ordered_pairs(counts):
     """Twice the number of pairs within sets of equal samples."""
-    counts = counts.astype(np.float64)
+    counts = counts.astype(float)
     return float(counts @ (counts - 1.0))
 
 
@@ -558,7 +558,10 @@ def partition_problem(problem, solver, n_jobs):
 
     The problem itself if it is small, or not a sum over its samples.
     """
-    if not (needs_subsample(problem) and is_sum_over_samples(problem, solver)):
+    is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
+    is_linear = isinstance(problem.model, LinearModel)
+    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
+    if not (needs_subsample(problem) and is_exact and is_linear and adds_up):
         return problem
     subsample = draw_subsample(problem, SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
@@ -572,11 +575,3 @@ def make_partitioned(problem, partitions, subsample):
     compares_ranks = "ranks" in problem.constraint.metric_inputs
     make = PartitionedRankProblem if compares_ranks else PartitionedProblem
     return make.from_problem(problem, partitions, subsample)
-
-
-def is_sum_over_samples(problem, solver):
-    """Whether all that a solver needs of a problem is a sum over its samples."""
-    is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
-    is_linear = isinstance(problem.model, LinearModel)
-    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
-    return is_exact and is_linear and adds_up

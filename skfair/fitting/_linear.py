@@ -313,7 +313,9 @@ def encode_samples(block, name, is_real):
     """
     try:
         X, weights, groups = check_partition(block, name)
-        y = _check_real_target(block["y"], name) if is_real else _check_labels(block["y"])
+        y = _check_real_target(block["y"], name) if is_real else column_or_1d(block["y"])
+        if len(y) and (y != y).any():
+            raise ValueError("Input y contains NaN.")
     except (TypeError, ValueError) as error:
         return partition_error(error, block.partition_index)
     weights = np.ones(len(y)) if weights is None else weights
@@ -387,17 +389,10 @@ def make_representatives(summary, estimator, is_real, is_compared):
 
 def _check_real_target(y, name):
     y = check_array(
-        y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
+        y, dtype=float, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
     )
     y = column_or_1d(y)
     check_finite_squares(y, "y")
-    return y
-
-
-def _check_labels(y):
-    y = column_or_1d(y)
-    if len(y) and (y != y).any():
-        raise ValueError("Input y contains NaN.")
     return y
 
 
@@ -428,7 +423,15 @@ def fit_partitioned(estimator, X, y, columns, constraints):
     try:
         summary = SampleSummary(blocks, check_cell_label_types, cell_sort_key)
         training = make_representatives(summary, estimator, is_real, bool(constraints))
-        frame = _problem_of_representatives(estimator, constraints, training, summary)
+        # It has the model of all samples, but no scores.
+        n_features = len(summary.mean) - is_real
+        model = LinearModel.from_moments(
+            mean=summary.mean[:n_features],
+            variance=summary.variance[:n_features],
+            fit_intercept=estimator.fit_intercept,
+        )
+        frame = make_problem(estimator, model, training, constraints)
+        frame = replace(frame, total=float(frame.weights.sum()))
         # The problem on a subsample, which is everything if there are few samples.
         problem = _draw_partitioned_subsample(blocks, frame, training, summary)
         if summary.counts.sum() > _MAX_GATHERED_SAMPLES:
@@ -488,18 +491,6 @@ def _check_partitionable(estimator, constraints, solver, columns):
         )
 
 
-def _problem_of_representatives(estimator, constraints, training, summary):
-    """The problem of the representatives; it has the model of all samples, but no scores."""
-    n_features = len(summary.mean) - (training.classes is None)
-    model = LinearModel.from_moments(
-        mean=summary.mean[:n_features],
-        variance=summary.variance[:n_features],
-        fit_intercept=estimator.fit_intercept,
-    )
-    problem = make_problem(estimator, model, training, constraints)
-    return replace(problem, total=float(problem.weights.sum()))
-
-
 def _make_block_problem(frame, training, positions, block):
     """Share of a block's samples in the problem of all."""
     return _make_contribution(frame, training, *_block_arrays(block, training, positions))
@@ -535,7 +526,7 @@ def _draw_partitioned_subsample(blocks, frame, training, summary):
     rates = sampling_rates(summary.counts, size)
     drawn = blocks.gather(_draw_from_block, training, summary.positions, rates)
     X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
-    problem = _make_contribution(frame, training, X.astype(np.float64, copy=False), *columns)
+    problem = _make_contribution(frame, training, X.astype(float, copy=False), *columns)
     problem = problem.take(np.arange(len(problem.target)))  # weights of events add up to 1 again
     return replace(problem, alpha=frame.alpha, total=None)
 

@@ -282,24 +282,20 @@ def describe_open_verdict(estimator, guarantee, constraints):
         else f"about {times:.1f} times as many samples would be enough, "
         f"{np.ceil(times * n):.0f} of it"
     )
+    # The strictest bound of each constraint that the population keeps.
+    strictest = []
+    for one, limit in zip(constraints, guarantee.limits, strict=True):
+        text = limit_text(limit, is_lower=one.gap.bounded != "tolerance")
+        strictest.append(f"a {one.gap.bounded} of {text} ({one.name})")
     return (
         "The population keeps the bound with a probability of at least "
         f"{limit_text(guarantee.probability, is_lower=True)}, but "
         f"confidence_level={bound_text(estimator.confidence_level)}. "
-        f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
+        f"At this level the model keeps {', '.join(strictest)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         f"{advise_relaxation(constraints)}, lower confidence_level, or merge or leave out small "
         "groups (min_group_size)."
     )
-
-
-def _describe_limits(constraints, limits):
-    """The strictest bound of each constraint that the population keeps."""
-    texts = []
-    for one, limit in zip(constraints, limits, strict=True):
-        text = limit_text(limit, is_lower=one.gap.bounded != "tolerance")
-        texts.append(f"a {one.gap.bounded} of {text} ({one.name})")
-    return ", ".join(texts)
 
 
 def describe_violation(constraint, candidate):
@@ -519,7 +515,7 @@ class FitTask(NamedTuple):
         guarantee = to_user_units(guarantee, fitter.constraint, loss_unit)
         candidate = guarantee.candidate
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
-        thresholds = np.asarray(report["threshold"], dtype=np.float64)
+        thresholds = np.asarray(report["threshold"], dtype=float)
         report["threshold"] = training.unit.from_unit(thresholds)
         status = status_of(candidate, estimator.enforcement)
         is_free = training.lacks_groups

@@ -102,7 +102,18 @@ class QuadraticProgram:
     def bound_and_starts(self, n_starts):
         """A number that no objective is below where the constraints are kept; starts of fits."""
         bound, minimizer = self._solve_dual()
-        return bound, [minimizer, *self._stationary_points(n_starts - 1)]
+        # Stationary points of Lagrangians, each of a direction of multipliers of its own.
+        rng = np.random.default_rng(0)  # the same starts for the same samples
+        points = []
+        for direction in rng.normal(size=(64, self.n_rows)):
+            stationary = self._stationary_points_along(direction)
+            # The best one of the direction: an excess of 1 over a bound costs 3 in the objective.
+            values = self.evaluate(stationary)
+            merits = values[:, 0] + 3.0 * np.maximum(0.0, values[:, 1:].max(axis=1))
+            best = np.argmin(merits)
+            points.append((merits[best], stationary[best]))
+        points.sort(key=lambda pair: pair[0])
+        return bound, [minimizer, *(point for _, point in points[: n_starts - 1])]
 
     def _solve_dual(self):
         """The largest minimum of a convex Lagrangian, and where it is."""
@@ -170,25 +181,6 @@ class QuadraticProgram:
         minimizer = -cho_solve(factor, gradient)
         minimum = constant + gradient @ minimizer / 2.0
         return _Lagrangian(multipliers, factor, minimizer, minimum)
-
-    def _stationary_points(self, n_points):
-        """Stationary points of Lagrangians from which fits may start, the best first.
-
-        Each has its own direction of multipliers.
-        """
-        rng = np.random.default_rng(0)  # the same starts for the same samples
-        points = []
-        # Draw 64 directions of multipliers.
-        for direction in rng.normal(size=(64, self.n_rows)):
-            stationary = self._stationary_points_along(direction)
-            # The best one of the direction.
-            values = self.evaluate(stationary)
-            # An excess of 1 over a bound costs 3 in the objective.
-            merits = values[:, 0] + 3.0 * np.maximum(0.0, values[:, 1:].max(axis=1))
-            best = np.argmin(merits)
-            points.append((merits[best], stationary[best]))
-        points.sort(key=lambda pair: pair[0])
-        return [point for _, point in points[:n_points]]
 
     def _stationary_points_along(self, direction):
         """Stationary points at several lengths of a direction of multipliers."""

@@ -31,8 +31,16 @@ def warn_of_weak_bounds(constraints, columns, scores, is_binding):
     memory. `is_binding` is whether the constraints have changed the model and are kept: else no
     sentence is about chance.
     """
+    is_bound = ~np.isnan(np.asarray(columns["tolerance"], dtype=float))
     for one in {bound.name: bound for bound in constraints}.values():
-        rates = _select_compared(columns, one.name)
+        # The lines of the report that the constraint compares.
+        rows = np.flatnonzero(is_bound & (np.asarray(columns["constraint"]) == one.name))
+        rates = _ComparedRates(
+            events=np.asarray(columns["event"])[rows],
+            groups=[columns["group"][row] for row in rows],
+            estimates=np.asarray(columns["estimate"])[rows],
+            counts=np.asarray(columns["n"])[rows],
+        )
         if not len(rates.estimates):
             continue
         _warn_if(_describe_empty_interval(one, rates, scores), UserWarning)
@@ -47,18 +55,6 @@ def _warn_if(message, category):
     """Warn, unless the message is empty."""
     if message:
         warn(message, category)
-
-
-def _select_compared(columns, name):
-    """The lines of a report that a constraint compares."""
-    is_bound = ~np.isnan(np.asarray(columns["tolerance"], dtype=np.float64))
-    rows = np.flatnonzero(is_bound & (np.asarray(columns["constraint"]) == name))
-    return _ComparedRates(
-        events=np.asarray(columns["event"])[rows],
-        groups=[columns["group"][row] for row in rows],
-        estimates=np.asarray(columns["estimate"])[rows],
-        counts=np.asarray(columns["n"])[rows],
-    )
 
 
 def _describe_empty_interval(one, rates, scores):

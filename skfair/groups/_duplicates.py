@@ -144,9 +144,7 @@ def _plain_array(column):
 
 def _merge_duplicates_in_block(arrays, weights, block):
     """As `_merge_duplicates`, of a block of rows."""
-    summands = (
-        None if weights is None else _weight_powers(np.asarray(weights[block], dtype=np.float64))
-    )
+    summands = None if weights is None else _weight_powers(np.asarray(weights[block], dtype=float))
     rows, sums = _merge_duplicates([array[block] for array in arrays], summands)
     if len(rows) > BLOCK / 8:  # hardly any duplicates: merging does not pay
         raise _NotMergeableError
@@ -167,7 +165,7 @@ def _merge_duplicates(arrays, summands):
     rows = np.full(n_codes, -1)
     rows[codes] = np.arange(len(codes))
     present = np.flatnonzero(rows >= 0)
-    return rows[present], sums[present].astype(np.float64)
+    return rows[present], sums[present].astype(float)
 
 
 def _encode_column(array):
@@ -229,7 +227,7 @@ _SUM_COLUMNS = [("sum", 0), ("sum", 1), ("sum", 2)]
 def _merge_partition(names, partition):
     """Table of the distinct rows of a partition, with their sums."""
     groups = partition["sensitive_features"]
-    weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=np.float64)
+    weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=float)
     if not (weights >= 0.0).all():
         raise ValueError(
             f"Partition {partition.partition_index}: sample weights must be non-negative numbers, "

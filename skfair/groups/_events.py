@@ -76,7 +76,7 @@ class Events:
         The membership may also be a probability.
         """
         # Entries of the averaging matrix.
-        members = sparse.csr_array(membership.T, dtype=np.float64)
+        members = sparse.csr_array(membership.T, dtype=float)
         is_share = (members.data >= 0.0) & (members.data <= 1.0)
         if not is_share.all():
             raise ValueError(
@@ -93,7 +93,7 @@ class Events:
     def copy_with_multiplicity(self, multiplicity):
         """The same events of rows, each of which stands for so many samples; None: one each."""
         if multiplicity is not None:
-            self.multiplicity = np.asarray(multiplicity, dtype=np.float64)
+            self.multiplicity = np.asarray(multiplicity, dtype=float)
         return self
 
     @property
@@ -278,7 +278,7 @@ def _from_matrix(averaging):
 
 def _fill_in_weights(weights, n_samples):
     """Return the weights as float64, ones for None; raise if one is negative."""
-    weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
+    weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=float)
     if (weights < 0).any():
         raise ValueError(f"weights must not be negative, but one is {weights.min():g}.")
     return weights
@@ -580,7 +580,7 @@ def intervals_by_group(interval, names):
 def _check_pairs(interval):
     """Disjoint pairs (alpha, beta) in ascending order, (n_pairs, 2)."""
     try:
-        pairs = np.atleast_2d(np.asarray(interval, dtype=np.float64))
+        pairs = np.atleast_2d(np.asarray(interval, dtype=float))
     except (TypeError, ValueError):  # not numbers, or of different lengths
         pairs = np.empty(0)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):

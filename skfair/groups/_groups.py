@@ -889,7 +889,7 @@ def count_table(labels, codes, weights, n_clusters, n_groups):
     # In a small integer type of labels the flat index would overflow.
     cells = np.asarray(labels, dtype=np.intp) * n_groups + codes
     counts = np.bincount(cells, weights, minlength=n_clusters * n_groups)
-    return counts.reshape(n_clusters, n_groups).astype(np.float64, copy=False)
+    return counts.reshape(n_clusters, n_groups).astype(float, copy=False)
 
 
 def cluster_balances(counts):

@@ -165,7 +165,7 @@ def check_group_probabilities(probabilities, data):
     (probabilities,) = load_columns(group_probabilities=probabilities).values()
     table = pd.DataFrame(probabilities)
     check_consistent_length(data, table)
-    numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
+    numbers = check_array(table, dtype=float, input_name="group_probabilities")
     totals = numbers.sum(axis=1)
     if numbers.shape[1] < 2 or numbers.min() < 0.0 or np.abs(totals - 1.0).max() > 1e-6:
         raise argument_error(

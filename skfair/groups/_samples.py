@@ -524,7 +524,7 @@ _ROUTING_ADVICE = (
 def _check_weights(sensitive_features, sample_weight, data):
     """Non-negative weights of a finite sum, of inputs that are aligned."""
     check_alignment(**data, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    weights = check_sample_weight(sample_weight, next(iter(data.values())), dtype=np.float64)
+    weights = check_sample_weight(sample_weight, next(iter(data.values())), dtype=float)
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):
@@ -532,7 +532,7 @@ def _check_weights(sensitive_features, sample_weight, data):
             "The sum of sample_weight must be finite, but it overflows: the largest weight is "
             f"{weights.max():g}. Only their ratios count, so divide them by the largest."
         )
-    if weights.max() < np.finfo(np.float64).tiny:
+    if weights.max() < np.finfo(float).tiny:
         raise ValueError(
             "sample_weight must hold a number of normal size, but the largest weight is "
             f"{weights.max():g}, of few digits. Only their ratios count, so divide them by it."
@@ -554,7 +554,7 @@ def check_partition(partition, name):
     check_finite_squares(X, "X")
     weights = partition.get("sample_weight")
     if weights is not None:
-        weights = column_or_1d(weights).astype(np.float64)
+        weights = column_or_1d(weights).astype(float)
         if not (np.isfinite(weights) & (weights >= 0.0)).all():
             raise ValueError("Sample weights must be finite and not negative numbers.")
     labels = partition.get("sensitive_features", np.full(len(X), "all"))

@@ -394,8 +394,8 @@ def hypervolume(cost, balance, *, reference):
             "cost and balance must have one entry per point of the front; got shapes "
             f"{np.shape(cost)} and {np.shape(balance)}."
         )
-    cost = np.asarray(cost, dtype=np.float64)
-    balance = np.asarray(balance, dtype=np.float64)
+    cost = np.asarray(cost, dtype=float)
+    balance = np.asarray(balance, dtype=float)
     if not (np.isfinite(cost) & np.isfinite(balance)).all():
         raise ValueError("cost and balance must be finite; got nan or inf. Leave these points out.")
     worst_cost, worst_balance = reference

@@ -133,8 +133,16 @@ class GroupMetric:
                 f"{self.metric!r}."
             )
         check_choice("response_method", self.response_method, RESPONSES_BY_METHOD)
-        if self.name is None:
-            object.__setattr__(self, "name", _function_name(self.metric))
+        if self.name is not None:
+            return
+        function = self.metric.func if isinstance(self.metric, partial) else self.metric
+        name = getattr(function, "__name__", "<lambda>")
+        if name == "<lambda>":
+            raise TypeError(
+                "A function without a name needs one as a metric, as in GroupMetric(function, "
+                "name='my metric')."
+            )
+        object.__setattr__(self, "name", name)
 
     @property
     def response(self) -> str:
@@ -210,18 +218,6 @@ class GroupMetric:
         return np.nan if undefined else float(value)
 
 
-def _function_name(function):
-    """The name of a function; a TypeError if it has none."""
-    inner = function.func if isinstance(function, partial) else function
-    name = getattr(inner, "__name__", "<lambda>")
-    if name == "<lambda>":
-        raise TypeError(
-            "A function without a name needs one as a metric, as in GroupMetric(function, "
-            "name='my metric')."
-        )
-    return name
-
-
 def _takes_weights(function):
     """Whether a function has the parameter sample_weight."""
     try:
@@ -287,7 +283,7 @@ def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
     """Correlation of true and predicted class; nan if one of them is constant."""
     counts = np.bincount(2 * y_true.astype(np.intp) + y_pred, sample_weight, minlength=4)
     # Floats of Python, which raise if divided by 0.
-    tn, fp, fn, tp = counts.astype(np.float64).tolist()
+    tn, fp, fn, tp = counts.astype(float).tolist()
     # Roots before products, so that large weights do not overflow.
     scale = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
     return (tp * tn - fp * fn) / scale
@@ -295,12 +291,12 @@ def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
 
 def _squared_errors(y_true, response):
     """Squared difference of each sample."""
-    return (np.asarray(response, dtype=np.float64) - y_true) ** 2
+    return (np.asarray(response, dtype=float) - y_true) ** 2
 
 
 def _errors(y_true, response):
     """Prediction minus truth of each sample."""
-    return np.asarray(response, dtype=np.float64) - y_true
+    return np.asarray(response, dtype=float) - y_true
 
 
 def _absolute_errors(y_true, response):
@@ -310,7 +306,7 @@ def _absolute_errors(y_true, response):
 
 def _sizes(y_true, response):
     """Size of each prediction set."""
-    return np.asarray(response, dtype=np.float64)
+    return np.asarray(response, dtype=float)
 
 
 GROUP_METRICS = {
@@ -463,7 +459,7 @@ def decide_top_k(columns, metrics, samples, k):
 def to_numbers(column, name):
     """A column as finite float64 numbers; `name` is what users call it."""
     try:
-        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+        return check_array(column, ensure_2d=False, dtype=float, input_name=name)
     except ValueError as error:
         if np.asarray(column).dtype.kind in "biuf":
             raise

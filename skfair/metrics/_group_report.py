@@ -268,7 +268,7 @@ def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_
     """Table of metrics, from columns of `encode_columns` and sums of merged rows, if there are."""
     groups = samples.groups
     weights = samples.weights / samples.weights.max()
-    n_samples = np.append(groups.counts, len(weights)).astype(np.float64)
+    n_samples = np.append(groups.counts, len(weights)).astype(float)
     described = {}
     shares = {name: one for name, one in by_name.items() if _is_count_based(one)}
     if shares:

@@ -143,7 +143,7 @@ def _finite_output(estimator, method, X):
     with explain_conversion(X, estimator):
         output = getattr(estimator, method)(X)
     try:
-        scores = np.asarray(output, dtype=np.float64)
+        scores = np.asarray(output, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
     n_samples = count_samples(X)
@@ -504,23 +504,13 @@ def _hash(features):
 def _out_of_bag_scores(forest):
     """The `estimator_scores` of each sample by the trees that have not drawn it."""
     if is_regressor(forest):
-        return _out_of_bag_predictions(forest)
-    return softened_log_odds(_out_of_bag_probabilities(forest))
-
-
-def _out_of_bag_predictions(forest):
-    """Predictions of each sample by the trees that have not drawn it, (n_samples, 1)."""
-    predictions = _as_columns(forest.oob_prediction_)
-    # scikit-learn predicts 0 for samples that every tree has drawn.
-    is_missing = np.ones(len(predictions), dtype=bool)
-    for drawn in forest.estimators_samples_:
-        is_missing &= np.bincount(drawn, minlength=len(predictions)) > 0
-    _check_out_of_bag_scores(is_missing)
-    return predictions
-
-
-def _out_of_bag_probabilities(forest):
-    """Probabilities of each sample by the trees that have not drawn it, (n_samples, n_classes)."""
+        predictions = _as_columns(forest.oob_prediction_)
+        # scikit-learn predicts 0 for samples that every tree has drawn.
+        is_missing = np.ones(len(predictions), dtype=bool)
+        for drawn in forest.estimators_samples_:
+            is_missing &= np.bincount(drawn, minlength=len(predictions)) > 0
+        _check_out_of_bag_scores(is_missing)
+        return predictions
     probabilities = getattr(forest, "oob_decision_function_", None)
     if probabilities is None or hasattr(forest, "decision_function"):
         raise ValueError(
@@ -530,7 +520,7 @@ def _out_of_bag_probabilities(forest):
         )
     # Samples that every tree has drawn have rows of zeros in forests, of nan in bagging.
     _check_out_of_bag_scores(~(probabilities.sum(axis=1) > 0))
-    return probabilities
+    return softened_log_odds(probabilities)
 
 
 def _check_out_of_bag_scores(is_missing):

@@ -154,7 +154,7 @@ def make_estimates(events, x, units=None, known=None):
     `known` are all values that samples can have, where these are few; None if they are not known.
     Of units with several samples of an event these are `BoundedMeans`, unless nothing is known.
     """
-    x = np.asarray(x, dtype=np.float64)
+    x = np.asarray(x, dtype=float)
     are_rates = np.isin(x if known is None else known, (0.0, 1.0)).all()
     if not are_rates and known is None:
         return Means(events, x, units)

@@ -60,7 +60,7 @@ def rate_limits(rates, n, level, z=None):
     limits, by default the normal one.
     """
     hits = np.asarray(rates * n)
-    n = np.asarray(n, dtype=np.float64)
+    n = np.asarray(n, dtype=float)
     low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
     is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
     # All limits are exact for errors below .01.
@@ -76,7 +76,7 @@ def clopper_pearson_limits(hits, n, level):
     C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
     case of the binomial", Biometrika 26, 1934.
     """
-    hits, n, level = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (hits, n, level)))
+    hits, n, level = np.broadcast_arrays(*(np.asarray(a, float) for a in (hits, n, level)))
     low = np.zeros(hits.shape)
     high = np.ones(hits.shape)
     misses = n - hits
@@ -211,7 +211,7 @@ class _EventMeans(Estimates):
 
     def _set_sizes(self, kish):
         """Set the effective sample sizes, of which `kish` are Kish's."""
-        self.sizes = self.n_units.astype(np.float64)
+        self.sizes = self.n_units.astype(float)
         if self.is_weighted:
             self.sizes = self._effective_sizes(kish)
         effect = float(np.max(self.n_units / self.sizes))
@@ -767,7 +767,7 @@ class ShareCurves(Estimates):
         error = 1.0 - level
         counted = self._find_counted(*self._share_limits(1.0 - error / 10.0)).ravel()
         upper = super().upper(contrasts, 1.0 - 0.9 * error)
-        return np.where(abs(contrasts) @ counted.astype(np.float64) > 0, upper, 0.0)
+        return np.where(abs(contrasts) @ counted.astype(float) > 0, upper, 0.0)
 
 
 def curve_contrasts(blocks, n_events, n_thresholds, lag=0):

@@ -93,17 +93,7 @@ def interval_of_largest_contrast(estimates, contrasts, confidence_level):
     """
     if not contrasts.shape[0]:
         return Interval(0.0, 0.0, 0.0)
-    _warn_of_unreliable_limits(estimates)
-    tail = 1.0 - confidence_level
-    return Interval(
-        estimate=float(estimates.gap((contrasts @ estimates.values).max(initial=0.0))),
-        low=gap_lower_limit(estimates, contrasts, confidence_level),
-        high=gap_upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
-    )
-
-
-def _warn_of_unreliable_limits(estimates):
-    """Warn of means of values that are too skewed for so few samples."""
+    # Means of values that are too skewed for so few samples.
     sizes = estimates.sizes[estimates.has_unreliable_limits]
     if len(sizes):
         warn(
@@ -113,6 +103,12 @@ def _warn_of_unreliable_limits(estimates):
             "Collect more (four times the squared skewness), compare bounded values, such as "
             "errors 0 or 1, or leave small groups out."
         )
+    tail = 1.0 - confidence_level
+    return Interval(
+        estimate=float(estimates.gap((contrasts @ estimates.values).max(initial=0.0))),
+        low=gap_lower_limit(estimates, contrasts, confidence_level),
+        high=gap_upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
+    )
 
 
 def _group_estimates(values, sensitive_features, sample_weight, value_range=None):
@@ -124,7 +120,7 @@ def _group_estimates(values, sensitive_features, sample_weight, value_range=None
     else:
         events = Events.overlapping(groups.matrix, samples.weights)
     events = events.copy_with_multiplicity(groups.multiplicity)
-    values = values.astype(np.float64)
+    values = values.astype(float)
     if value_range is None or np.isin(values, (0.0, 1.0)).all():
         return make_estimates(events, values)
     low, high = value_range

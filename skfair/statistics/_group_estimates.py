@@ -44,7 +44,7 @@ def estimate_means(values, mask, groups, weights, clusters=None, kind=make_estim
             return None, present
         events = Events.overlapping(matrix[:, present], weights)
     events = events.copy_with_multiplicity(groups.multiplicity)
-    return kind(events, np.asarray(values, dtype=np.float64), clusters), present
+    return kind(events, np.asarray(values, dtype=float), clusters), present
 
 
 def estimate_quotients(numerators, denominators, groups, weights, clusters=None):
@@ -217,7 +217,7 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     def probabilities(log_odds):
         """The counts near the mode at these odds, and their probabilities."""
         counts = _counts_near_mode(least, most, size, n_selected, rest, log_odds)
-        x = counts[:-1].astype(np.float64)
+        x = counts[:-1].astype(float)
         ratios = np.log((size - x) * (n_selected - x) / ((x + 1.0) * (rest + x + 1.0)))
         masses = np.append(0.0, np.cumsum(ratios + log_odds))
         masses = np.exp(masses - masses.max())

@@ -152,7 +152,7 @@ class RecordedGroups(HiddenGroups):
                 "sensitive_features must have the group of some samples, but all of them are "
                 "missing. Record the group of random samples, or pass group_probabilities alone."
             )
-        self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
+        self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(float)
         self.probabilities = predict_group_probabilities(features, codes, len(names))
         self.recording_probabilities = _predict_recording(features, self.is_recorded)
 
@@ -232,7 +232,7 @@ def predict_group_probabilities(features, codes, n_groups):
     features = _standardize(features)
     is_recorded = codes >= 0
     if is_recorded.all():
-        return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
+        return (codes[:, np.newaxis] == np.arange(n_groups)).astype(float)
     from sklearn.linear_model import LogisticRegression  # takes long to import
     from sklearn.model_selection import KFold
 
@@ -338,36 +338,31 @@ class ProbabilisticGroups(HiddenGroups):
         )
 
     def _extreme_means(self, values, within, sign):
-        if self.missing == "error":
-            return _bound_means(self.probabilities, within, values, sign)
-        estimate, _ = ASSUMPTIONS[self.missing]
-        return estimate(self.probabilities, within, values)
+        if self.missing != "error":
+            estimate, _ = ASSUMPTIONS[self.missing]
+            return estimate(self.probabilities, within, values)
+        hits = within * values
+        misses = within * (1.0 - values)
+        if sign < 0:  # the smallest mean is 1 minus the largest share of misses
+            hits, misses = misses, hits
+        bounds = [_frechet_bound(one, hits, misses) for one in self.probabilities.T]
+        means, influence = zip(*bounds, strict=True)
+        means = np.array(means)
+        influence = np.column_stack(influence)
+        return (means, influence) if sign > 0 else (1.0 - means, -influence)
 
 
 _N_BINS = 20
 
 
-def _bound_means(probabilities, within, values, sign):
-    """Largest possible means in all groups, or for a negative sign smallest ones, and influence.
+def _frechet_bound(probability, hits, misses):
+    """Largest possible rate of one group, and its influence values.
 
-    In bins of a group's probability at most the smaller of the shares of the group and of the
+    In bins of the group's probability at most the smaller of the shares of the group and of the
     samples of value 1 are both (N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with
     unobserved protected class using data combination", Management Science 68, 2022). The ends are
     sharp for two groups, and valid for more.
     """
-    hits = within * values
-    misses = within * (1.0 - values)
-    if sign < 0:  # the smallest mean is 1 minus the largest share of misses
-        hits, misses = misses, hits
-    bounds = [_frechet_bound(one, hits, misses) for one in probabilities.T]
-    means, influence = zip(*bounds, strict=True)
-    means = np.array(means)
-    influence = np.column_stack(influence)
-    return (means, influence) if sign > 0 else (1.0 - means, -influence)
-
-
-def _frechet_bound(probability, hits, misses):
-    """Largest possible rate of one group, and its influence values."""
     edges = np.quantile(probability, np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1])
     bins = np.searchsorted(edges, probability)
     sizes = np.maximum(np.bincount(bins, minlength=_N_BINS), 1)
@@ -562,7 +557,7 @@ def interval_from_bounds(ends, level):
 
 def check_hidden_values(values, where):
     """Values as numbers 0 and 1, and the mask of the samples that count."""
-    values = check_array(values, ensure_2d=False, dtype=np.float64, input_name="values")
+    values = check_array(values, ensure_2d=False, dtype=float, input_name="values")
     if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():
         raise ValueError(
             "values must be 0 or 1 for each sample, such as decisions, because bounds on means of "
@@ -597,7 +592,7 @@ def stack_features(X, columns, probabilities=None):
         )
         return np.column_stack(columns)
     X = pd.get_dummies(X, dtype=float) if isinstance(X, pd.DataFrame) else X
-    X = check_array(X, dtype=np.float64, input_name="X")
+    X = check_array(X, dtype=float, input_name="X")
     check_consistent_length(columns[0], X)
     return np.column_stack([*columns, X])
 

@@ -254,7 +254,7 @@ def required_sample_size(
 
 def check_group_shares(shares):
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
-    values = np.asarray(shares, dtype=np.float64)
+    values = np.asarray(shares, dtype=float)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:
         raise argument_error(
             f"n_groups must be a number of groups, or their shares, which are positive and add up "
