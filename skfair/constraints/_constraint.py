@@ -487,16 +487,6 @@ def set_reference_groups(constraint, groups):
     return constraint
 
 
-def _check_reference_occurs(constraint, names):
-    """Raise for a reference group that is not among those compared."""
-    absent = [one for one in constraint.reference_groups if one not in names]
-    if absent:
-        raise argument_error(
-            f"reference must be a group that is compared, but {join_names(map(repr, absent))} is "
-            f"none of {join_names(map(repr, names))}, or has too few samples."
-        )
-
-
 def _requested_gap(constraint):
     """The class of gaps that the parameters of a constraint ask for."""
     if isinstance(constraint.reference, Mapping):
@@ -686,7 +676,13 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
         # Groups are the same in each class; only targets differ.
         constraint = set_reference_groups(constraint, per_class[0].groups)
         large, small = groups = constraint.compared_groups(per_class[0])
-        _check_reference_occurs(constraint, large.names)
+        absent = [one for one in constraint.reference_groups if one not in large.names]
+        if absent:
+            raise argument_error(
+                f"reference must be a group that is compared, but "
+                f"{join_names(map(repr, absent))} is none of {join_names(map(repr, large.names))}, "
+                "or has too few samples."
+            )
         # One warning for each group size that is required, whichever constraints share it.
         if small is not None and per_class[0].where is None:
             size = getattr(constraint, "min_group_size", None) or per_class[0].min_group_size

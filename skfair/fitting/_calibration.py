@@ -46,8 +46,15 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
     else:
         start = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
-        rows = _rescale_tolerances(fitter.constraint, fitter.earlier_fit)
-        max_solves = min(max_solves, 4)  # its rows are nearly right
+        # Its rows are nearly right: their tolerances change as the requested ones did.
+        earlier_rows = fitter.earlier_fit.result.evaluation.problem.constraint
+        aims = [_aimed_gap(tolerance) for tolerance in fitter.constraint.tolerances]
+        ratios = aims / np.maximum(fitter.earlier_fit.gaps, TIE_TOLERANCE)
+        rows = [
+            replace(row, tolerance=row.tolerance * ratio if row.tolerance > 0 else aim)
+            for row, ratio, aim in zip(earlier_rows, ratios, aims, strict=True)
+        ]
+        max_solves = min(max_solves, 4)
     candidates = [start, *_fit_calibrations(fitter, latest, rows, max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol
@@ -64,17 +71,6 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
 def _refine_fit(fitter, candidate):
     """The solution of the problem of a rough fit to all digits."""
     return fitter.fit(candidate.result.evaluation.problem, candidate.result.x)
-
-
-def _rescale_tolerances(constraint, earlier):
-    """The constraints of an earlier fit, their tolerances changed as the requested ones were."""
-    rows = earlier.result.evaluation.problem.constraint
-    aims = [_aimed_gap(tolerance) for tolerance in constraint.tolerances]
-    ratios = aims / np.maximum(earlier.gaps, TIE_TOLERANCE)
-    return [
-        replace(row, tolerance=row.tolerance * ratio if row.tolerance > 0 else aim)
-        for row, ratio, aim in zip(rows, ratios, aims, strict=True)
-    ]
 
 
 def _calibrate_subsample(fitter, start):

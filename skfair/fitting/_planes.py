@@ -24,11 +24,17 @@ _SHRINKAGES = 0.0, 1.0, 2.0, 3.0
 """Standard errors by which coefficients of a direction are shrunk."""
 
 
-_ALONG, _BY = np.linspace(0.0, 1.0, 17), np.linspace(-1.0, 1.0, 25)
-"""Parts of the direction and of the intercept at which decisions are counted."""
+_ALONG = np.linspace(0.0, 1.0, 17)
+"""Parts of the direction at which decisions are counted."""
 
-_ALONG_GRID, _BY_GRID = np.linspace(0.0, 1.0, 51), np.linspace(-1.0, 1.0, 61)
-"""Parts of both at which a point can be taken."""
+_BY = np.linspace(-1.0, 1.0, 25)
+"""Parts of the intercept at which decisions are counted."""
+
+_ALONG_GRID = np.linspace(0.0, 1.0, 51)
+"""Parts of the direction at which a point can be taken."""
+
+_BY_GRID = np.linspace(-1.0, 1.0, 61)
+"""Parts of the intercept at which a point can be taken."""
 
 
 _RIDGE = 1e-6

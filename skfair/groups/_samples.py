@@ -42,8 +42,8 @@ from skfair.utils._checks import (
 from skfair.utils._sklearn import check_sample_weight, count_samples
 from skfair.utils._tables import to_pandas_table
 
-AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
-"""By default groups that have fewer samples, and a smaller share of all, are not compared."""
+AUTO_MIN_GROUP_SIZE = 30
+"""By default groups that have fewer samples, and less than 1 % of all, are not compared."""
 
 
 class Samples(NamedTuple):
@@ -130,7 +130,7 @@ class Samples(NamedTuple):
         if size != "auto":
             return counts >= size
         # "auto": enough samples, or a large enough share of them.
-        large_share = AUTO_MIN_GROUP_SHARE * self.groups.n_samples
+        large_share = 0.01 * self.groups.n_samples
         return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= large_share)
 
     def check_group_sizes(

@@ -518,7 +518,13 @@ class GroupComparison:
         if estimates is not None:
             values[present] = estimates.values
         if self.transform is None:
-            return self._value_of_group(values, groups.names)
+            names = groups.names
+            if self.group not in names:
+                raise ValueError(
+                    f"group must be one of the groups {join_names(map(repr, names))}; got "
+                    f"{self.group!r}."
+                )
+            return values[names.index(self.group)]
         if len(values) > 1:
             message = f"{self.metric.name} is unknown for some groups"
             warn_of_unknown_rates(~np.isnan(values), groups.names, message)
@@ -538,15 +544,6 @@ class GroupComparison:
         ):
             return None
         return find_positive(*labels, pos_label=pos_label)
-
-    def _value_of_group(self, values, names):
-        """The value of the group; a ValueError if it is none of the groups."""
-        if self.group not in names:
-            raise ValueError(
-                f"group must be one of the groups {join_names(map(repr, names))}; got "
-                f"{self.group!r}."
-            )
-        return values[names.index(self.group)]
 
 
 def needs_raw_labels(columns, pos_label):

@@ -275,8 +275,12 @@ def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_
         tables = _count_outcomes(samples, columns)
         n_samples = tables[..., 0].sum(axis=(1, 2))
         described = _make_share_columns(shares, tables, confidence_level)
+    everyone = Groups.single(len(weights), "overall")
     for name in by_name.keys() - shares.keys():
-        estimated = _group_and_overall_estimates(by_name[name], columns, groups, weights)
+        of_groups, present = by_name[name].estimate(columns, groups, weights)
+        of_all, overall = by_name[name].estimate(columns, everyone, weights)
+        pairs = [(of_groups, present), (of_all, overall + len(groups.labels))]
+        estimated = [pair for pair in pairs if pair[0] is not None]
         described[name] = _make_report_columns(estimated, len(n_samples), confidence_level)
     # The values come first, then the columns of the interval of each.
     report = {"n": n_samples} | {name: described[name].pop("") for name in by_name}
@@ -328,15 +332,6 @@ def _make_share_columns(shares, tables, confidence_level):
         name: {ending: columns[number] for ending, columns in split.items()} | interval
         for number, name in enumerate(shares)
     }
-
-
-def _group_and_overall_estimates(metric, columns, groups, weights):
-    """Estimates of a metric in the groups, and in all samples, each with its rows."""
-    everyone = Groups.single(len(weights), "overall")
-    estimates = [metric.estimate(columns, one, weights) for one in (groups, everyone)]
-    (of_groups, present), (of_all, overall) = estimates
-    pairs = [(of_groups, present), (of_all, overall + len(groups.labels))]
-    return [pair for pair in pairs if pair[0] is not None]
 
 
 def _make_report_columns(estimated, n_rows, confidence_level):

@@ -34,8 +34,11 @@ _ROUNDING = 1e-12
 """Excesses below it are rounding."""
 
 
-_N_PLACES, _N_ZOOMS = 25, 5
-"""Points of the path of offsets that are tried at a time, and how often with smaller distances."""
+_N_PLACES = 25
+"""Points of the path of offsets that are tried at a time."""
+
+_N_ZOOMS = 5
+"""How often points are tried, each time with smaller distances."""
 
 
 _LIMITS = {"maxiter": 50, "maxfun": 100}

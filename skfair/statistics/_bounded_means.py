@@ -8,8 +8,11 @@ from scipy import optimize, sparse, special
 from skfair.groups._events import join_units
 from skfair.statistics._estimates import Means, OutcomeMeans, Rates, _EventMeans
 
-_SMALLEST_TILT, _LARGEST_TILT = 1e-4, 34.0
-"""Logarithms of the tilt, the first nearly that of the mean, the other that of the upper end."""
+_SMALLEST_TILT = 1e-4
+"""Logarithm of the tilt, nearly that of the mean."""
+
+_LARGEST_TILT = 34.0
+"""Logarithm of the tilt, nearly that of the upper end."""
 
 
 class ValueRange(NamedTuple):

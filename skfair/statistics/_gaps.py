@@ -405,7 +405,11 @@ class MonteCarloPosterior:
         """Probability that the population's gap is at most the tolerance."""
         means = self.aggregate.rescale_means(self.means, factor)[:, np.newaxis]
         if self.spread is None:
-            drawn = self._draw_rates(means, multiple * self.sizes[:, np.newaxis])
+            # Rates by normal variables on the scale of angles.
+            sizes = multiple * self.sizes[:, np.newaxis]
+            angles = np.arcsin(np.sqrt((np.clip(means, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
+            angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
+            drawn = np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
         else:
             drawn = means + self._draw_errors_cached(multiple)
         tolerance = self.tolerance if tolerance is None else tolerance
@@ -417,12 +421,6 @@ class MonteCarloPosterior:
         freedom = np.maximum(multiple * self.sizes[:, np.newaxis] - 1.0, 1.0)
         student = z + z * (z * z + 1.0) / (4.0 * freedom)
         return self.spread[:, np.newaxis] * student / np.sqrt(freedom)
-
-    def _draw_rates(self, rates, sizes):
-        """Rates by normal variables on the scale of angles."""
-        angles = np.arcsin(np.sqrt((np.clip(rates, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
-        angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
-        return np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
 
 
 class OutcomePosterior(MonteCarloPosterior):

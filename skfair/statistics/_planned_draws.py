@@ -35,8 +35,11 @@ def total_certificate_size(name, bound, rates, shares, level, power):
         sizes = divide(total, shares)
         hits = stats.binom.ppf(uniform, sizes, rates)
         if name == "ratio":
-            values, low, high = _limit_logs(hits, sizes, level)
-            return _largest_upper_limits(values, low, high, -np.log(bound), power)
+            # Logarithms of the drawn rates, and their limits.
+            sums = (np.repeat(one.reshape(-1, 1), 3, axis=1) for one in (hits, sizes - hits))
+            logs = LogRates(Rates.from_sums(*sums))
+            limits = [one.reshape(hits.shape) for one in (logs.values, *logs.limits(level))]
+            return _largest_upper_limits(*limits, -np.log(bound), power)
         if name == "tolerance":
             values = hits / sizes
             limits = rate_limits(values, sizes * np.ones_like(values), level)
@@ -128,14 +131,6 @@ def _draw_uniform(n_columns):
     """Numbers between 0 and 1 that fill the unit cube evenly, and are the same at each call."""
     # Draws are the same for all sizes.
     return stats.qmc.Sobol(n_columns, seed=0).random_base2(12)
-
-
-def _limit_logs(hits, sizes, level):
-    """Logarithms of drawn rates, and their limits."""
-    sums = (np.repeat(one.reshape(-1, 1), 3, axis=1) for one in (hits, sizes - hits))
-    logs = LogRates(Rates.from_sums(*sums))
-    low, high = logs.limits(level)
-    return (one.reshape(hits.shape) for one in (logs.values, low, high))
 
 
 def _largest_upper_limits(values, low, high, bound, power):
