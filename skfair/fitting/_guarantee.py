@@ -402,20 +402,17 @@ def _find_level(probability, level, ends, precision):
     return brentq(cache(excess), *ends, xtol=precision)
 
 
-@dataclass(eq=False)
 class _Refits:
     """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
-    constraint: tuple
-    make_fit: object
-    clusters: np.ndarray | None
-    fitter: object
-    leave_one_out: object
-
-    def __post_init__(self):
-        ranks = [one.sums.metric_input == "ranks" for one in self.constraint]
-        self.ranks = np.array(ranks, dtype=bool)
-        self.fit = self.make_fit(None)
+    def __init__(self, constraint, make_fit, clusters, fitter, leave_one_out):
+        self.constraint = constraint
+        self.make_fit = make_fit
+        self.clusters = clusters
+        self.fitter = fitter
+        self.leave_one_out = leave_one_out
+        self.ranks = np.array([one.sums.metric_input == "ranks" for one in constraint], dtype=bool)
+        self.fit = make_fit(None)
 
     @cached_property
     def first(self):
