@@ -35,7 +35,6 @@ for it. Over the points of planes e differs more, and the chosen point has a lar
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
 
-from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
 from typing import NamedTuple
