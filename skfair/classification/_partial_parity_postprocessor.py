@@ -307,7 +307,8 @@ class PartialParityPostprocessor(
         # Scores, classes and groups are gathered; X stays where it is stored.
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
-        y, groups = metadata.pop("y"), metadata.pop("groups")
+        y = metadata.pop("y")
+        groups = metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
         training, rows = _check_ranked_samples(self, X, y, metadata | {"groups": groups})
@@ -456,10 +457,14 @@ class _RankedTraining(NamedTuple):
     @classmethod
     def from_training(cls, training, criterion, tolerance):
         """Bind the constraint, also to groups that are not compared but in the report."""
-        compared, positions = _compared_samples_and_curves(training.samples)
+        samples = training.samples
+        # Small groups take the curve and the rate of the group that they are merged into.
+        _, positions = samples.merge_small_groups()
+        is_large = samples.is_large(samples.groups)
+        compared = np.flatnonzero(is_large[samples.groups.codes])
         # All groups first: labels that are numbers are refused by these.
-        reported = criterion.bind(training.samples, None, None, tolerance)
-        bound = criterion.bind(training.samples.take(compared), None, None, tolerance)
+        reported = criterion.bind(samples, None, None, tolerance)
+        bound = criterion.bind(samples.take(compared), None, None, tolerance)
         return cls(training, bound, reported, compared, positions)
 
     def rank(self, scores, name):
@@ -500,7 +505,8 @@ def _search_rates(estimator, ranked, rule, context):
         return search_rates(subset, ranked.bound.gap, tolerance, callback)
 
     # One group has no gap that the population could exceed.
-    samples, clusters = ranked.samples, ranked.bound.sums.samples.clusters
+    samples = ranked.samples
+    clusters = ranked.bound.sums.samples.clusters
     confidence = estimator.confidence_level if len(samples.groups.names) > 1 else None
     return search_with_guarantee(samples, ranked.bound, confidence, search, clusters)
 
@@ -576,7 +582,8 @@ def _outcome_attributes(estimator, ranked, guarantee, shifted):
 
 def _warn_after_fit(estimator, guarantee, ranked, shifted):
     """Warn of an exceeded tolerance, a search cut short, constant decisions, or useless ranks."""
-    bound, samples = ranked.bound, ranked.samples
+    bound = ranked.bound
+    samples = ranked.samples
     if estimator.confidence_level is not None:
         warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)
     if estimator.status_ == "infeasible":
@@ -612,14 +619,6 @@ def _warn_after_fit(estimator, guarantee, ranked, shifted):
     warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)
     columns = getattr(estimator, REPORT_ATTRIBUTE)
     warn_of_weak_bounds([bound], columns, guarantee.candidate.scores, is_binding=True)
-
-
-def _compared_samples_and_curves(samples):
-    """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
-    # Small groups take the curve and the rate of the group that they are merged into.
-    _, positions = samples.merge_small_groups()
-    is_large = samples.is_large(samples.groups)
-    return np.flatnonzero(is_large[samples.groups.codes]), positions
 
 
 # Suggestion of an interval of percentiles.

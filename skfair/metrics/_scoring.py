@@ -176,7 +176,8 @@ class _GroupPredictor:
     """An estimator that passes the group of each sample to its methods that request it."""
 
     def __init__(self, estimator, sensitive_features):
-        self.estimator, self.sensitive_features = estimator, sensitive_features
+        self.estimator = estimator
+        self.sensitive_features = sensitive_features
 
     def __getattr__(self, name):
         attribute = getattr(self.estimator, name)
@@ -191,8 +192,10 @@ class _OneVsRest:
     """A classifier of several classes as a binary one: one of them against the rest."""
 
     def __init__(self, estimator, label):
-        self.estimator, self.classes_ = estimator, np.array([False, True])
-        self.label, self.position = label, estimator.classes_.tolist().index(label)
+        self.estimator = estimator
+        self.classes_ = np.array([False, True])
+        self.label = label
+        self.position = estimator.classes_.tolist().index(label)
 
     def predict(self, X):
         """Whether the class is the predicted one."""
@@ -339,12 +342,12 @@ def find_positive_class(estimator, pos_label):
     return positive, classes.index(positive) if len(classes) == 2 else 1
 
 
-def _label_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _label_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of predicted labels: classes or clusters."""
     return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
 
 
-def _add_target(arguments, estimator, X, y, sensitive_features, pos_label=None):
+def _add_target(arguments, estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of predictions, and true classes before them."""
     positive, _ = find_positive_class(estimator, pos_label)
     predictions, params = arguments(estimator, X, y, sensitive_features, pos_label)
@@ -366,12 +369,12 @@ def _margins(estimator, X, sensitive_features, position):
     return margins if position else -margins
 
 
-def _regression_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _regression_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of regression."""
     return (y, _call_with_groups(estimator, "predict", X, sensitive_features)), {}
 
 
-def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _score_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
         return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
@@ -381,7 +384,7 @@ def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return (respond(estimator, X, sensitive_features, position),), {}
 
 
-def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _decision_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of scores at a threshold."""
     _, position = find_positive_class(estimator, pos_label)
     if hasattr(estimator, "decision_function"):
@@ -389,31 +392,31 @@ def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return (_probabilities(estimator, X, sensitive_features, position),), {"threshold": 0.5}
 
 
-def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of true classes and values of the decision function."""
     positive, position = find_positive_class(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
 
 
-def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of true classes and probabilities."""
     positive, position = find_positive_class(estimator, pos_label)
     probabilities = _probabilities(estimator, X, sensitive_features, position)
     return (y, probabilities), {"pos_label": positive}
 
 
-def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _prediction_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of whatever is predicted: two classes, several, or numbers."""
     if len(getattr(estimator, "classes_", ())) in (1, 2):
         classify = ARGUMENTS_BY_METRIC_KIND["classification"]
         return classify(estimator, X, y, sensitive_features, pos_label)
-    return _regression_arguments(estimator, X, y, sensitive_features)
+    return _regression_arguments(estimator, X, y, sensitive_features, pos_label)
 
 
 _SET_METHODS = ("predict_set", "predict_interval")
 
 
-def _set_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _set_arguments(estimator, X, y, sensitive_features, pos_label):
     """Arguments of a metric of prediction sets: true values, and sets or intervals."""
     method = next((method for method in _SET_METHODS if hasattr(estimator, method)), None)
     if method is None or pos_label is not None:

@@ -33,9 +33,6 @@ from skfair.metrics._partial import collect_members
 from skfair.utils._arrays import RangeMaxima
 from skfair.utils._checks import join_names
 
-_SLOPE = 0.25
-"""Slope of the shift; below 1, so that the order within a group stays."""
-
 _ROUNDING = 1e-12
 """Excesses below it are rounding."""
 
@@ -43,7 +40,8 @@ _ROUNDING = 1e-12
 def shifted_scores(ranks, rates, center):
     """Scores of ranks, positive where a rank is below the rate of its group, (n_samples,)."""
     shift = rates - center
-    bump = np.maximum(0.0, np.abs(shift) - _SLOPE * np.abs(ranks - rates))
+    # The slope is below 1, so that the order within a group stays.
+    bump = np.maximum(0.0, np.abs(shift) - 0.25 * np.abs(ranks - rates))
     return center - ranks + np.sign(shift) * bump
 
 
@@ -225,11 +223,9 @@ class RankedSamples:
 # Search for the groups' rates with the fewest errors among those whose scores keep a tolerance.
 
 
-_N_HALVINGS = 14
-"""The widest gap between rates is found to 2 ** -14 of all samples."""
-
-MAX_TRIES = 1 + _N_HALVINGS
-"""Gaps that a whole search tries, unless the first one keeps the tolerance."""
+MAX_TRIES = 15
+"""Gaps that a whole search tries, unless the first one keeps the tolerance: 14 halvings find the
+widest gap between rates to 2 ** -14 of all samples."""
 
 _MIXTURES = 2.0 ** -np.arange(6)
 """Shares of the rank among all samples that are compared."""
@@ -298,7 +294,8 @@ def _bisect_gap(samples, evaluate, choose, callback):
     best = choose(evaluate(best_thresholds(samples.rates, samples.gain, 1.0)))
     if callback(best) or not best.excess:
         return best
-    feasible, infeasible = 0.0, 1.0
+    feasible = 0.0
+    infeasible = 1.0
     for n_tries in range(2, MAX_TRIES + 1):
         gap = (feasible + infeasible) / 2
         latest = evaluate(best_thresholds(samples.rates, samples.gain, gap))
