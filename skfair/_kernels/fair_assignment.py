@@ -316,28 +316,6 @@ def store_multipliers(rows, values, multipliers):
             row_multipliers[k, j] = values[r]
 
 
-@deferred_helper
-def kkt_residual_from_groups(multipliers, counts, limits, ratios):
-    """Maximum violation of feasibility or of complementary slackness, in units of weight."""
-    ratio_multipliers, row_multipliers = multipliers
-    worst = 0.0
-    n_clusters, n_groups, _ = ratio_multipliers.shape
-    for k in range(n_clusters):
-        for i in range(n_groups):
-            for j in range(n_groups):
-                violation = ratios[i, j] * counts[k, j] - counts[k, i]
-                if i != j:
-                    worst = max(worst, violation)
-                    if ratio_multipliers[k, i, j] > 0.0:
-                        worst = max(worst, -violation)
-        for r in range(limits.rows.shape[0]):
-            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
-            worst = max(worst, violation)
-            if row_multipliers[k, r] > 0.0:
-                worst = max(worst, -violation)
-    return worst
-
-
 # The dual of fair assignment: its value at given multipliers, and Newton steps to better ones.
 #
 # With squared distances ``D`` (clusters first) and ratios ``b`` the linear programme ::
@@ -458,19 +436,28 @@ def _evaluate_dual(distances, codes, weights, offsets, width, outputs):
     return value, n_near
 
 
-def kkt_residual(multipliers, counts, limits, ratios):
-    """Maximum violation of feasibility or of complementary slackness, in units of weight.
-
-    ``counts`` are by intersection.
-    """
-    return _kkt_residual(multipliers, counts, limits, ratios)
-
-
 @interpret_at_first(lambda multipliers, *_: 20 * multipliers.ratios.size)
-def _kkt_residual(multipliers, counts, limits, ratios):
-    by_group = np.empty((counts.shape[0], ratios.shape[0]))
-    sum_intersections(counts, limits.intersections, by_group)
-    return kkt_residual_from_groups(multipliers, by_group, limits, ratios)
+def kkt_residual(multipliers, counts_by_intersection, limits, ratios):
+    """Maximum violation of feasibility or of complementary slackness, in units of weight."""
+    ratio_multipliers, row_multipliers = multipliers
+    n_clusters, n_groups, _ = ratio_multipliers.shape
+    counts = np.empty((n_clusters, n_groups))
+    sum_intersections(counts_by_intersection, limits.intersections, counts)
+    worst = 0.0
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            for j in range(n_groups):
+                violation = ratios[i, j] * counts[k, j] - counts[k, i]
+                if i != j:
+                    worst = max(worst, violation)
+                    if ratio_multipliers[k, i, j] > 0.0:
+                        worst = max(worst, -violation)
+        for r in range(limits.rows.shape[0]):
+            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
+            worst = max(worst, violation)
+            if row_multipliers[k, r] > 0.0:
+                worst = max(worst, -violation)
+    return worst
 
 
 def take_newton_step(multipliers, counts, density, ridge, limits, ratios):

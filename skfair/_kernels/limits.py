@@ -147,6 +147,12 @@ def intersection_coefficients(limits):
     return limits.rows.T[limits.intersections].sum(axis=1)
 
 
+def find_memberships(limits: Limits) -> np.ndarray:
+    """Whether samples of an intersection are in a group, (n_intersections, n_groups)."""
+    groups = np.arange(limits.scales.shape[1])
+    return (limits.intersections[:, :, np.newaxis] == groups).any(axis=1)
+
+
 def composition_ratios(counts, limits):
     """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
     ratios = np.full(len(counts), np.inf)

@@ -21,6 +21,7 @@ from skfair.torch._samples import (
     cast_all,
     cast_floating,
     check_device,
+    copy_inputs,
     count_in_batch,
     count_inputs,
     disable_autocast,
@@ -600,11 +601,11 @@ def _inputs_of_linear_layer(model, parameters):
     all_scores = np.empty(n_samples)
     all_hidden = np.empty((n_samples, network.n_last - 1))
     for rows, inputs in model._iter_chunks():
-        scores, hidden = network.predict(parameters, _copy_inputs(inputs))
+        scores, hidden = network.predict(parameters, copy_inputs(inputs))
         _check_alone(network, inputs, scores, parameters, rng)
         is_equal = _are_close(scores, _linear_scores(hidden, parameters))
         if is_linear and is_equal:
-            moved_scores, moved_hidden = network.predict(moved, _copy_inputs(inputs))
+            moved_scores, moved_hidden = network.predict(moved, copy_inputs(inputs))
             is_equal = _are_close(moved_hidden, hidden)
             is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
         is_linear = is_linear and bool(is_equal)
@@ -618,15 +619,10 @@ def _inputs_of_linear_layer(model, parameters):
 def _check_alone(network, inputs, scores, parameters, rng):
     """Raise if the score of a sample is another one without the others: of one in 64."""
     rows = rng.choice(len(scores), -(-len(scores) // _SAMPLES_PER_CHECK), replace=False)
-    alone = (_copy_inputs(take_inputs(inputs, slice(k, k + 1))) for k in rows)
+    alone = (copy_inputs(take_inputs(inputs, slice(k, k + 1))) for k in rows)
     values = np.concatenate([network.predict(parameters, one)[0] for one in alone])
     pair = (require_torch().from_numpy(one) for one in (values, scores[rows]))
     _outputs().check_batch(network.module, *pair)
-
-
-def _copy_inputs(inputs):
-    """A copy of inputs for a module that may change them."""
-    return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
 def _linear_scores(hidden, parameters):

@@ -9,6 +9,7 @@ from skfair.torch._samples import (
     call_module,
     cast_all,
     cast_floating,
+    copy_inputs,
     count_in_batch,
     disable_autocast,
     find_first_tensor,
@@ -263,7 +264,7 @@ def evaluate_module(module, inputs):
     module.eval()
     try:
         with torch.no_grad(), disable_autocast(device_type):
-            return call_module(module, map_tensors(inputs, lambda tensor: tensor.clone()))
+            return call_module(module, copy_inputs(inputs))
     finally:
         for submodule, was_training in modes:
             submodule.training = was_training

@@ -209,7 +209,7 @@ class BatchSamples:
 
     def read(self, rows):
         """A copy of the samples of a slice, which the module may change."""
-        return map_tensors(take_inputs(self.inputs, rows), lambda tensor: tensor.clone())
+        return copy_inputs(take_inputs(self.inputs, rows))
 
 
 # Inputs of a module: a tensor, or a tuple or dict of several.
@@ -222,6 +222,11 @@ def map_tensors(inputs, function):
     if isinstance(inputs, tuple | list):
         return tuple(map_tensors(one, function) for one in inputs)
     return function(inputs)
+
+
+def copy_inputs(inputs):
+    """A copy of inputs, for a module that may change them."""
+    return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
 def take_inputs(inputs, rows):

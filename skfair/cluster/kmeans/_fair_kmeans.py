@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair._kernels.limits import has_rows, limits_at_counts
+from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
 from skfair.cluster._base import (
     ROUNDING,
     ClusterRequirements,
@@ -99,19 +99,14 @@ class KMeansInput(NamedTuple):
     def counts(self, labels, n_clusters):
         """Weight of every group in every cluster, from labels of all rows in memory."""
         by_code = self.problem.count_intersections(labels[self.positive_weight_samples], n_clusters)
-        return by_code @ self._memberships()
+        return by_code @ find_memberships(self.problem.limits)
 
     def sample_counts(self, samples):
         """Weight of some samples in every group, (n_samples, n_groups)."""
         rows = np.searchsorted(self.positive_weight_samples, samples)
         weights = self.problem.weights[rows]
         codes = self.problem.codes[rows]
-        return weights[:, np.newaxis] * self._memberships()[codes]
-
-    def _memberships(self):
-        """Whether the samples of an intersection are in a group, (n_intersections, n_groups)."""
-        intersections = self.problem.limits.intersections
-        return (intersections[:, :, np.newaxis] == np.arange(self.problem.n_groups)).any(axis=1)
+        return weights[:, np.newaxis] * find_memberships(self.problem.limits)[codes]
 
     def check_labels(self, labels, n_clusters):
         """Labels of the samples, from those of all rows that were passed as ``init``."""
@@ -197,7 +192,7 @@ class KMeansInput(NamedTuple):
                 if problem.is_in_memory
                 else problem.partitions.reduce(count_by_intersection, labels, n_clusters)
             )
-            counts = counts @ self._memberships()
+            counts = counts @ find_memberships(problem.limits)
         return {
             "labels_": self.complete_labels(labels, clustering.centers),
             "group_counts_": counts[:, self.requirements.group_positions],

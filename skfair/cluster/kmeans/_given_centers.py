@@ -3,10 +3,15 @@
 import numpy as np
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair._kernels.limits import Limits, find_share_rows, has_rows, intersection_coefficients
+from skfair._kernels.limits import (
+    find_memberships,
+    find_share_rows,
+    has_rows,
+    intersection_coefficients,
+)
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._moves import repair_by_moves
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, replace_labels
 from skfair.cluster.kmeans._repair import repair
 from skfair.cluster.kmeans._tables import repair_to_limits
 from skfair.cluster.kmeans._transport import solve_transport
@@ -42,7 +47,7 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Cluste
         labels = repair_labels(problem, point, limits.level)
         point = make_point(problem, labels, centers)._replace(dual=point.dual)
     if not problem.keeps_limits(point.clustering.counts, limits.level):
-        moved = recompute_point(problem, labels, len(centers), point.dual)
+        moved = replace_labels(problem, point, labels)
         point = make_point(problem, repair(problem, moved, limits.level).clustering.labels, centers)
     labels = move_to_cheaper(problem, point.clustering.labels, centers)
     return make_point(problem, labels, centers)
@@ -55,12 +60,6 @@ def make_point(
     clustering = problem.clustering_from_labels(labels, len(centers))._replace(centers=centers)
     balance = problem.balance_of(clustering.counts)
     return ClusteringPoint(clustering, problem.cost_of(clustering), None, balance)
-
-
-def find_memberships(limits: Limits) -> np.ndarray:
-    """Whether samples of an intersection are in a group, (n_intersections, n_groups)."""
-    n_groups = limits.scales.shape[1]
-    return (limits.intersections[:, :, np.newaxis] == np.arange(n_groups)).any(axis=1)
 
 
 def list_size_bounds(problem: ClusteringProblem, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:

@@ -31,6 +31,7 @@ from skfair.cluster.kmeans._problem import (
     draw_stratified,
     occupy_clusters,
     recompute_point,
+    replace_labels,
 )
 from skfair.cluster.kmeans._repair import (
     GAP_MARGIN,
@@ -488,7 +489,7 @@ def search_nearby(problem, level, runs):
     # The fair assignment to given centres, which do not move before.
     point = problem.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
     labels = point.clustering.labels if runs.labels is None else runs.labels
-    point = recompute_point(problem, labels, runs.n_clusters, point.dual)
+    point = replace_labels(problem, point, labels)
     if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
         point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
     else:

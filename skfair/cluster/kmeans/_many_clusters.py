@@ -21,6 +21,7 @@ from skfair.cluster.kmeans._problem import (
     list_all,
     occupy_clusters,
     recompute_point,
+    replace_labels,
     select_candidates,
     size_bounds,
     spread_bounds,
@@ -251,7 +252,6 @@ def _round_sizes(problem, start, centers, labels=None):
 
 def _search_moves(problem, point, bounds):
     """The point after passes of moves and exchanges to candidates, which keep sizes in bounds."""
-    n_clusters = len(point.clustering.sizes)
     multipliers = point.dual.offsets[:, 0] * problem.n_attributes
     lists = select_candidates(problem.X, point.clustering.centers, multipliers).clusters
     for _ in range(MAX_PASSES):
@@ -260,7 +260,7 @@ def _search_moves(problem, point, bounds):
         )
         sizes = np.rint(clustering.sizes / problem.largest_weight).astype(np.int64)
         search_candidates(problem.X, lists, clustering, sizes, bounds)
-        searched = recompute_point(problem, clustering.labels, n_clusters, point.dual)
+        searched = replace_labels(problem, point, clustering.labels)
         gain = point.cost - searched.cost
         point = searched if gain > 0 else point
         if gain <= MIN_PASS_GAIN * point.cost:

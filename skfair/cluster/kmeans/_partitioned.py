@@ -38,6 +38,7 @@ from skfair.cluster.kmeans._problem import (
     measure_excess,
     order_groups,
     recompute_point,
+    replace_labels,
     scatter_contributions,
     select_candidates,
     sum_by_group,
@@ -306,7 +307,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         numbers = problem.numbers[moved]
         labels = point.clustering.labels[moved]
         labels = self._labels_with_moves(dual, numbers, labels).keep()
-        return recompute_point(self, labels, len(point.clustering.sizes), point.dual)
+        return replace_labels(self, point, labels)
 
     def complete_labels(self, labels, centers):
         """Labels of all rows as one array; rows without weight go to the nearest centre."""

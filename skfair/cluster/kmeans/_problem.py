@@ -122,8 +122,8 @@ def select_again(X, centers, candidates, rows):
     offsets = (squares + multipliers).astype(np.float32)
     shifts = multipliers.astype(np.float32)
     costs = np.empty((min(SELECTION_ROWS, len(rows)), len(centers)), np.float32)
-    for begin in range(0, len(rows), SELECTION_ROWS):
-        part = rows[begin : begin + SELECTION_ROWS]
+    for block_rows in blocks(len(rows), SELECTION_ROWS):
+        part = rows[block_rows]
         block = X[part].astype(np.float32, copy=False)
         chosen = clusters[part]
         nearest = np.empty(chosen.shape, np.float32)
@@ -586,6 +586,11 @@ def recompute_point(problem, labels, n_clusters, dual=None):
     clustering = problem.clustering_from_labels(labels, n_clusters)
     cost = problem.cost_of(clustering)
     return ClusteringPoint(clustering, cost, dual, problem.balance_of(clustering.counts))
+
+
+def replace_labels(problem, point, labels):
+    """The point of other labels, recomputed, with the dual solution that led to a point."""
+    return recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
 
 
 def find_equal_centers(problem, point):

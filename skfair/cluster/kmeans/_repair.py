@@ -35,7 +35,7 @@ from skfair._kernels.limits import (
 )
 from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster.kmeans._moves import repair_by_moves
-from skfair.cluster.kmeans._problem import BLOCK_ROWS, recompute_point, split_by_block
+from skfair.cluster.kmeans._problem import BLOCK_ROWS, replace_labels, split_by_block
 from skfair.cluster.kmeans._tables import (
     BALANCE_TOLERANCE,
     has_small_group,
@@ -75,7 +75,7 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     is_violated &= problem.n_samples <= MAX_PAIRED_SAMPLES
     if (is_violated or not problem.has_equal_weights) and not (is_small or is_other):
         labels = repair_by_moves(problem, point, level)
-        point = recompute_point(problem, labels, n_clusters, point.dual)
+        point = replace_labels(problem, point, labels)
     point = repair(problem, point, level)
     is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
     if not (is_near and problem.keeps_limits(point.clustering.counts, level)):
@@ -133,16 +133,16 @@ def search_pairs(samples, point, level):
         limits = allow_slack(limits, samples.largest_weight, 0.0)
         paired = _pair_members(samples, distances, point.clustering.counts, limits, is_repair=True)
         search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-        point = recompute_point(samples, labels, n_clusters, point.dual)
+        point = replace_labels(samples, point, labels)
         # Of few samples the limits may be kept two or three moves away.
         is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
         if is_iterated and not problem.keeps_limits(point.clustering.counts, level):
             labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
-            point = recompute_point(samples, labels, n_clusters, point.dual)
+            point = replace_labels(samples, point, labels)
     limits = limits_at_point(samples, point, level)
     paired = _pair_members(samples, distances, point.clustering.counts, limits)
     search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-    return recompute_point(samples, labels, n_clusters, point.dual)
+    return replace_labels(samples, point, labels)
 
 
 def _pair_members(samples, distances, counts, limits, is_repair=False):
@@ -179,7 +179,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
     if (labels == clustering.labels).all():
         return point, status
-    point = recompute_point(samples, labels, n_clusters, point.dual)
+    point = replace_labels(samples, point, labels)
     return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
 
 
@@ -203,7 +203,7 @@ def repair_by_table(samples, point, ratio, only_rows=False):
     if is_satisfied or not samples.has_equal_weights:
         return point
     labels = repair_to_limits(samples, point, ratio)
-    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+    return replace_labels(samples, point, labels)
 
 
 def repair(samples, point, ratio):
@@ -212,7 +212,7 @@ def repair(samples, point, ratio):
         # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
         if not samples.has_equal_weights or samples.n_samples <= MAX_ITERATED_SAMPLES:
             labels = move_into_bounds(samples, point)
-            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+            point = replace_labels(samples, point, labels)
         point = repair_by_table(samples, point, ratio, only_rows=True)
     # The balance: cheap moves first; all samples only where these do not suffice.
     for rows in (near_ties(point, samples.codes), np.arange(len(samples.weights))):
@@ -222,7 +222,7 @@ def repair(samples, point, ratio):
         while point.balance < ratio and cut_short:
             path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
             labels = labels_after_path(point, path)
-            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+            point = replace_labels(samples, point, labels)
             cut_short = len(path.samples) == MAX_MOVES
     return point
 
@@ -281,7 +281,7 @@ def labels_after_path(point, path):
 def follow_path(samples, point, path):
     """The point that a path of single moves leads to."""
     labels = labels_after_path(point, path)
-    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+    return replace_labels(samples, point, labels)
 
 
 def path_to_balance(samples, point, goal, rows, max_moves):
@@ -332,7 +332,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
             status = "optimal" if is_certified else "feasible"
             break
         # Recompute what kernels have updated move by move: rounding would add up.
-        point = recompute_point(samples, clustering.labels, len(clustering.sizes), point.dual)
+        point = replace_labels(samples, point, clustering.labels)
         if cost - point.cost <= min_gain * cost:
             status = "feasible"
             break

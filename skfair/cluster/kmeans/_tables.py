@@ -17,7 +17,7 @@ from scipy import optimize, sparse
 
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import squared_distances
-from skfair._kernels.limits import allow_slack, find_share_rows
+from skfair._kernels.limits import allow_slack, find_memberships, find_share_rows
 from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._transport import solve_transport
 
@@ -245,8 +245,7 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
     group.
     """
     n_clusters, n_codes = counts.shape
-    is_in = np.zeros((samples.n_groups, n_codes))
-    is_in[limits.intersections.T, np.arange(n_codes)] = 1
+    is_in = find_memberships(limits).T.astype(np.float64)
     by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_codes)), format="csr")
     by_code = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_codes), format="csr")
     by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")

@@ -6,6 +6,7 @@ import numpy as np
 
 from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
+from skfair.partitions._partitions import blocks
 
 MAX_EXCESS = 0.05  # share of a maximum size by which sizes may exceed it before paths are searched
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
@@ -119,8 +120,7 @@ def _assign_to_reduced(X, centers, multipliers):
     offsets = squared_norms(centers) + multipliers
     factors = -2.0 * centers.T
     labels = np.empty(X.shape[0], np.int32)
-    for begin in range(0, len(labels), BLOCK_ROWS):
-        rows = slice(begin, begin + BLOCK_ROWS)
+    for rows in blocks(len(labels), BLOCK_ROWS):
         labels[rows] = (X[rows] @ factors + offsets).argmin(axis=1)
     return labels
 
@@ -143,8 +143,7 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
         members = np.flatnonzero(labels == cluster)
         goals = np.empty(len(members), np.int32)
         margins = np.empty(len(members))
-        for begin in range(0, len(members), BLOCK_ROWS):
-            rows = slice(begin, begin + BLOCK_ROWS)
+        for rows in blocks(len(members), BLOCK_ROWS):
             costs = X[members[rows]] @ factors + (squares + multipliers)
             here = costs[:, cluster].copy()
             costs[:, cluster] = np.inf
@@ -157,8 +156,10 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
 
 def _sum_costs(X, centers, labels):
     """Sum of the squared distances of samples to the centres of their clusters."""
-    blocks = (slice(begin, begin + BLOCK_ROWS) for begin in range(0, len(labels), BLOCK_ROWS))
-    return sum(member_distances(X[rows], centers, labels[rows]).sum() for rows in blocks)
+    return sum(
+        member_distances(X[rows], centers, labels[rows]).sum()
+        for rows in blocks(len(labels), BLOCK_ROWS)
+    )
 
 
 def _open_places(multipliers, sizes, smallest, largest):

@@ -141,10 +141,6 @@ class NormalizedAffinity:
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
             K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
-        elif K.dtype != dtype and isinstance(K, np.ndarray):
-            stored = K
-            K = np.empty(K.shape, dtype)
-            self._row_slices().gather(_convert_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
@@ -231,10 +227,6 @@ def _half_quadratic_form(rows, K, V):
     image = 0.5 * K[rows, rows].dot(V[rows])
     image += K[rows, after].dot(V[after])
     return V[rows].T.dot(image)
-
-
-def _convert_rows(rows, stored, copy):
-    copy[rows] = stored[rows]
 
 
 # Solvers of the fair embedding problem.
@@ -375,7 +367,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     return X[:, :n_pairs], False
 
 
-def _lower_bound(multiply, v, n_steps=20):
+def _lower_bound(multiply, v):
     """A probable lower bound on all eigenvalues (Zhou and Li, Linear Algebra Appl. 2011).
 
     The smallest Ritz value of Lanczos steps from v minus the norm of its residual, at least -1.
@@ -384,7 +376,7 @@ def _lower_bound(multiply, v, n_steps=20):
     beta = np.linalg.norm(v)
     diagonal, off_diagonal = [], []
     # Lanczos steps: the matrix in their basis is tridiagonal.
-    for _ in range(n_steps):
+    for _ in range(20):
         previous, v = v / beta, multiply(v / beta) - beta * previous
         diagonal.append(np.vdot(previous, v))
         v -= diagonal[-1] * previous
