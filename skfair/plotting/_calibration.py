@@ -208,7 +208,7 @@ class GroupCalibrationDisplay(Display):
         ax.plot([0, 1], [0, 1], color=INK, linestyle=":", linewidth=1, label=_CALIBRATED)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean predicted probability")
         ax.set_ylabel(f"observed frequency, with {name_interval(self.table)}")
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax, lambda handle, label: label == _CALIBRATED)
         return self
 

@@ -164,8 +164,7 @@ class ClusterCompositionDisplay(Display):
         self._annotate_statistics(counts)
         ax.set(xlim=(0, 1), ylim=(len(counts) - 0.5, -0.5), xlabel="share of the cluster")
         ax.xaxis.set_major_formatter("{x:.0%}")
-        ax.tick_params(axis="y", length=0)
-        strip_frame(ax, "top", "right", "left")
+        strip_frame(ax, has_vertical_scale=False)
         self._write_legend()
         return self
 
@@ -328,7 +327,7 @@ class ParetoFrontDisplay(Display):
         self._draw_selected()
         y, x = self._names()
         ax.set(xlabel=_METRIC_LABELS.get(x, x), ylabel=y)
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 

@@ -206,7 +206,7 @@ class ScoreDistributionDisplay(Display):
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
         ax.set(xlabel=self.table.index.name or "score", ylabel="density")
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax)
         return self
 
