@@ -82,15 +82,10 @@ GOOD_GAIN, POOR_GAIN = (
     0.75,
     0.25,
 )  # shares of the predicted gain: the ridge falls above, rises below
-MIN_DUAL_GAIN = 1e-9  # relative gain of the dual below which the ascent stops
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
 N_GAPS = 4000  # gaps from which the width is estimated, about
 SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
-STOP_SHARE = 0.02  # ... and above which an ascent stops
-MAX_DENSE = 200  # multipliers, up to which steps are solved for directly ...
-MAX_CONJUGATE_STEPS = 100  # ... and of conjugate gradients for more
-FALL_QUANTILE = 0.05  # of the changes of multipliers, which is taken for the least
 
 
 class Evaluations(NamedTuple):
@@ -114,7 +109,8 @@ def allocate_evaluations(n_samples, n_clusters):
 def _find_least_change(multipliers, before):
     """Change of the multiplier that fell most, but for a few that fell more."""
     changes = np.sort(multipliers - before)
-    return changes[int(FALL_QUANTILE * (len(changes) - 1))]
+    # A twentieth of the multipliers may have fallen more.
+    return changes[int(0.05 * (len(changes) - 1))]
 
 
 def find_short_lists(candidates, multipliers):
@@ -198,7 +194,8 @@ def _solve_laplacian(laplacian, damping, target, free, fixed):
     direction = scale * residual
     product = residual @ direction
     least = 1e-8 * (target @ target)
-    for _ in range(MAX_CONJUGATE_STEPS):
+    # At most 100 steps of conjugate gradients.
+    for _ in range(100):
         image = laplacian @ direction + damping * direction
         step = product / (direction @ image)
         solution += step * direction
@@ -214,7 +211,8 @@ def _solve_laplacian(laplacian, damping, target, free, fixed):
 def _build_laplacian(edges, n):
     """Degrees of clusters less the weights of the edges between them, (n, n); sparse if large."""
     first, second, weights = edges
-    if n <= MAX_DENSE:
+    # Up to 200 multipliers, steps are solved for directly.
+    if n <= 200:
         graph = np.bincount(first * np.int64(n) + second, weights, n * n).reshape(n, n)
         graph += graph.T
         return np.diag(graph.sum(axis=1)) - graph
@@ -270,7 +268,8 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             multipliers[:] = 0.0
     for _ in range(MAX_STEPS):
         slope = _find_slope(evaluations.counts[at], multipliers, bounds)
-        if n_short > STOP_SHARE * n_samples or abs(slope).max() <= slack:
+        # Too many samples need more candidates, or all sizes are within the slack.
+        if n_short > 0.02 * n_samples or abs(slope).max() <= slack:
             break
         if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
             gaps = np.sort(evaluations.gaps[at, ::stride])
@@ -298,7 +297,8 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
         value = trial
         n_short, n_ties = numbers
         multipliers[:] = stepped
-        if gain <= MIN_DUAL_GAIN * abs(value):
+        # The relative gain has become too small.
+        if gain <= 1e-9 * abs(value):
             break
     worst = abs(_find_slope(evaluations.counts[at], multipliers, bounds)).max()
     return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)

@@ -27,10 +27,7 @@ from skfair._kernels.sparse_samples import row_of
 # a list of these and of the violated constraints (an active set), so that many groups cost little.
 
 
-MAX_CG_ITER = 100
 CG_TOLERANCE = 1e-3
-# times per step that multipliers are fixed at 0 and the others solved for again
-MAX_FIXING_ROUNDS = 3
 ROW_SENTINEL = -1  # in place of the first group: the second is the number of a row of the limits
 
 
@@ -248,7 +245,8 @@ def newton_direction(rows, ratios, limits, ties, ridge):
     direction = np.zeros(rows.n_rows)
     is_free = np.ones(rows.n_rows, np.bool_)
     shift = ridge * _mean_hessian_diagonal(rows, ties, ratios, limits) + 1e-300
-    for _ in range(MAX_FIXING_ROUNDS):
+    # Fix multipliers and solve for the others again, three times at most.
+    for _ in range(3):
         _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction)
         # Fix multipliers that would become negative.
         n_stopped = 0
@@ -283,7 +281,8 @@ def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
         norm += residual[r] * residual[r]
         bound = CG_TOLERANCE * rows.violations[r]
         goal += bound * bound
-    for _ in range(MAX_CG_ITER):
+    # At most 100 steps of conjugate gradients.
+    for _ in range(100):
         if norm <= goal:
             break
         _apply_negative_hessian(search, rows, ties, ratios, limits, shift, image)
@@ -337,7 +336,6 @@ def store_multipliers(rows, values, multipliers):
 
 
 BLOCK = 128
-TYPICAL_CG_STEPS = 16  # conjugate gradients take about as many in a Newton step
 
 
 class DualEvaluation(NamedTuple):
@@ -489,7 +487,8 @@ def list_ties(density):
 def _count_newton_steps(multipliers, counts, ties, *_):
     """Ties, offsets and free multipliers in each step of a system, and all multipliers once."""
     n_each = len(ties.densities) + 2 * counts.size + np.count_nonzero(multipliers.ratios)
-    return TYPICAL_CG_STEPS * n_each + multipliers.ratios.size
+    # A Newton step takes about 16 steps of conjugate gradients.
+    return 16 * n_each + multipliers.ratios.size
 
 
 @interpret_at_first(_count_newton_steps)

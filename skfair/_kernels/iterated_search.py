@@ -20,8 +20,6 @@ MIN_GAIN = 1e-9  # share of the cost that is more than rounding
 MAX_PASSES = 1000  # of one search, which rounding might keep from its end
 MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
 PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
-PATIENCE_SAMPLES = 6000  # divided by the number of more samples it is their patience
-MANY_ROWS = 100  # of limits, for which patience is half as long
 ROUNDING = 1e-12  # of sums of weights
 
 
@@ -76,9 +74,10 @@ def iterate_search(samples, labels, n_clusters, random_state):
     labels = labels.copy()
     n_failures = 0
     # Less patience with many groups, whose pairs are rows that every step has to look at.
-    patience = max(PATIENCE // (1 + samples.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
+    patience = max(PATIENCE // (1 + samples.rows.shape[1] // 100), MIN_PATIENCE)
     if len(labels) > MAX_ITERATED_SAMPLES:
-        patience = min(patience, 1 + PATIENCE_SAMPLES // len(labels))
+        # Searches of many samples take long.
+        patience = min(patience, 1 + 6000 // len(labels))
     while n_failures < patience:
         # Kicks: two to four random samples go to random clusters.
         kicked = random_state.randint(len(labels), size=(patience, 4))

@@ -19,7 +19,6 @@ CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
 WARN_AFTER = 30.0  # seconds in which hardly any could
 TIMEOUT_KEY = "skfair.no-workers-timeout"  # key of Dask's configuration
 DEFAULT_TIMEOUT = "5 minutes"
-_MAX_DIRECT_PARTITIONS = 32  # partitions up to which a task is sent with each of its calls
 
 
 class DaskWorkers:
@@ -117,7 +116,7 @@ class DaskWorkers:
     @property
     def _is_direct(self):
         """Whether a task is sent with its calls: workers wait for messages of one another."""
-        return self.is_stored and len(self) <= _MAX_DIRECT_PARTITIONS
+        return self.is_stored and len(self) <= 32
 
     def _batches_of_workers(self):
         """Numbers of the few partitions that each thread of a worker stores; [] where unknown.

@@ -237,7 +237,6 @@ class ClusterCompositionDisplay(Display):
 # Display of trade-offs: clustering cost against balance.
 
 
-_MAX_MARKERS = 25
 _METRIC_LABELS = {
     "balance": "balance (smallest / largest group, worst cluster)",
     "relative_balance": "relative balance (share of the data's balance, worst cluster)",
@@ -359,7 +358,7 @@ class ParetoFrontDisplay(Display):
             cost[front],
             drawstyle="steps-pre" if is_step else "default",
             markersize=4.5,
-            markevery=max(1, len(front) // _MAX_MARKERS),
+            markevery=max(1, len(front) // 25),  # about 25 markers are distinct
             label=self.name,
             gid=self._gid,
             **style(n_before, "color", "linestyle", "marker"),

@@ -356,9 +356,6 @@ class SubgroupDisplay(Display):
         write_at_right(self.ax_, rows, texts, size=8)
 
 
-_MAX_POINTS = 2000
-
-
 @display_docs
 @make_constructor
 class GroupRateCurveDisplay(Display):
@@ -555,7 +552,7 @@ class GroupRateCurveDisplay(Display):
     def _draw_curves(self, names, horizontal):
         """Draw the curve of every other group, in the next colours of the axes."""
         # More points are not visible, but would enlarge a file.
-        points = np.unique(np.linspace(0, len(self.table) - 1, _MAX_POINTS).astype(int))
+        points = np.unique(np.linspace(0, len(self.table) - 1, 2000).astype(int))
         rates = self.table.to_numpy(dtype=np.float64)[points]
         others = [k for k in range(len(names)) if k != horizontal]
         for index, k in enumerate(others, start=self._count_drawn()):

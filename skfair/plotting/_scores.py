@@ -239,8 +239,6 @@ def _decides_by(threshold, y_score, is_positive):
 
 
 _N_POINTS = 512
-_NEARLY_EQUAL = 1e-9
-"""Relative range of scores below which they differ by rounding alone."""
 
 
 def _tabulate_densities(scored):
@@ -248,8 +246,8 @@ def _tabulate_densities(scored):
     lowest = scored.y_score.min()
     highest = scored.y_score.max()
     size = max(abs(lowest), abs(highest))
-    # Equal scores get a grid around them.
-    if highest - lowest <= _NEARLY_EQUAL * size:
+    # Scores that differ by rounding alone get a grid around them.
+    if highest - lowest <= 1e-9 * size:
         margin = 0.5 * max(size, 1.0)
         lowest -= margin
         highest += margin

@@ -559,14 +559,11 @@ class _EpochTrainer:
             self.step_scheduler.step()
 
 
-_MAX_DENSE_EVENTS = 16
-"""Events up to which the weights of samples in them are dense, and read faster."""
-
-
 def _weigh_samples(constraint):
     """Weights of all samples in each mean of a constraint, (n_samples, n_events)."""
     averaging = constraint.sums.events.averaging_matrix.T.tocsr()
-    return averaging.toarray() if averaging.shape[1] <= _MAX_DENSE_EVENTS else averaging
+    # Dense weights are read faster.
+    return averaging.toarray() if averaging.shape[1] <= 16 else averaging
 
 
 def _find_strata(problem):

@@ -301,16 +301,10 @@ def _append_output_layer(module, inputs):
     return code.append_output_layer(module, code.evaluate_module(module, inputs))
 
 
-_SAMPLES_PER_CHECK = 64
-"""Of so many samples one is evaluated alone, as well, after the training."""
-
 _NUMBERS_PER_CHUNK = 1 << 20
 _SAMPLES_PER_CHUNK = 1 << 13
 """Numbers in the samples that are evaluated at a time, and so many samples at most: layers may be
 wider than samples."""
-
-_READ_AHEAD = 1024
-"""Samples of a batch that a worker of a DataLoader reads while others are evaluated, at most."""
 
 
 class TorchModel:
@@ -365,7 +359,8 @@ class TorchModel:
         n_chunk = max(16, _NUMBERS_PER_CHUNK // max(1, sum(sizes)))
         self._n_chunk = min(n_chunk, _SAMPLES_PER_CHUNK)
         if isinstance(self.samples, LoaderSamples):
-            self._n_chunk = min(self._n_chunk, _READ_AHEAD)
+            # Workers of the DataLoader read such batches while others are evaluated.
+            self._n_chunk = min(self._n_chunk, 1024)
         with stream:
             inputs, self._takes_integers = _outputs().cast_to_accepted_dtype(module, first)
             self._first_inputs = inputs
@@ -618,7 +613,7 @@ def _inputs_of_linear_layer(model, parameters):
 
 def _check_alone(network, inputs, scores, parameters, rng):
     """Raise if the score of a sample is another one without the others: of one in 64."""
-    rows = rng.choice(len(scores), -(-len(scores) // _SAMPLES_PER_CHECK), replace=False)
+    rows = rng.choice(len(scores), -(-len(scores) // 64), replace=False)
     alone = (copy_inputs(take_inputs(inputs, slice(k, k + 1))) for k in rows)
     values = np.concatenate([network.predict(parameters, one)[0] for one in alone])
     pair = (require_torch().from_numpy(one) for one in (values, scores[rows]))

@@ -155,18 +155,14 @@ def _replace_output_layer(module, inputs, outputs):
     return None
 
 
-_MAX_OUTPUTS = 64
-"""Outputs of a layer up to which it may be the output layer."""
-
-
 def _record_linear_layers(module, inputs):
-    """Linear layers with their outputs, in the order of their calls; those called once."""
+    """Linear layers of few outputs with these, in the order of their calls; those called once."""
     calls = []
     layers = [
         layer
         for layer in module.modules()
         if isinstance(layer, nn.Linear)
-        and layer.out_features <= _MAX_OUTPUTS
+        and layer.out_features <= 64
         and all(parameter.requires_grad for parameter in layer.parameters())
     ]
     handles = [

@@ -22,11 +22,9 @@ ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
 FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
 MIN_RIDGE = 0.01
 RIDGE_GROWTH = 10.0
-_MAX_RIDGES = 10  # of a step, each with more ridge
 GOOD_GAIN = 0.75  # share of the predicted gain above which the ridge falls
 POOR_GAIN = 0.25  # share of the predicted gain below which the ridge rises
 RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # factors of the ridge
-_MIN_DUAL_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
 N_GAPS = 1000  # gaps from which the width is estimated, at least
@@ -107,7 +105,7 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
         density = (now.tie_weights + now.tie_weights.transpose(0, 2, 1)) * (0.5 / width)
         # Levenberg-Marquardt: more ridge until a step gains.
         damping = ridge
-        for _ in range(_MAX_RIDGES):
+        for _ in range(10):
             stepped, predicted = take_newton_step(
                 multipliers, now.counts, density, damping, limits, ratios
             )
@@ -124,7 +122,8 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
         elif gain < POOR_GAIN * predicted:
             damping *= RIDGE_RISE
         multipliers, ridge, now = stepped, damping, trial
-        if gain <= _MIN_DUAL_GAIN * abs(now.value):
+        # The relative gain has become too small.
+        if gain <= 1e-8 * abs(now.value):
             break
     solution = DualSolution(
         multipliers,

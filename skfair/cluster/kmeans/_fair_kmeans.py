@@ -204,21 +204,22 @@ def explain_cost_above_bound(parameters, data, fitted):
     bound = fitted["assignment_lower_bound_"]
     gap = fitted["inertia_"] / bound - 1 if bound > 0 else 0.0
     is_infeasible = fitted["constraint_violation_"] > 0
-    if is_infeasible or gap <= WARNED_GAP or data.problem.n_samples <= MAX_ITERATED_SAMPLES:
+    # A cost up to 10 % above its bound needs no warning, nor one of few samples.
+    if is_infeasible or gap <= 0.1 or data.problem.n_samples <= MAX_ITERATED_SAMPLES:
         return None
     groups = data.groups
     smallest = int(groups.counts.argmin())
     members = groups.counts[smallest] / parameters.n_clusters
     mean_size = data.problem.total_weight / parameters.n_clusters
     heaviest = data.problem.largest_weight / mean_size
-    if data.problem.limits.level > 0 and 1 <= members <= MAX_GROUP_MEMBERS:
+    # Of up to 10 members in a cluster, on average, each changes a balance much.
+    if data.problem.limits.level > 0 and 1 <= members <= 10:
         name = group_names(groups.labels)[smallest]
         cause = (
             f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
         )
-    elif heaviest >= max(
-        HEAVY_SHARE, HEAVY_FACTOR * parameters.n_clusters / data.problem.n_samples
-    ):
+    # A heavy sample has a fifth of the mean weight of a cluster, and of 5 samples.
+    elif heaviest >= max(0.2, 5.0 * parameters.n_clusters / data.problem.n_samples):
         cause = f"the heaviest sample has {heaviest:.2g} times the mean weight of a cluster"
     else:
         return None
@@ -363,10 +364,6 @@ Algorithm = Annotated[
 ]
 """An algorithm, or its name."""
 
-WARNED_GAP = 0.1  # share of the bound by which a cost is above it, from which a fit may warn
-MAX_GROUP_MEMBERS = 10  # of the smallest group in a cluster, on average, up to which it does
-HEAVY_SHARE = 0.2  # weight of a sample in mean weights of a cluster, from which it does ...
-HEAVY_FACTOR = 5.0  # ... if it is also so many times the mean weight of a sample
 N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 

@@ -65,15 +65,11 @@ if TYPE_CHECKING:
 
 
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
-MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
-MAX_GAP_ROUNDS = 10  # of searches between the points of a front
 
 # The homotopy: follow the cheapest clustering while the required balance rises.
 
 
 SUBSAMPLE_GROWTH = 10  # of the size of subsamples, until all samples are taken
-COMPARISON_SAMPLES = 5000  # samples on which starts are compared ...
-SIZED_COMPARISON_SAMPLES = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
 N_FOLLOWED = 2  # cheaper starts, from which on a start is not finished within the limits
 N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start is improved
@@ -82,9 +78,6 @@ MAX_REPAIRED_SAMPLES = (
 )
 MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
-N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
-BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
-BRANCH_LENGTH = 3  # steps of a branch
 FAR_FROM_BOUND = 0.02  # share of the bound by which a cost is above it, from which more is tried
 MAX_CHECKED_DISTANCES = 200_000_000  # samples times clusters, up to which the bound is looked at
 
@@ -323,7 +316,8 @@ class Homotopy(BaseEstimator):
         while n_left > 0:
             routes = search_gaps(samples, runs, routes, searched)
             _, levels, _ = front_points(routes)
-            if samples.n_samples <= MAX_LISTED_SAMPLES:
+            # Of up to 20 samples every ratio of two counts of groups is a level.
+            if samples.n_samples <= 20:
                 levels = np.union1d(levels, count_ratios(samples))
             # The levels that are new since the last round, or as many of them as are left.
             levels = np.setdiff1d(levels[levels <= samples.balance], fitted)
@@ -352,10 +346,7 @@ class Homotopy(BaseEstimator):
         """
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
         sized = has_rows(samples.limits)
-        size = max(
-            SIZED_COMPARISON_SAMPLES if sized else COMPARISON_SAMPLES,
-            20 * runs.n_clusters * samples.n_groups,
-        )
+        size = max(2000 if sized else 5000, 20 * runs.n_clusters * samples.n_groups)
         subsample = draw_stratified(samples, size, random_state)
         lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, each of which has random numbers of its own.
@@ -602,7 +593,7 @@ def search_gaps(samples, runs, routes, searched):
     is repeated where it has changed the front. Searches that were made are added to ``searched``.
     """
     routes = [*routes]
-    for _ in range(MAX_GAP_ROUNDS):
+    for _ in range(10):  # at most
         _, ratios, positions = front_points(routes)
         levels = np.append(0.0, ratios[:-1]) * (1 + GAP_MARGIN)
         searches = set(zip(*positions.T.tolist(), levels.tolist(), strict=True)) - searched
@@ -626,15 +617,16 @@ def branch_routes(samples, point):
     moves, a branch takes the cheapest moves that raise the balance at all.
     """
     routes = []
-    n_moves = max(N_BRANCHINGS, BRANCHINGS_BY_SIZE // samples.n_samples)
+    # A front of few samples branches after more moves.
+    n_moves = max(10, 30_000 // samples.n_samples)
     for _ in range(n_moves if point.balance == 0 else 0):
         # The next move of the main route.
         move = path_to_balance(samples, point, 1.0, near_ties(point, samples.codes), 1)
         if not len(move.samples):
             break
         branch = point = follow_path(samples, point, move)
-        for _ in range(BRANCH_LENGTH):
-            # The smallest rise of the balance that is possible, at the lowest cost.
+        # Three steps of the smallest rise of the balance that is possible, at the lowest cost.
+        for _ in range(3):
             route = route_from(samples, branch, np.nextafter(branch.balance, 1.0))
             routes.append(route)
             branch = follow_path(samples, branch, route)

@@ -33,21 +33,14 @@ from skfair.cluster.kmeans._rounds import (
     iterate_at_level,
 )
 
-MAX_AGE = 5  # rounds for which candidates are used
 SAMPLES_PER_CLUSTER, MIN_SAMPLES = 50, 2000  # of the first subsample
 GROWTH = 5  # of the size of subsamples
-TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
-PASS_TOL_FACTOR = 40  # the same of passes over partitioned data
 ROUGH_TOL = 1e-3  # the same on subsamples
-UNIFORM_CLUSTERS = 100  # from which on starts are drawn uniformly ...
 EVEN_SIZES = 1.2  # ... up to this size, times the mean
-MAX_RELOCATED_ENTRIES = 250_000  # distances, up to which centres are relocated
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
 ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
 LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
-MAX_RISE = 1.5  # times the cost before, which is more than a relocation may cost at first
 MAX_PASSES = 5  # of the local search
-MAX_ASSIGNMENTS = 3  # of the least cost, each with a local search
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
@@ -65,7 +58,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
         # The first start leaves its local minimum, where that takes little time.
-        if not ends and first.n_samples * runs.n_clusters <= MAX_RELOCATED_ENTRIES:
+        if not ends and first.n_samples * runs.n_clusters <= 250_000:
             centers = _relocate(first, rounds, problem, n_relocations, generator)
             if centers is not rounds.centers:
                 rounds = iterate_sizes(first, centers, rounds.dual, problem, rough)
@@ -78,7 +71,8 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
             sample = _take(problem, order[:larger])
             rounds = iterate_sizes(sample, rounds.centers, rounds.dual, problem, rough)
             larger *= GROWTH
-        precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK, watch)
+        # Rounds on all samples end at a larger gain than those in memory of few clusters.
+        precise = RoundSettings(runs.max_iter, 20 * runs.tol, ROUND_SLACK, watch)
         rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
         start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
         ends.append((_round_sizes(problem, start, rounds.centers), rounds))
@@ -99,7 +93,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
 def solve_partitioned_sizes(problem, runs, n_relocations, random_state, watch):
     """The same for partitioned data, from the clustering of a subsample."""
     samples = problem.warm_start_samples
-    tol = PASS_TOL_FACTOR * runs.tol
+    tol = 40 * runs.tol  # a pass costs more than a round in memory
     point, _, _ = solve_sizes(samples, runs, n_relocations, random_state, lambda point: False)
     # Passes over the full data: rounds of assignments and means.
     point, n_iter, is_converged = iterate_at_level(problem, point, 0.0, runs.max_iter, tol, watch)
@@ -120,7 +114,8 @@ def _draw_by_mass(problem, runs):
     mean = problem.total_weight / problem.largest_weight / runs.n_clusters
     is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
     is_default = isinstance(runs.init, str) and runs.init == "k-means++"
-    is_drawn = is_even and is_default and runs.n_clusters >= UNIFORM_CLUSTERS
+    # Of few clusters k-means++ is the better start, whatever their sizes.
+    is_drawn = is_even and is_default and runs.n_clusters >= 100
     return runs._replace(init="random") if is_drawn else runs
 
 
@@ -138,9 +133,8 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
     start = describe(rounds)
-    relocated = improve_by_swaps(
-        samples, start, n_drawn, generator, lead, MAX_RELOCATIONS, MAX_RISE
-    )
+    # At first a relocation may cost half as much again.
+    relocated = improve_by_swaps(samples, start, n_drawn, generator, lead, MAX_RELOCATIONS, 1.5)
     return relocated.centers
 
 
@@ -194,11 +188,11 @@ def iterate_sizes(samples, centers, dual, problem, settings):
         life = np.inf
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
-        # Candidates are used for some rounds, with distances to the centres of each.
+        # Candidates are used for up to five rounds, with distances to the centres of each.
         if age >= life:
             candidates = None
             age = 0
-            life = min(life + 1, MAX_AGE)
+            life = min(life + 1, 5)
         else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
         candidates, dual, now = assign_sizes(
@@ -238,8 +232,8 @@ def _round_sizes(problem, start, centers, labels=None):
     if not problem.has_equal_weights:
         return point  # moves of members are for equal weights
     point = _search_moves(problem, point, bounds)
-    # The same at the centres that moves have led to.
-    for _ in range(MAX_ASSIGNMENTS - 1):
+    # The same at the centres that moves have led to, twice at most.
+    for _ in range(2):
         start = problem.solve_assignment(point.clustering.centers, problem.limits, start)
         assigned = recompute_point(problem, start.labels, n_clusters, start)
         assigned = _search_moves(problem, assigned, bounds)

@@ -16,15 +16,7 @@ from skfair._kernels.limits import pair_rows
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
 from skfair.cluster.kmeans._tables import intersection_offsets
 
-N_MOVES = 10  # to, and from, each cluster and intersection
-MIN_MOVES = 3  # the same where there are many clusters
-MAX_LISTED_MOVES = 4000  # about, of all clusters and intersections
-MAX_ROWS = 2000  # limits of all clusters, up to which there is a program
 MARGIN = 1e-10  # of a mean weight, by which limits are kept: more than the rounding of sums
-RESIDUAL_COST = 10.0  # of a weight that a cluster misses, times the largest multiplier
-N_NEAR = 120  # moves that cost least to change: a search may change them
-N_CHANGED = 11  # moves of which all patterns are compared at once ...
-MAX_COMPARED = 200_000  # ... or fewer, with more patterns times limits than that
 PATIENCE = 30  # failures in a row after which a search ends ...
 RESIDUAL_PATIENCE = 60  # ... and one that has not found moves that keep all limits
 CLUSTER_KEY = 1.0  # by which the moves of one cluster come before others, which are drawn in [0, 1)
@@ -52,7 +44,8 @@ def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: f
     """
     labels = point.clustering.labels.copy()
     excess = measure_row_excess(problem, point.clustering.counts, level)
-    if point.dual is None or excess.size > MAX_ROWS or not (excess > 0).any():
+    # There is no program of more than 2,000 limits of all clusters.
+    if point.dual is None or excess.size > 2000 or not (excess > 0).any():
         return labels
     largest_multiplier = max(array.max(initial=0.0) for array in point.dual.multipliers)
     program = make_move_program(problem, point, level, excess, largest_multiplier)
@@ -118,7 +111,8 @@ def make_move_program(
         costs=problem.weights[samples] * distances[samples, goals] / mean_cost,
         changes=spread_changes(changes, labels[samples], goals, len(excess)),
         excess=excess / unit,
-        residual_cost=RESIDUAL_COST * max(largest_multiplier * unit / mean_cost, 1.0),
+        # Ten times the largest multiplier, so that weights are missed only where they must be.
+        residual_cost=10.0 * max(largest_multiplier * unit / mean_cost, 1.0),
     )
 
 
@@ -145,8 +139,9 @@ def list_cheapest_moves(
     reduced_costs[np.arange(len(labels)), labels] = np.inf
     cheapest = reduced_costs.argmin(axis=1)
     present = np.unique(codes)
-    n_listed = MAX_LISTED_MOVES // (2 * n_clusters * len(present))
-    n_listed = int(np.clip(n_listed, MIN_MOVES, N_MOVES))
+    # About 4,000 moves are listed: 10, or 3 at least, to and from each cluster and intersection.
+    n_listed = 4000 // (2 * n_clusters * len(present))
+    n_listed = int(np.clip(n_listed, 3, 10))
     moves = []
     for code in present:
         members = np.flatnonzero(codes == code)
@@ -180,7 +175,8 @@ def choose_moves(program: MoveProgram) -> np.ndarray:
     n_moves = len(program.samples)
     # Fractions have no reduced cost. The other moves that cost little to change come next.
     reduced = np.abs(solved.lower.marginals + solved.upper.marginals)[:n_moves]
-    near = take_least(np.arange(n_moves), reduced, N_NEAR)
+    # A search may change the 120 moves that cost least to change.
+    near = take_least(np.arange(n_moves), reduced, 120)
     return search_patterns(program, solved.x[:n_moves] > 0.5, near)
 
 
@@ -212,8 +208,9 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
     is_made = is_made.copy()
     shape = program.excess.shape
     excess = program.excess + (program.changes.T @ is_made).reshape(shape)
-    n_patterns = max(MAX_COMPARED // excess.size, 2)
-    n_changed = min(N_CHANGED, int(np.log2(n_patterns)), len(near))
+    # All patterns of 11 moves are compared at once, of fewer moves where limits are many.
+    n_patterns = max(200_000 // excess.size, 2)
+    n_changed = min(11, int(np.log2(n_patterns)), len(near))
     patterns = (np.arange(2**n_changed)[:, np.newaxis] >> np.arange(n_changed)) & 1
     patterns = patterns.astype(np.float64)
     is_of_cluster = abs(program.changes[near]).toarray().reshape(-1, *shape).any(axis=2).T

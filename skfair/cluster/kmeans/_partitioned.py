@@ -75,10 +75,8 @@ def make_partitioned_problem(
 
 
 MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
-CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
 MAX_PASSES = 3  # over the full data in a round; all but the last correct a subsample's dual
 SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
-N_SUBSAMPLE_CANDIDATES = 64  # clusters of a sample: few ascents have to select more
 
 
 class PartitionedClusteringProblem(BaseClusteringProblem):
@@ -206,9 +204,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight
             low, high = (share * (bound - members) + counted for bound in bounds)
             corrected = np.maximum(np.floor(low), 0), np.maximum(np.ceil(high), 0)
-            candidates = candidates or select_candidates(
-                samples.X, centers, dual.multipliers, N_SUBSAMPLE_CANDIDATES
-            )
+            # With 64 candidates of each sample few ascents have to select more.
+            candidates = candidates or select_candidates(samples.X, centers, dual.multipliers, 64)
             candidates, dual, _ = assign_sizes(
                 samples.X, centers, corrected, dual, slack, candidates
             )
@@ -250,7 +247,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         per_cell = 2 * int(n_short) + 10
         if self._bounds_sizes:
             n_short = np.maximum(row_excess(counts, self.limits), 0).sum() / self.largest_weight
-        n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
+        # Each sample by which a count is short has 20 candidates.
+        n_wanted = int(np.clip(20 * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
         spacing = dual.width / max(dual.n_near_ties, 1)
         width = spacing * n_wanted if spacing > 0 else np.inf

@@ -51,10 +51,6 @@ from skfair.partitions._partitions import BLOCK, blocks, make_partitions
 from skfair.utils._copies import hash_rows
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
-CENTER_ROUNDING = 1e-12  # of a mean of equal rows, relative to them
-RADIUS_ROUNDING = 1e-9  # of other means, relative to the root mean squared distance to them
-# times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
-OUTLYING_FACTOR = 4
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
 MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
@@ -62,7 +58,6 @@ N_CANDIDATES = 16  # of a sample
 MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 100  # of candidates in a round, and at last
 SLACK = 0.75  # samples by which sizes may miss their bounds, before shortest paths are searched
 SELECTION_ROWS = 4096  # samples of which all distances are in memory at once
-FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 
 # The dual of bounds on sizes alone, on a few candidate clusters per sample.
 #
@@ -133,7 +128,8 @@ def select_again(X, centers, candidates, rows):
         norms = squared_norms(block).astype(np.float32)
         nearest += norms[:, np.newaxis]
         if chosen.shape[1] < len(centers):
-            limits[part] = nearest[:, -1] - FLOAT32_ROUNDING * (norms + squares.max())
+            # Distances in float32 have the rounding errors of squared norms.
+            limits[part] = nearest[:, -1] - 1e-6 * (norms + squares.max())
         clusters[part], distances[part] = chosen, np.maximum(nearest - shifts[chosen], 0)
 
 
@@ -566,7 +562,8 @@ def find_outlying(radii, scatter, size):
     ``scatter`` of the full data (sum of squared distances to the mean, by mass), which is true of a
     quarter of ``size`` at most.
     """
-    return radii > OUTLYING_FACTOR / size * scatter
+    # Four times the mean share of a drawn sample: at most a quarter of them exceeds it.
+    return radii > 4 / size * scatter
 
 
 def weight_up(problem, others, is_far):
@@ -596,9 +593,10 @@ def replace_labels(problem, point, labels):
 def find_equal_centers(problem, point):
     """The first cluster with the same centre, up to rounding, for each cluster."""
     centers = point.clustering.centers
-    # A centre has the rounding errors of a sum of rows, which are near to it.
-    rounding = (CENTER_ROUNDING * centers) ** 2
-    spread = RADIUS_ROUNDING**2 * point.cost / problem.total_weight
+    # A centre has the rounding errors of a sum of rows, which are near to it: of equal rows
+    # relative to them, of others relative to the root mean squared distance.
+    rounding = (1e-12 * centers) ** 2
+    spread = 1e-9**2 * point.cost / problem.total_weight
     gaps = squared_distances_by_cluster(centers, centers)
     return np.argmax(gaps <= rounding.sum(axis=1, keepdims=True) + spread, axis=1)
 

@@ -47,8 +47,6 @@ from skfair.cluster.kmeans._tables import (
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 MAX_PAIRED_SAMPLES = 1000  # up to which all pairs may be exchanged, and random moves follow
-SHARE_EXCESS_TOLERANCE = 0.01  # up to which the least excess of shares is found
-NEAR_BOUND = 2e-3  # share of the dual's value by which a cost is above it, up to which it suffices
 GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
@@ -93,7 +91,7 @@ def reduce_share_excess(problem, point, level):
     """The point that exceeds bounds on shares by least, as far as bisection and searches find."""
     low = 0.0
     high = measure_share_excess(point.clustering.counts, problem.limits)
-    while high - low > SHARE_EXCESS_TOLERANCE:
+    while high - low > 0.01:
         excess = (low + high) / 2
         relaxed = replace(problem, limits=relax_shares(problem.limits, excess))
         trial = search_pairs(relaxed, point, level)
@@ -167,7 +165,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     is_limited = ratio > 0 or has_rows(samples.limits)
     is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
     # Near the cost of the fractional assignment random moves gain next to nothing.
-    is_near = point.dual is not None and point.cost <= (1 + NEAR_BOUND) * point.dual.value
+    is_near = point.dual is not None and point.cost <= (1 + 2e-3) * point.dual.value
     may_gain = is_limited and is_coarse and not is_near
     if samples.n_samples > MAX_ITERATED_SAMPLES and not may_gain:
         return point, status

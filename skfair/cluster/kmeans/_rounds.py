@@ -13,9 +13,6 @@ from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
 from skfair.cluster.kmeans._problem import ClusteringPoint, bounds_many_sizes, occupy_clusters
 from skfair.utils._checks import to_floats, warn
 
-MAX_RELOCATION_DISTANCES = 1e8  # to centres, each measured once before a relocation is accepted
-_MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
-
 
 def lloyd(samples, centers, max_iter, tol):
     """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
@@ -134,7 +131,8 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
     if len(start.centers) == 1 or n_drawn == 0:
         return start
     X, masses, is_improved = samples.X, samples.masses, True
-    n_left = max(1, int(MAX_RELOCATION_DISTANCES / (X.shape[0] * len(start.centers))))
+    # Each relocation measures all distances to the centres once.
+    n_left = max(1, int(1e8 / (X.shape[0] * len(start.centers))))
     while is_improved and n_left > 0 and start.cost > 0:
         n_left -= 1
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
@@ -160,7 +158,8 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
             trial = start.centers.copy()
             trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
             trial = lead(trial)
-            if trial.cost < start.cost * (1 - _MIN_RELOCATION_GAIN):
+            # A gain of this share of the cost is more than rounding.
+            if trial.cost < start.cost * (1 - 1e-9):
                 start, is_improved = trial, True
                 break
     return start

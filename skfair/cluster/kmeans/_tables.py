@@ -22,17 +22,9 @@ from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._transport import solve_transport
 
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
-_MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
-_MAX_NODES = 1  # of branch and bound for the cheapest table
-_TABLE_GAP = 1e-3  # of the cost of all samples, up to which it is searched for
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
-_MAX_INTEGER = 20  # ... and up to which they are integers of the programme, but for shares
-_MAX_INTEGERS = 40  # of a programme
 MIN_NEAR_TIES = 2000  # of an intersection
 _MAX_STEPS = 5000  # of moves between cells, about
-_MIN_GOALS = 3  # clusters to which members of another one may go
-_MAX_SEARCHED_COUNTS = 100  # of a table whose best ratio is searched for
-_SHARE_TOLERANCE = 1e-3  # up to which the least excess of shares is found
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
@@ -108,7 +100,8 @@ def estimate_move_costs(problem, point, rows):
     if problem.unit_costs is not None:
         distances *= problem.unit_costs[rows, np.newaxis]
     distances = distances / scale + offsets[:, problem.codes[rows]].T
-    n_goals = int(np.clip(_MAX_STEPS // (8 * len(movable)), _MIN_GOALS, len(centers)))
+    # Members of a cell may go to three clusters or more.
+    n_goals = int(np.clip(_MAX_STEPS // (8 * len(movable)), 3, len(centers)))
     steps = []
     order = np.argsort(cells, kind="stable")
     for cell, members in enumerate(
@@ -189,7 +182,8 @@ def find_feasible_counts(samples, counts, level, moves=None):
     counts = np.round(counts / samples.largest_weight)
     limits = samples.limits._replace(level=float(level))
     weight = samples.largest_weight
-    is_small = counts.size <= _MAX_SEARCHED_COUNTS
+    # The best ratio of a table of few counts is searched for.
+    is_small = counts.size <= 100
     has_shares = find_share_rows(limits).any()
     every = np.ones(counts.shape[1], bool)
     is_small_sample = samples.n_samples <= MAX_ITERATED_SAMPLES
@@ -201,8 +195,10 @@ def find_feasible_counts(samples, counts, level, moves=None):
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
     sizes = counts.sum(axis=0)
     is_exact = every & (is_small_sample or samples.n_attributes > 1)
-    smallest = np.argsort(sizes, kind="stable")[: _MAX_INTEGERS // len(counts)]
-    most = _MAX_TABLE_MEMBERS if has_shares else _MAX_INTEGER
+    # A program has up to 40 integers, for which the smallest intersections come first.
+    smallest = np.argsort(sizes, kind="stable")[: 40 // len(counts)]
+    # Counts are integers up to so many members in a cluster, on average.
+    most = _MAX_TABLE_MEMBERS if has_shares else 20
     is_exact[smallest] |= sizes[smallest] <= most * len(counts)
     for is_integer in (every,) if is_exact.all() else (is_exact, every):
         best = _nearest_table(samples, counts, limits, is_integer, moves)
@@ -212,7 +208,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
     # Few counts: bisection for the least excess of shares.
     low = 0.0
     high = 1.0 if best is None and has_shares and is_small else 0.0
-    while high - low > _SHARE_TOLERANCE:
+    while high - low > 1e-3:
         excess = (low + high) / 2
         table = search(0.0, excess)
         low, high = (excess, high) if table is None else (low, excess)
@@ -314,11 +310,12 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
 
 def _solve_program(costs, upper, equal, most, integrality):
     """The least cost subject to ``upper`` and ``equal`` rows; None: none was found."""
-    # Clusters may be renamed, so branching may take long to show that there is no table; without
-    # costs it takes a tenth of that.
+    # One node for the cheapest table, up to a thousandth of the cost of all samples. Clusters may
+    # be renamed, so branching may take long to show that there is no table; without costs it takes
+    # a tenth of that, mostly milliseconds.
     attempts = (
-        (costs, {"node_limit": _MAX_NODES, "mip_rel_gap": _TABLE_GAP, "presolve": False}),
-        (np.zeros(len(costs)), {"time_limit": _MAX_BRANCHING_SECONDS}),
+        (costs, {"node_limit": 1, "mip_rel_gap": 1e-3, "presolve": False}),
+        (np.zeros(len(costs)), {"time_limit": 10.0}),
     )
     for objective, options in attempts:
         solved = optimize.milp(

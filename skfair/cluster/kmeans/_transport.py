@@ -8,7 +8,6 @@ from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
 from skfair.partitions._partitions import blocks
 
-MAX_EXCESS = 0.05  # share of a maximum size by which sizes may exceed it before paths are searched
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
 
 
@@ -138,7 +137,8 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
         excess = np.bincount(labels, minlength=len(centers)) - np.asarray(largest, dtype=np.int64)
         cluster = int(excess.argmax())
         n_leaving = excess[cluster]
-        if n_leaving <= MAX_EXCESS * largest[cluster]:
+        # Shortest paths move what exceeds a maximum size by at most a twentieth.
+        if n_leaving <= 0.05 * largest[cluster]:
             break
         members = np.flatnonzero(labels == cluster)
         goals = np.empty(len(members), np.int32)

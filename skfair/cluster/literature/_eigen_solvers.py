@@ -29,8 +29,6 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import Interval
 
-LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1
-
 
 @make_constructor
 class SFSC(BaseEstimator):
@@ -242,7 +240,8 @@ class DCADMM(BaseEstimator):
     def _adapt_penalty(self, alpha, primal, dual):
         """The penalty that balances the primal and the dual residual."""
         if primal > self.imbalance * dual:
-            return max(alpha, min(alpha * self.growth, LARGEST_ALPHA))
+            # Proposition 3.2 of the paper requires a penalty below 1.
+            return max(alpha, min(alpha * self.growth, 0.9))
         if dual > self.imbalance * primal:
             return alpha / self.growth
         return alpha

@@ -238,10 +238,6 @@ def _half_quadratic_form(rows, K, V):
 
 
 MAX_STEPS = 2000  # of block Lanczos
-MAX_FILTERS = 300  # of the Chebyshev iteration
-MAX_FILTER_DEGREE = 24  # maximum degree of the Chebyshev filter
-MAX_LOG_GAIN = 12  # logarithm of the maximum gain of the filter at the largest eigenvalue
-MIN_LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
 
 
 def solve_in_nullspace(operator, basis, n_pairs, tol, random_state):
@@ -350,7 +346,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     cut = (low + 1) / 2
     top = 1.0
     X = orthonormalize(excluded, _draw_float32(random_state, n_nodes, n_columns))
-    for _ in range(MAX_FILTERS):
+    for _ in range(300):
         # Filter.
         X = orthonormalize(excluded, _chebyshev_filter(multiply, stripes, X, (low, cut), top))
         # Rayleigh-Ritz in the filtered subspace.
@@ -400,7 +396,8 @@ def _chebyshev_filter(multiply, stripes, X, damped, top):
     half = (cut - low) / 2
     middle = (cut + low) / 2
     position = (top - middle) / half
-    degree = int(np.clip(MAX_LOG_GAIN / np.arccosh(position), 4, MAX_FILTER_DEGREE))
+    # The gain at the largest eigenvalue is limited to exp(12), and the degree to 24.
+    degree = int(np.clip(12 / np.arccosh(position), 4, 24))
     first = sigma = 1 / position
 
     def step(previous, current, last, factor):
@@ -447,7 +444,8 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
     """
     n_nodes = operator.n_nodes
     if n_landmarks is None:
-        n_landmarks = min(n_nodes, max(MIN_LANDMARKS, 10 * n_pairs))
+        # 500 landmarks, or ten per pair if that is more.
+        n_landmarks = min(n_nodes, max(500, 10 * n_pairs))
     landmarks = np.sort(random_state.choice(n_nodes, n_landmarks, replace=False))
     columns = operator.rows(landmarks).T  # M is symmetric
     # Columns A of the landmarks without the excluded directions, and M among landmarks, W.

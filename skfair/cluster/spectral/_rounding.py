@@ -16,8 +16,6 @@ from skfair.groups._groups import balance, count_table
 from skfair.utils._arrays import cluster_links
 
 MAX_PASSES = 100  # of a local search; later passes gain little
-N_LEVELS = 4  # attempts to reach a balance missed by integer rounding, with slack halved
-MAX_PAIRED_NODES = 150  # nodes up to which all pairs are compared for an exchange
 MIN_GROUP_MEMBERS = 5  # members of the smallest group that a cluster should have if possible
 
 
@@ -83,7 +81,8 @@ def _search_levels(free, limits, level):
         return
     tight = free.search_at(1.0)
     yield tight
-    slacks = (1 - level) * 0.5 ** np.arange(N_LEVELS if tight.keeps(limits) else 1)
+    # Four levels, whose slack is halved, as integer rounding may miss a balance.
+    slacks = (1 - level) * 0.5 ** np.arange(4 if tight.keeps(limits) else 1)
     for slack in slacks[slacks > 0]:
         # Relaxing balanced clusters often gives a smaller cut than balancing pure ones.
         is_reached = False
@@ -204,8 +203,8 @@ class NcutSearch(NamedTuple):
         swaps = np.empty((n_clusters, n_groups, n_groups), dtype=bool)
         for _ in range(MAX_PASSES):
             n_changes = kernels.limited_move_pass(graph, clustering, limits, leaves, joins)
-            # Exchanges, once there are no moves: of all pairs, or within the groups.
-            if n_changes == 0 and len(graph.groups) <= MAX_PAIRED_NODES:
+            # Exchanges, once there are no moves: of all pairs of few nodes, or within the groups.
+            if n_changes == 0 and len(graph.groups) <= 150:
                 n_changes = kernels.limited_exchange_pass(graph, clustering, limits, swaps)
             elif n_changes == 0:
                 passes = (kernels.exchange_pass(graph, clustering, rows) for rows in self.members)
