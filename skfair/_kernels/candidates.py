@@ -77,11 +77,7 @@ def _measure_candidates(X, centers, clusters, distances):
 
 MAX_STEPS, MAX_RIDGES = 100, 10  # of an ascent; of a step, each with more ridge
 FIRST_RIDGE, MIN_RIDGE, MAX_RIDGE = 1.0, 3e-3, 10.0  # relative to the Hessian's mean diagonal
-RIDGE_GROWTH, RIDGE_FALL, RIDGE_RISE = 10.0, 0.2, 3.0  # factors of the ridge
-GOOD_GAIN, POOR_GAIN = (
-    0.75,
-    0.25,
-)  # shares of the predicted gain: the ridge falls above, rises below
+RIDGE_GROWTH = 10.0  # factor of the ridge where a step gains nothing
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
 N_GAPS = 4000  # gaps from which the width is estimated, about
@@ -221,6 +217,13 @@ def _build_laplacian(edges, n):
     return (sparse.diags_array(graph.sum(axis=1)) - graph).tocsr()
 
 
+def adapt_ridge(ridge, gain, predicted, least):
+    """The next ridge: less where the model predicted the gain, more where it did not."""
+    if gain > 0.75 * predicted:
+        return max(0.2 * ridge, least)
+    return 3.0 * ridge if gain < 0.25 * predicted else ridge
+
+
 def _take_step(laplacian, multipliers, slope, ridge):
     """Multipliers after a Newton step, none of which changes its sign; the predicted gain."""
     degrees = laplacian.diagonal()
@@ -289,10 +292,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             ridge *= RIDGE_GROWTH
         if not gain > 0.0:
             break
-        if gain > GOOD_GAIN * predicted:
-            ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
-        elif gain < POOR_GAIN * predicted:
-            ridge *= RIDGE_RISE
+        ridge = adapt_ridge(ridge, gain, predicted, MIN_RIDGE)
         at = 1 - at
         value = trial
         n_short, n_ties = numbers

@@ -95,27 +95,25 @@ def recompute_sums(samples, state):
 
 
 @inline_helper
-def cluster_weight(samples, state, k):
+def sum_groups(samples, row):
+    """Sum over the groups of the first attribute: a cluster's weight, or its number of members."""
     total = 0.0
     for g in range(samples.columns[1]):
-        total += state.counts[k, g]
+        total += row[g]
     return total
 
 
 @inline_helper
 def has_single_member(samples, state, k):
     """Whether cluster k has a single member, which must stay."""
-    total = 0
-    for g in range(samples.columns[1]):
-        total += state.sizes[k, g]
-    return total == 1
+    return sum_groups(samples, state.sizes[k]) == 1.0
 
 
 @jit
 def recenter(samples, state):
     """Set the running centres to the means."""
     for k in range(state.sums.shape[0]):
-        state.center_weights[k] = cluster_weight(samples, state, k)
+        state.center_weights[k] = sum_groups(samples, state.counts[k])
         shrink = 1.0 / state.center_weights[k]
         for f in range(state.sums.shape[1]):
             state.centers[k, f] = state.sums[k, f] * shrink
@@ -129,7 +127,7 @@ def mean_squared_distance(samples, state):
         square = 0.0
         for f in range(state.sums.shape[1]):
             square += state.sums[k, f] ** 2
-        explained += square / cluster_weight(samples, state, k)
+        explained += square / sum_groups(samples, state.counts[k])
     return (samples.scatter - explained) / samples.total
 
 

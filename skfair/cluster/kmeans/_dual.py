@@ -6,6 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair._kernels.candidates import (
+    FIRST_RIDGE,
+    NEAR_TIE_SHARE,
+    RIDGE_GROWTH,
+    adapt_ridge,
+)
 from skfair._kernels.fair_assignment import (
     Multipliers,
     compute_offsets,
@@ -19,13 +25,6 @@ _MAX_DUAL_ITER, _MIN_DUAL_ITER = 50, 4
 MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take about a second
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
-FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
-MIN_RIDGE = 0.01
-RIDGE_GROWTH = 10.0
-GOOD_GAIN = 0.75  # share of the predicted gain above which the ridge falls
-POOR_GAIN = 0.25  # share of the predicted gain below which the ridge rises
-RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # factors of the ridge
-NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
 N_GAPS = 1000  # gaps from which the width is estimated, at least
 
@@ -116,12 +115,9 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
             damping *= RIDGE_GROWTH
         if not gain > 0.0:  # also where a gain is nan
             break
-        # Trust the model more where it predicted the gain, less where it did not.
-        if gain > GOOD_GAIN * predicted:
-            damping = max(RIDGE_FALL * damping, MIN_RIDGE)
-        elif gain < POOR_GAIN * predicted:
-            damping *= RIDGE_RISE
-        multipliers, ridge, now = stepped, damping, trial
+        multipliers = stepped
+        ridge = adapt_ridge(damping, gain, predicted, least=0.01)
+        now = trial
         # The relative gain has become too small.
         if gain <= 1e-8 * abs(now.value):
             break
