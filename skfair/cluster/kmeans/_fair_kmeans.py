@@ -148,7 +148,7 @@ class KMeansInput(NamedTuple):
         They are merged where there are fewer distinct rows than clusters.
         """
         problem = self.problem
-        n_clusters = len(point.clustering.sizes)
+        n_clusters = point.n_clusters
         twins, distinct = np.unique(find_equal_centers(problem, point), return_inverse=True)
         merged = np.delete(distinct, twins)
         if len(merged) == 0 or problem.count_distinct_rows(n_clusters) == n_clusters:
@@ -156,7 +156,7 @@ class KMeansInput(NamedTuple):
         warn_of_duplicates(len(twins), n_clusters)
         if has_rows(problem.limits):  # an empty cluster may be too small
             return point, merged[:0]
-        labels = problem.relabel(point.clustering.labels, distinct.astype(np.int32))
+        labels = problem.relabel(point.labels, distinct.astype(np.int32))
         return recompute_point(problem, labels, len(twins)), merged
 
     def label_attributes(self, parameters, labels):

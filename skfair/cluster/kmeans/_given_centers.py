@@ -40,16 +40,16 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Cluste
     clustering = problem.clustering_from_labels(labels, len(centers))
     start = ClusteringPoint(clustering._replace(centers=centers))
     point = problem.assign(start, limits.level, COUNT_TOLERANCE)
-    point = make_point(problem, point.clustering.labels, centers)._replace(dual=point.dual)
+    point = make_point(problem, point.labels, centers)._replace(dual=point.dual)
     # Integer repair: by a table of counts, or by moves of unequal weights.
-    if not problem.keeps_limits(point.clustering.counts, limits.level):
+    if not problem.keeps_limits(point.counts, limits.level):
         repair_labels = repair_to_limits if problem.has_equal_weights else repair_by_moves
         labels = repair_labels(problem, point, limits.level)
         point = make_point(problem, labels, centers)._replace(dual=point.dual)
-    if not problem.keeps_limits(point.clustering.counts, limits.level):
+    if not problem.keeps_limits(point.counts, limits.level):
         moved = replace_labels(problem, point, labels)
         point = make_point(problem, repair(problem, moved, limits.level).clustering.labels, centers)
-    labels = move_to_cheaper(problem, point.clustering.labels, centers)
+    labels = move_to_cheaper(problem, point.labels, centers)
     return make_point(problem, labels, centers)
 
 

@@ -332,7 +332,7 @@ class Homotopy(BaseEstimator):
                 end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
                 if is_far_from_bound(problem, end):
                     end, _ = self._try_more(problem, led, end, runs, random_state, _never)
-                if satisfies_rows(end.point.clustering.counts, samples.limits):
+                if satisfies_rows(end.point.counts, samples.limits):
                     routes.append(route_from(samples, end.point, end.point.balance))
             fitted = np.union1d(fitted, levels[chosen])
             n_left = n_left - len(chosen)
@@ -429,7 +429,7 @@ def may_be_best(problem, assigned, best):
 
     Repair costs more than the search after it gains, unless samples are few.
     """
-    keeps_limits = problem.keeps_limits(best.clustering.counts, problem.limits.level)
+    keeps_limits = problem.keeps_limits(best.counts, problem.limits.level)
     return (
         problem.n_samples <= MAX_REPAIRED_SAMPLES or not keeps_limits or assigned.cost < best.cost
     )
@@ -440,7 +440,7 @@ def repair_end(problem, assigned, runs):
     level = problem.limits.level
     for candidates, movable in problem.candidates(assigned):
         end, status = repair_and_search(candidates, movable, level, runs)
-        if candidates.keeps_limits(end.clustering.counts, level):
+        if candidates.keeps_limits(end.counts, level):
             break
     return RunResult(problem.merge(candidates, movable.dual, end), status, assigned=assigned)
 
@@ -460,13 +460,13 @@ def is_far_from_bound(problem, end):
     A pass over very many samples takes too long.
     """
     point = end.point
-    n_distances = problem.n_samples * len(point.clustering.sizes)
+    n_distances = problem.n_samples * point.n_clusters
     if n_distances > MAX_CHECKED_DISTANCES or end.is_stopped:
         return False
-    limits = limits_at_counts(point.clustering.counts, problem.limits)
+    limits = limits_at_counts(point.counts, problem.limits)
     if limits.level == 0 and not has_rows(limits):
         return False
-    bound = problem.solve_assignment(point.clustering.centers, limits, point.dual).value
+    bound = problem.solve_assignment(point.centers, limits, point.dual).value
     return bool(point.cost > (1 + FAR_FROM_BOUND) * bound)
 
 
@@ -479,9 +479,9 @@ def search_nearby(problem, level, runs):
     clustering = occupy_clusters(problem, labels, runs.init)._replace(centers=runs.init)
     # The fair assignment to given centres, which do not move before.
     point = problem.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
-    labels = point.clustering.labels if runs.labels is None else runs.labels
+    labels = point.labels if runs.labels is None else runs.labels
     point = replace_labels(problem, point, labels)
-    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
+    if problem.keeps_limits(point.counts, level):  # a repair might cost more
         point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
     else:
         point, status = repair_and_search(problem, point, level, runs)
@@ -495,11 +495,11 @@ def sort_key(problem, end):
     the last one may not fit into a cluster.
     """
     point, level = end.point, problem.limits.level
-    if problem.keeps_limits(point.clustering.counts, level):
+    if problem.keeps_limits(point.counts, level):
         return 0, False, 0.0, 0.0, point.cost
-    is_sized = satisfies_rows(point.clustering.counts, problem.limits_with_size_slack)
-    misses = not (is_sized and problem.keeps_level(point.clustering.counts, level))
-    exceeded = measure_share_excess(point.clustering.counts, problem.limits)
+    is_sized = satisfies_rows(point.counts, problem.limits_with_size_slack)
+    misses = not (is_sized and problem.keeps_level(point.counts, level))
+    exceeded = measure_share_excess(point.counts, problem.limits)
     return 1, misses, exceeded, -min(point.balance, level), point.cost
 
 
@@ -536,7 +536,7 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
     of the other starts leads to; at each level the cheaper of the two is kept.
     """
-    top = samples.attainable_balance(len(lowest.clustering.sizes))
+    top = samples.attainable_balance(lowest.n_clusters)
     # with a dual of zeros
     points = [iterate_at_level(samples, lowest, 0.0, 1, tol)[0]]
     levels = [0.0]
@@ -566,7 +566,7 @@ def route_from(samples, point, goal):
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
     path = path_to_balance(samples, point, goal, near_ties(point, samples.codes), MAX_MOVES)
-    labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
+    labels = point.labels.astype(np.min_scalar_type(point.n_clusters - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.cost_changes)])
     costs /= samples.weights.sum()
     ratios = np.concatenate([[point.balance], path.balances])
@@ -604,7 +604,7 @@ def search_gaps(samples, runs, routes, searched):
             end, _ = search_locally(samples, point, level, runs.max_iter, runs.tol)
             if end is not point:
                 cost = end.cost / samples.total_weight
-                routes.append(Route.from_labels(end.clustering.labels, cost, end.balance))
+                routes.append(Route.from_labels(end.labels, cost, end.balance))
         if not searches:
             break
     return routes

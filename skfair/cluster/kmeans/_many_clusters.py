@@ -84,7 +84,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
         start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
         ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
     # Sizes of unequal weights may miss their bounds until they are repaired, which may cost more.
-    is_within = [problem.keeps_limits(point.clustering.counts, 0.0) for point, _ in ends]
+    is_within = [problem.keeps_limits(point.counts, 0.0) for point, _ in ends]
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(np.lexsort((costs, np.invert(is_within)))[0])]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
@@ -234,7 +234,7 @@ def _round_sizes(problem, start, centers, labels=None):
     point = _search_moves(problem, point, bounds)
     # The same at the centres that moves have led to, twice at most.
     for _ in range(2):
-        start = problem.solve_assignment(point.clustering.centers, problem.limits, start)
+        start = problem.solve_assignment(point.centers, problem.limits, start)
         assigned = recompute_point(problem, start.labels, n_clusters, start)
         assigned = _search_moves(problem, assigned, bounds)
         gain = point.cost - assigned.cost
@@ -247,10 +247,10 @@ def _round_sizes(problem, start, centers, labels=None):
 def _search_moves(problem, point, bounds):
     """The point after passes of moves and exchanges to candidates, which keep sizes in bounds."""
     multipliers = point.dual.offsets[:, 0] * problem.n_attributes
-    lists = select_candidates(problem.X, point.clustering.centers, multipliers).clusters
+    lists = select_candidates(problem.X, point.centers, multipliers).clusters
     for _ in range(MAX_PASSES):
         clustering = point.clustering._replace(
-            labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
+            labels=point.labels.copy(), centers=point.centers.copy()
         )
         sizes = np.rint(clustering.sizes / problem.largest_weight).astype(np.int64)
         search_candidates(problem.X, lists, clustering, sizes, bounds)

@@ -42,8 +42,8 @@ def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: f
 
     Limits that no choice of the listed moves keeps may still be missed.
     """
-    labels = point.clustering.labels.copy()
-    excess = measure_row_excess(problem, point.clustering.counts, level)
+    labels = point.labels.copy()
+    excess = measure_row_excess(problem, point.counts, level)
     # There is no program of more than 2,000 limits of all clusters.
     if point.dual is None or excess.size > 2000 or not (excess > 0).any():
         return labels
@@ -55,7 +55,7 @@ def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: f
     if problem.background is not None:
         members = members + problem.background.sums[1]
     # Nothing in the program keeps the last member of a cluster.
-    return labels if members.all() else point.clustering.labels.copy()
+    return labels if members.all() else point.labels.copy()
 
 
 def measure_row_excess(problem: ClusteringProblem, counts: np.ndarray, level: float) -> np.ndarray:
@@ -83,9 +83,9 @@ def make_move_program(
     largest_multiplier: float,
 ) -> MoveProgram:
     """The program of the cheapest moves from a point."""
-    labels = point.clustering.labels
+    labels = point.labels
     everyone = np.arange(len(labels))
-    distances = squared_distances(problem.X, point.clustering.centers)
+    distances = squared_distances(problem.X, point.centers)
     if problem.unit_costs is not None:
         distances *= problem.unit_costs[:, np.newaxis]
     distances -= distances[everyone, labels][:, np.newaxis].copy()
@@ -95,9 +95,9 @@ def make_move_program(
     reduced_costs = distances + offsets - offsets[everyone, labels][:, np.newaxis]
     samples, goals = list_cheapest_moves(reduced_costs, labels, problem.codes)
     # Units: the mean weight, and the mean cost of a sample.
-    unit = point.clustering.sizes.sum() / problem.n_samples
+    unit = point.sizes.sum() / problem.n_samples
     if problem.unit_costs is not None:
-        unit = point.clustering.counts.sum() / (problem.n_attributes * problem.n_samples)
+        unit = point.counts.sum() / (problem.n_attributes * problem.n_samples)
     mean_cost = point.cost / problem.n_samples or 1.0
     rows, _ = list_rows(problem, level)
     weights = problem.weights[samples] / unit

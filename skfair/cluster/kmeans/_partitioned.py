@@ -155,7 +155,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
         """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
-        centers = point.clustering.centers
+        centers = point.centers
         limits = self.limits._replace(level=float(level))
         dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
         sums, _, cost = dual.extra_sums
@@ -215,8 +215,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def labels_of(self, point):
         """Labels of a point, from its dual solution unless they are known."""
-        if point.clustering.labels is not None:
-            return point.clustering.labels.keep()
+        if point.labels is not None:
+            return point.labels.keep()
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing).keep()
 
@@ -261,7 +261,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def _load_candidates(self, point, *wanted):
         """The problem of candidates in memory, and their point: see `_nearest_ties`."""
         dual = point.dual
-        n_clusters = len(point.clustering.sizes)
+        n_clusters = point.n_clusters
         # Each block gives its nearest, of which the nearest of all remain.
         loaded = self.partitions.gather(
             _take_nearest_ties, self._evaluate, dual.centers, dual.intersection_offsets, wanted
@@ -280,7 +280,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         # Where many samples are equal, all may be in one of the clusters that are as near.
         members = dual.extra_sums[0][3].sum(axis=1) // self.n_attributes
         if not members.all():
-            labels = fill_empty_clusters(problem, labels, members, point.clustering.centers)
+            labels = fill_empty_clusters(problem, labels, members, point.centers)
         return problem, recompute_point(problem, labels, n_clusters, dual)
 
     def _background(self, problem, labels, dual):
@@ -301,9 +301,9 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def merge(self, problem, dual, point):
         """The point of all samples, from that of the candidates, recomputed."""
         # Only the moves travel: each partition repeats the assignment and applies them.
-        moved = np.flatnonzero(point.clustering.labels != dual.labels)
+        moved = np.flatnonzero(point.labels != dual.labels)
         numbers = problem.numbers[moved]
-        labels = point.clustering.labels[moved]
+        labels = point.labels[moved]
         labels = self._labels_with_moves(dual, numbers, labels).keep()
         return replace_labels(self, point, labels)
 

@@ -318,7 +318,7 @@ class BaseClusteringProblem:
 
     def labels_of(self, point):
         """Labels of a point."""
-        return point.clustering.labels
+        return point.labels
 
     def relabel(self, labels, numbers):
         """Labels of clusters that get other numbers."""
@@ -438,7 +438,7 @@ class ClusteringProblem(BaseClusteringProblem):
 
     def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
         """The point of the fair assignment to a point's centres; cost and balance are left out."""
-        centers = point.clustering.centers
+        centers = point.centers
         limits = self.limits._replace(level=float(level))
         dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
         return ClusteringPoint(occupy_clusters(self, dual.labels, centers), dual=dual)
@@ -470,6 +470,31 @@ class ClusteringPoint(NamedTuple):
     cost: float | None = None  # summed over the samples; None where it is not known yet
     dual: DualSolution | None = None  # of the fair assignment, the start of the next one
     balance: float | None = None  # minimum of a cluster, in the scales of the limits; None as above
+
+    @property
+    def labels(self):
+        """Labels of the clustering."""
+        return self.clustering.labels
+
+    @property
+    def centers(self):
+        """Centres of the clustering, (n_clusters, n_features)."""
+        return self.clustering.centers
+
+    @property
+    def sizes(self):
+        """Mass of each cluster, (n_clusters,)."""
+        return self.clustering.sizes
+
+    @property
+    def counts(self):
+        """Weight of each group in each cluster, (n_clusters, n_groups)."""
+        return self.clustering.counts
+
+    @property
+    def n_clusters(self):
+        """Number of clusters."""
+        return len(self.clustering.sizes)
 
 
 def split_by_block(values, n_jobs):
@@ -587,12 +612,12 @@ def recompute_point(problem, labels, n_clusters, dual=None):
 
 def replace_labels(problem, point, labels):
     """The point of other labels, recomputed, with the dual solution that led to a point."""
-    return recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
+    return recompute_point(problem, labels, point.n_clusters, point.dual)
 
 
 def find_equal_centers(problem, point):
     """The first cluster with the same centre, up to rounding, for each cluster."""
-    centers = point.clustering.centers
+    centers = point.centers
     # A centre has the rounding errors of a sum of rows, which are near to it: of equal rows
     # relative to them, of others relative to the root mean squared distance.
     rounding = (1e-12 * centers) ** 2

@@ -59,7 +59,7 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     """
     # Of few samples one is a large step of the balance: they have to come near to what is possible.
     is_small = problem.n_samples <= MAX_ITERATED_SAMPLES
-    n_clusters = len(point.clustering.sizes)
+    n_clusters = point.n_clusters
     # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
     # integers the balance of the data is mostly out of reach: single moves lead near it. Up to
     # 1,000 samples random moves follow, which are faster than a table and end as cheap.
@@ -69,14 +69,14 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     if problem.has_equal_weights and has_table != is_other:
         point = repair_by_table(problem, point, level)
     # A program chooses moves of unequal weights, and of few samples whose rows are missed.
-    is_violated = not satisfies_rows(point.clustering.counts, problem.limits)
+    is_violated = not satisfies_rows(point.counts, problem.limits)
     is_violated &= problem.n_samples <= MAX_PAIRED_SAMPLES
     if (is_violated or not problem.has_equal_weights) and not (is_small or is_other):
         labels = repair_by_moves(problem, point, level)
         point = replace_labels(problem, point, labels)
     point = repair(problem, point, level)
     is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
-    if not (is_near and problem.keeps_limits(point.clustering.counts, level)):
+    if not (is_near and problem.keeps_limits(point.counts, level)):
         point = repair_by_table(problem, point, level)
     is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
     if is_paired and not problem.has_equal_weights:
@@ -90,14 +90,14 @@ def repair_and_search(problem, point, level, runs, is_other=False):
 def reduce_share_excess(problem, point, level):
     """The point that exceeds bounds on shares by least, as far as bisection and searches find."""
     low = 0.0
-    high = measure_share_excess(point.clustering.counts, problem.limits)
+    high = measure_share_excess(point.counts, problem.limits)
     while high - low > 0.01:
         excess = (low + high) / 2
         relaxed = replace(problem, limits=relax_shares(problem.limits, excess))
         trial = search_pairs(relaxed, point, level)
-        if satisfies_rows(trial.clustering.counts, relaxed.limits):
+        if satisfies_rows(trial.counts, relaxed.limits):
             point = trial
-            high = measure_share_excess(point.clustering.counts, problem.limits)
+            high = measure_share_excess(point.counts, problem.limits)
         else:
             low = excess
     return point
@@ -108,7 +108,7 @@ def relax_to_reached_shares(problem, point):
 
     In rows of weights a small cluster may exceed a share more than a large one.
     """
-    excess = measure_share_excess(point.clustering.counts, problem.limits)
+    excess = measure_share_excess(point.counts, problem.limits)
     if excess == 0 or problem.has_equal_weights:
         return problem
     return replace(problem, limits=relax_shares(problem.limits, excess))
@@ -119,26 +119,26 @@ def search_pairs(samples, point, level):
 
     They make the limits hold first, where that is within their reach, and lower the cost then.
     """
-    n_clusters = len(point.clustering.sizes)
-    labels = point.clustering.labels.copy()
+    n_clusters = point.n_clusters
+    labels = point.labels.copy()
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
     # Where no clustering in reach keeps the sizes, they give way before the composition does.
     for problem in (samples, replace(samples, limits=samples.limits_with_size_slack)):
-        if problem.keeps_limits(point.clustering.counts, level):
+        if problem.keeps_limits(point.counts, level):
             break
         limits = problem.limits._replace(level=float(level))
         limits = allow_slack(limits, samples.largest_weight, 0.0)
-        paired = _pair_members(samples, distances, point.clustering.counts, limits, is_repair=True)
+        paired = _pair_members(samples, distances, point.counts, limits, is_repair=True)
         search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
         point = replace_labels(samples, point, labels)
         # Of few samples the limits may be kept two or three moves away.
         is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
-        if is_iterated and not problem.keeps_limits(point.clustering.counts, level):
+        if is_iterated and not problem.keeps_limits(point.counts, level):
             labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
             point = replace_labels(samples, point, labels)
     limits = limits_at_point(samples, point, level)
-    paired = _pair_members(samples, distances, point.clustering.counts, limits)
+    paired = _pair_members(samples, distances, point.counts, limits)
     search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
     return replace_labels(samples, point, labels)
 
@@ -158,7 +158,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     Martin and Stützle 2003). Where clusters have many members of every group there is nearly always
     an allowed move.
     """
-    n_clusters = len(point.clustering.sizes)
+    n_clusters = point.n_clusters
     is_paired = samples.is_in_memory and samples.n_samples <= MAX_PAIRED_SAMPLES
     if n_clusters == 1 or not is_paired:
         return point, status
@@ -189,14 +189,14 @@ def limits_at_point(samples, point, ratio):
     """
     limits = samples.limits
     reached = float(min(ratio, point.balance))
-    if reached == ratio or not samples.keeps_level(point.clustering.counts, ratio):
+    if reached == ratio or not samples.keeps_level(point.counts, ratio):
         return limits._replace(level=reached)
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
 
 
 def repair_by_table(samples, point, ratio, only_rows=False):
     """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
-    is_satisfied = satisfies_rows(point.clustering.counts, samples.limits)
+    is_satisfied = satisfies_rows(point.counts, samples.limits)
     is_satisfied &= only_rows or point.balance >= ratio
     if is_satisfied or not samples.has_equal_weights:
         return point
@@ -206,7 +206,7 @@ def repair_by_table(samples, point, ratio, only_rows=False):
 
 def repair(samples, point, ratio):
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
-    if not satisfies_rows(point.clustering.counts, samples.limits):
+    if not satisfies_rows(point.counts, samples.limits):
         # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
         if not samples.has_equal_weights or samples.n_samples <= MAX_ITERATED_SAMPLES:
             labels = move_into_bounds(samples, point)
@@ -231,11 +231,11 @@ def move_into_bounds(samples, point):
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
     or go.
     """
-    labels = point.clustering.labels.copy()
+    labels = point.labels.copy()
     limits = samples.limits
     weights = samples.weights
-    counts = point.clustering.counts.copy()
-    distances = squared_distances(samples.X, point.clustering.centers)
+    counts = point.counts.copy()
+    distances = squared_distances(samples.X, point.centers)
     changes = weights[:, np.newaxis] * intersection_coefficients(limits)[samples.codes]
     for _ in range(len(labels)):
         # The row that a cluster misses most.
@@ -271,7 +271,7 @@ def move_into_bounds(samples, point):
 
 def labels_after_path(point, path):
     """Labels that a path of single moves, one for a sample, leads to."""
-    labels = point.clustering.labels.copy()
+    labels = point.labels.copy()
     labels[path.samples] = path.clusters
     return labels
 
@@ -286,7 +286,7 @@ def path_to_balance(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
     X, weights, codes = samples.X, samples.weights, samples.codes
     movable = X if len(rows) == len(weights) else X[rows]
-    distances = squared_distances(movable, point.clustering.centers)
+    distances = squared_distances(movable, point.centers)
     clustering = copy_clustering(point.clustering)
     limits = samples.limits._replace(level=float(goal))
     return raise_balance(

@@ -75,7 +75,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     ended them.
     """
     # Without limits all counts are precise; those of many clusters have a precision of their own.
-    n_clusters = len(point.clustering.centers)
+    n_clusters = point.n_clusters
     limits = problem.limits
     is_plain = level == 0 and not has_rows(limits)
     is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
@@ -94,7 +94,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
             start, n_pushed = point, 0  # the momentum has overshot
         else:
             converged = lowest - value <= tol * value or value == 0
-            pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
+            pushed = extrapolate(trial.centers, point.centers, n_pushed)
             start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
             point = trial
             lowest = value
@@ -106,7 +106,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     if point.cost is None:
         point = point._replace(cost=problem.cost_of(point.clustering))
     if point.balance is None:
-        point = point._replace(balance=problem.balance_of(point.clustering.counts))
+        point = point._replace(balance=problem.balance_of(point.counts))
     return point, n_iter, converged
 
 
@@ -190,7 +190,7 @@ def converge(samples, centers, max_iter, tol):
 def converge_sized(samples, centers, max_iter, tol):
     """The same with clusters of the required sizes: every round is an assignment with a dual."""
     point = iterate_sized(samples, centers, max_iter, tol)
-    return LocalMinimum(point.clustering.centers, point.cost)
+    return LocalMinimum(point.centers, point.cost)
 
 
 def iterate_sized(samples, centers, max_iter, tol):

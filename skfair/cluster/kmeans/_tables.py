@@ -33,8 +33,8 @@ def repair_to_limits(problem, point, level):
 
     The samples nearest to a tie move if that suffices; otherwise all may.
     """
-    labels = point.clustering.labels.copy()
-    n_clusters = len(point.clustering.sizes)
+    labels = point.labels.copy()
+    n_clusters = point.n_clusters
     counts = problem.count_intersections(labels, n_clusters)
     integer_counts = np.round(counts / problem.largest_weight).astype(np.int64)
     near = near_ties(point, problem.codes)
@@ -90,10 +90,10 @@ class Moves(NamedTuple):
 def estimate_move_costs(problem, point, rows):
     """The costs of moves of some rows between clusters, whose centres stay."""
     n_codes = len(problem.limits.intersections)
-    centers = point.clustering.centers
+    centers = point.centers
     scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0
     offsets = intersection_offsets(problem, point, n_codes) / scale
-    cells = point.clustering.labels.astype(np.int64) * n_codes + problem.codes
+    cells = point.labels.astype(np.int64) * n_codes + problem.codes
     movable = np.bincount(cells, minlength=len(centers) * n_codes)
     cells = cells[rows]
     distances = squared_distances(problem.X[rows], centers)
@@ -128,7 +128,7 @@ def estimate_move_costs(problem, point, rows):
 def intersection_offsets(problem, point, n_codes):
     """What the dual of a point adds to the cost of a sample, (n_clusters, n_intersections)."""
     if point.dual is None:
-        return np.zeros((len(point.clustering.centers), n_codes))
+        return np.zeros((point.n_clusters, n_codes))
     return point.dual.offsets[:, problem.limits.intersections].sum(axis=2)
 
 
@@ -138,7 +138,7 @@ def _move_surplus(problem, point, labels, rows, surplus, codes=None):
     Changes ``labels`` and ``surplus`` in place. Returns those of the ``codes`` (None: all) of which
     too few rows may move.
     """
-    centers = point.clustering.centers
+    centers = point.centers
     short = []
     offsets = intersection_offsets(problem, point, surplus.shape[1])
     # Intersections are independent: members of one take the place of members of the same.

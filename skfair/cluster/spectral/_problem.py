@@ -130,8 +130,8 @@ class LandmarkProblem:
         )
         runs = RunSettings(n_clusters, n_init=parameters.n_init)
         point, n_iter, status = Homotopy()._solve(problem, runs, random_state, lambda point: False)
-        labels = point.clustering.labels.keep()
-        counts = point.clustering.counts[:, requirements.group_positions]
+        labels = point.labels.keep()
+        counts = point.counts[:, requirements.group_positions]
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
         H = coordinates.map(_embedding_rows)
         self.summary.check_unchanged(self.blocks)
@@ -151,7 +151,7 @@ class LandmarkProblem:
             "_background": embedding.landmarks.background,
             # Relative to samples that are similar to no landmark but the background.
             "_extension": embedding.extension[:-1] - embedding.extension[-1],
-            "_means": point.clustering.centers + mean - embedding.extension[-1],
+            "_means": point.centers + mean - embedding.extension[-1],
         }
 
     def explain_early_stop(self, parameters):
