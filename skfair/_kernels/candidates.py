@@ -250,7 +250,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
 
     Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
     the evaluations is the last one, its value, the number of samples that may need more candidates,
-    the number of samples by which a size misses its bound, smoothing width and ridge.
+    smoothing width and ridge.
     """
     n_samples = len(weights)
     n_clusters = len(multipliers)
@@ -300,8 +300,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
         # The relative gain has become too small.
         if gain <= 1e-9 * abs(value):
             break
-    worst = abs(_find_slope(evaluations.counts[at], multipliers, bounds)).max()
-    return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
+    return at, value, n_short, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
 
 
 # Exact sizes: members move along shortest paths between clusters.
@@ -350,12 +349,12 @@ def find_shortest_path(costs, potentials, can_grow, can_shrink, excess, lengths,
 def search_candidates(X, clusters, clustering, sizes, bounds):
     """Lower the cost by a pass of moves and exchanges that keep the sizes in bounds, in place.
 
-    ``sizes`` are numbers of members. Returns the gain.
+    ``sizes`` are numbers of members.
     """
     arcs = (len(sizes), len(sizes))
     gains, partners = np.full(arcs, np.inf, np.float32), np.full(arcs, -1, np.int32)
     rows = kernel_rows(X)
-    return _search_candidates(
+    _search_candidates(
         rows, clusters, clustering.labels, clustering.centers, sizes, bounds, gains, partners
     )
 
@@ -363,7 +362,6 @@ def search_candidates(X, clusters, clustering, sizes, bounds):
 @jit
 def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partners):
     smallest, largest = bounds
-    total = 0.0
     n_features = centers.shape[1]
     for p in range(len(labels)):
         a = labels[p]
@@ -397,7 +395,6 @@ def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partn
                 gains[a, b], partners[a, b] = there - here, p
         if goal == NO_INDEX:
             continue
-        total -= lowest
         labels[p] = goal
         if partner == NO_INDEX:
             for f in range(n_features):
@@ -413,4 +410,3 @@ def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partn
                 difference = y[f] - x[f]
                 centers[a, f] += difference / sizes[a]
                 centers[goal, f] -= difference / sizes[goal]
-    return total

@@ -302,17 +302,17 @@ def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
 
 
 @deferred_helper
-def store_multipliers(rows, values, multipliers):
-    """Write the multipliers of the free rows, in place."""
+def add_to_multipliers(rows, direction, multipliers):
+    """Move the multipliers of the free rows along a direction, in place."""
     ratio_multipliers, row_multipliers = multipliers
     for r in range(rows.n_rows):
         k = rows.cells[r, 0]
         i = rows.cells[r, 1]
         j = rows.cells[r, 2]
         if i >= 0:
-            ratio_multipliers[k, i, j] = values[r]
+            ratio_multipliers[k, i, j] = rows.values[r] + direction[r]
         else:
-            row_multipliers[k, j] = values[r]
+            row_multipliers[k, j] = rows.values[r] + direction[r]
 
 
 # The dual of fair assignment: its value at given multipliers, and Newton steps to better ones.
@@ -497,10 +497,7 @@ def _take_newton_step(multipliers, counts, ties, ridge, limits, ratios):
     sum_intersections(counts, limits.intersections, by_group)
     rows = list_free_multipliers(multipliers, by_group, limits, ratios)
     direction, gain = newton_direction(rows, ratios, limits, ties, ridge)
-    values = np.empty(rows.n_rows)
-    for r in range(values.size):
-        values[r] = rows.values[r] + direction[r]
-    store_multipliers(rows, values, multipliers)
+    add_to_multipliers(rows, direction, multipliers)
     return gain
 
 

@@ -59,7 +59,7 @@ def clustering_from_sums(labels, summed):
 def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
     """Sums, sizes, counts and members by cluster, which add up over partitions of the samples."""
     n_codes = len(limits.intersections)
-    n_groups = limits.scales.shape[1]
+    n_groups = limits.n_groups
     # Count intersections first, then groups: a sample is in one intersection but several groups.
     cells = np.asarray(labels, dtype=np.intp) * n_codes + codes
     weights_by_code = np.bincount(cells, weights, n_clusters * n_codes).reshape(-1, n_codes)

@@ -59,9 +59,8 @@ def zero_solution(n_clusters, limits):
 
 def solution_from_multipliers(multipliers, limits):
     """A dual solution with the offsets of multipliers of sizes, to start another one from."""
-    n_groups = limits.scales.shape[1]
-    n_attributes = limits.intersections.shape[1]
-    offsets = np.repeat(multipliers[:, np.newaxis], n_groups, axis=1) / n_attributes
+    offsets = np.repeat(multipliers[:, np.newaxis], limits.n_groups, axis=1)
+    offsets = offsets / limits.n_attributes
     return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
 
 

@@ -232,8 +232,7 @@ def explain_cost_above_bound(parameters, data, fitted):
 def check_fixed_centers(parameters, data, runs):
     """The centres of a fit with ``max_iter=0``, which stay; raises a ValueError without them."""
     init = parameters.init
-    is_array = not isinstance(init, str) and not callable(init) and np.ndim(init) == 2
-    if not is_array or not data.problem.is_in_memory:
+    if np.ndim(init) != 2 or not data.problem.is_in_memory:
         raise ValueError(
             "max_iter=0 assigns samples in memory to given centres: init must be an array of "
             f"shape {(parameters.n_clusters, len(data.mean))}, got init={init!r}. Pass centres, or "

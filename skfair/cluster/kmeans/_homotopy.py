@@ -159,7 +159,7 @@ class Homotopy(BaseEstimator):
             end, n_more = self._try_more(problem, subsample, end, runs, random_state, watch)
             n_iter += n_more
         # Near given labels or centres: rounds may have led to a worse end.
-        if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
+        if samples is problem and np.ndim(runs.init) == 2:
             nearby = search_nearby(problem, problem.limits.level, runs)
             end = min(end, nearby, key=partial(sort_key, problem))
         return end.point, n_iter, end.status
@@ -273,7 +273,7 @@ class Homotopy(BaseEstimator):
         points = [start.point for start in starts]
         lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
         # The unbalanced end of the front: plain k-means, improved by single moves.
-        lowest, _ = search_locally(subsample, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)
+        lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
         points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
         # The points of all samples, from those of the subsample.
         if subsample is not samples:
@@ -285,9 +285,10 @@ class Homotopy(BaseEstimator):
         routes = branch_routes(samples, points[0])
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
+        one_pass = runs._replace(max_iter=1)
         for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
             point = repair(samples, point, level)
-            point, _ = search_locally(samples, point, level, 1, runs.tol, exchange=False)
+            point, _ = search_locally(samples, point, level, one_pass, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
         climb = partial(self._follow_to_balance, subsample, samples.balance, runs.tol)
@@ -296,7 +297,7 @@ class Homotopy(BaseEstimator):
         )
         point, _, _ = iterate_at_level(samples, highest, samples.balance, 5, runs.tol)
         point = repair(samples, point, samples.balance)
-        point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
+        point, _ = search_locally(samples, point, samples.balance, runs._replace(max_iter=5))
         routes.append(route_from(samples, point, 1.0))
         if samples.n_samples <= MAX_FITTED_SAMPLES:
             routes = self._fit_points(
@@ -482,7 +483,7 @@ def search_nearby(problem, level, runs):
     labels = point.labels if runs.labels is None else runs.labels
     point = replace_labels(problem, point, labels)
     if problem.keeps_limits(point.counts, level):  # a repair might cost more
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+        point, status = search_locally(problem, point, level, runs)
     else:
         point, status = repair_and_search(problem, point, level, runs)
     return RunResult(point, status)
@@ -601,7 +602,7 @@ def search_gaps(samples, runs, routes, searched):
         for position, n_moves, level in sorted(searches):
             labels = routes[position].labels_after(n_moves)
             point = recompute_point(samples, labels, runs.n_clusters)
-            end, _ = search_locally(samples, point, level, runs.max_iter, runs.tol)
+            end, _ = search_locally(samples, point, level, runs)
             if end is not point:
                 cost = end.cost / samples.total_weight
                 routes.append(Route.from_labels(end.labels, cost, end.balance))

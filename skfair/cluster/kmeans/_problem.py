@@ -68,7 +68,7 @@ SELECTION_ROWS = 4096  # samples of which all distances are in memory at once
 def bounds_only_sizes(limits):
     """Whether all clusters share bounds on sizes, and nothing bounds the composition."""
     coefficients = intersection_coefficients(limits)
-    is_composition = limits.level > 0 and limits.scales.shape[1] > 1
+    is_composition = limits.level > 0 and limits.n_groups > 1
     is_size = (coefficients == coefficients[0]).all() and not limits.rounding.any()
     is_size &= len(limits.rows) > 0 and len(limits.bounds) == 1
     return is_size and not is_composition
@@ -90,7 +90,6 @@ class SizeEvaluation(NamedTuple):
 
     value: float
     n_short: int  # number of samples that may need more candidates
-    residual: float  # weight by which a size misses its bound
     labels: np.ndarray
     gaps: np.ndarray  # to the next best cluster
 
@@ -164,12 +163,12 @@ def ascend(candidates, weights, bounds, dual, slack):
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
     multipliers = dual.multipliers.copy()
     evaluations = allocate_evaluations(n_samples, n_clusters)
-    at, value, n_short, residual, width, ridge = maximize_size_dual(
+    at, value, n_short, width, ridge = maximize_size_dual(
         candidates, weights, bounds, multipliers, dual.width, dual.ridge, float(slack), evaluations
     )
     labels = evaluations.labels[at]
     gaps = evaluations.gaps[at]
-    now = SizeEvaluation(value, n_short, residual, labels, gaps)
+    now = SizeEvaluation(value, n_short, labels, gaps)
     return SizeDual(multipliers, width, ridge), now
 
 
@@ -253,11 +252,11 @@ class BaseClusteringProblem:
 
     @property
     def n_groups(self):
-        return self.limits.scales.shape[1]
+        return self.limits.n_groups
 
     @property
     def n_attributes(self):
-        return self.limits.intersections.shape[1]
+        return self.limits.n_attributes
 
     @property
     def balance(self):

@@ -84,7 +84,7 @@ def repair_and_search(problem, point, level, runs, is_other=False):
         if is_small:
             point = reduce_share_excess(problem, point, level)
     problem = relax_to_reached_shares(problem, point)
-    return search_locally(problem, point, level, runs.max_iter, runs.tol)
+    return search_locally(problem, point, level, runs)
 
 
 def reduce_share_excess(problem, point, level):
@@ -178,7 +178,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     if (labels == clustering.labels).all():
         return point, status
     point = replace_labels(samples, point, labels)
-    return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
+    return search_locally(samples, point, ratio, runs)
 
 
 def limits_at_point(samples, point, ratio):
@@ -302,13 +302,13 @@ def path_to_balance(samples, point, goal, rows, max_moves):
     )
 
 
-def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
+def search_locally(samples, point, ratio, runs, exchange=True):
     """Lower the cost by single moves and exchanges that keep the balance.
 
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
     keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
-    of ``tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
+    of ``runs.tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
     """
     if not len(samples.weights):
         return point, "feasible"
@@ -320,10 +320,10 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     status = "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
-    min_gain = tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
+    min_gain = runs.tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
     if samples.background is not None:
         min_gain = 0.0
-    for _ in range(max_iter):
+    for _ in range(runs.max_iter):
         clustering = copy_clustering(point.clustering)
         cost = point.cost
         if improve_clustering(samples, clustering, limits, exchange) == 0:
@@ -420,6 +420,6 @@ def copy_clustering(clustering):
 
 def measure_share_excess(counts, limits):
     """Maximum share by which a cluster exceeds its bounds on shares, at least 0."""
-    sizes = counts.sum(axis=1, keepdims=True) / limits.intersections.shape[1]
+    sizes = counts.sum(axis=1, keepdims=True) / limits.n_attributes
     excess = row_excess(counts, limits)[:, find_share_rows(limits)]
     return max(0.0, (excess / np.where(sizes > 0, sizes, 1.0)).max(initial=0.0))

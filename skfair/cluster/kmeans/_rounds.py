@@ -257,7 +257,7 @@ def make_run_settings(parameters, data, n_auto):
     ``n_auto`` is the number of starts that "auto" stands for.
     """
     init, n_init, labels = parameters.init, parameters.n_init, None
-    if isinstance(init, str) or callable(init):
+    if np.ndim(init) == 0:  # a name, or a function that draws centres
         n_init = n_auto if n_init == "auto" else n_init
     else:
         if np.ndim(init) == 1:

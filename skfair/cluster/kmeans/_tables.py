@@ -227,7 +227,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
 
 def relax_shares(limits, excess):
     """The limits whose bounds on shares are wider by an excess."""
-    wider = excess / limits.intersections.shape[1]
+    wider = excess / limits.n_attributes
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
 
 
