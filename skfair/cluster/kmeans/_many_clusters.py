@@ -138,12 +138,6 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
     return relocated.centers
 
 
-def _scaled_bounds(problem, share, n_clusters):
-    """Minimum and maximum size of each cluster of a share of the samples."""
-    bounds = np.array(size_bounds(problem, problem.limits))
-    return spread_bounds(*(bounds * share), n_clusters)
-
-
 def _take(problem, rows):
     """The samples in some rows, in the order of all."""
     return replace(problem.take(np.sort(rows)), n_jobs=problem.n_jobs)
@@ -178,7 +172,9 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     n_clusters = len(centers)
     n_samples = X.shape[0]
     weights = samples.weights / problem.largest_weight
-    bounds = _scaled_bounds(problem, samples.total_weight / problem.total_weight, n_clusters)
+    share = samples.total_weight / problem.total_weight
+    smallest, largest = np.array(size_bounds(problem, problem.limits)) * share
+    bounds = spread_bounds(smallest, largest, n_clusters)
     # By which sizes may miss their bounds, in units of the largest weight.
     slack = max(1.5, settings.slack * weights.sum() / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers

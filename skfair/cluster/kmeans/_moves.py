@@ -43,12 +43,13 @@ def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: f
     Limits that no choice of the listed moves keeps may still be missed.
     """
     labels = point.labels.copy()
-    excess = measure_row_excess(problem, point.counts, level)
+    rows, bounds = list_rows(problem, level)
+    excess = point.counts @ rows.T - bounds  # weight by which each cluster exceeds its limits
     # There is no program of more than 2,000 limits of all clusters.
     if point.dual is None or excess.size > 2000 or not (excess > 0).any():
         return labels
     largest_multiplier = max(array.max(initial=0.0) for array in point.dual.multipliers)
-    program = make_move_program(problem, point, level, excess, largest_multiplier)
+    program = make_move_program(problem, point, rows, excess, largest_multiplier)
     is_made = choose_moves(program)
     labels[program.samples[is_made]] = program.goals[is_made]
     members = np.bincount(labels, minlength=len(excess))
@@ -56,12 +57,6 @@ def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: f
         members = members + problem.background.sums[1]
     # Nothing in the program keeps the last member of a cluster.
     return labels if members.all() else point.labels.copy()
-
-
-def measure_row_excess(problem: ClusteringProblem, counts: np.ndarray, level: float) -> np.ndarray:
-    """Weight by which each cluster exceeds each of its limits, (n_clusters, n_rows)."""
-    rows, bounds = list_rows(problem, level)
-    return counts @ rows.T - bounds
 
 
 def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -78,11 +73,11 @@ def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.
 def make_move_program(
     problem: ClusteringProblem,
     point: ClusteringPoint,
-    level: float,
+    rows: np.ndarray,
     excess: np.ndarray,
     largest_multiplier: float,
 ) -> MoveProgram:
-    """The program of the cheapest moves from a point."""
+    """The program of the cheapest moves from a point whose counts exceed the bounds of rows."""
     labels = point.labels
     everyone = np.arange(len(labels))
     distances = squared_distances(problem.X, point.centers)
@@ -99,7 +94,6 @@ def make_move_program(
     if problem.unit_costs is not None:
         unit = point.counts.sum() / (problem.n_attributes * problem.n_samples)
     mean_cost = point.cost / problem.n_samples or 1.0
-    rows, _ = list_rows(problem, level)
     weights = problem.weights[samples] / unit
     changes = (
         weights[:, np.newaxis]

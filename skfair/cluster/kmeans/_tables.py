@@ -170,14 +170,14 @@ def scale_distances(X, centers, unit_costs):
     return np.hstack([columns * X, columns, np.zeros_like(columns)]), centers
 
 
-def find_feasible_counts(samples, counts, level, moves=None):
+def find_feasible_counts(samples, counts, level, moves):
     """Integer counts that keep the limits and that moves from ``counts`` lead to at least cost.
 
-    For equal weights; without ``moves`` those nearest to the weights ``counts``. Returns numbers of
-    members, (n_clusters, n_intersections). They reach the level, or many nearly do; or else they
-    keep it up to one sample, and those of few samples also reach the best ratio that then is
-    possible, up to a tolerance. They keep bounds on shares; or else few counts exceed them by the
-    least that is possible. Where no table keeps all other limits, they are the ``counts``.
+    For equal weights; those nearest to the weights ``counts`` if no moves are listed. Returns
+    numbers of members, (n_clusters, n_intersections). They reach the level, or many nearly do; or
+    else they keep it up to one sample, and those of few samples also reach the best ratio that then
+    is possible, up to a tolerance. They keep bounds on shares; or else few counts exceed them by
+    the least that is possible. Where no table keeps all other limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
     limits = samples.limits._replace(level=float(level))
@@ -246,8 +246,6 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
     by_code = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_codes), format="csr")
     by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")
     each = sparse.eye_array(counts.size, format="csr")
-    if moves is None:
-        moves = Moves(*np.empty((4, 0), np.int64), counts.ravel(), np.zeros(counts.size))
     steps = np.arange(len(moves.costs))
     n_steps = len(moves.costs)
     leave, come = (

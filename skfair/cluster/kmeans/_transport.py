@@ -64,7 +64,11 @@ def solve_transport(X, centers, bounds, multipliers):
         potentials -= np.minimum(lengths, lengths[end])
         _move_along_path(network, arcs, end, previous)
     multipliers = potentials[:-1] - potentials[-1]
-    return Transport(labels, multipliers, _sum_costs(X, centers, labels))
+    value = sum(
+        member_distances(X[rows], centers, labels[rows]).sum()
+        for rows in blocks(len(labels), BLOCK_ROWS)
+    )
+    return Transport(labels, multipliers, value)
 
 
 class Arcs:
@@ -152,14 +156,6 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
         multipliers[cluster] += max(margins[leaving].max(), 0.0)
         labels[members[leaving]] = goals[leaving]
     return multipliers
-
-
-def _sum_costs(X, centers, labels):
-    """Sum of the squared distances of samples to the centres of their clusters."""
-    return sum(
-        member_distances(X[rows], centers, labels[rows]).sum()
-        for rows in blocks(len(labels), BLOCK_ROWS)
-    )
 
 
 def _open_places(multipliers, sizes, smallest, largest):

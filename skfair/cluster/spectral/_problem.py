@@ -704,15 +704,17 @@ def read_requirements(estimator):
 def make_landmark_problem(estimator, X, sensitive_features):
     """The problem of landmarks of rows in memory."""
     check_landmark_parameters(estimator)
-    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, False)
-    requirements = read_requirements(estimator)._replace(members=groups.counts)
+    X, groups, requirements, lacks_groups = _check_rows_and_groups(
+        estimator, X, sensitive_features, accept_sparse=False
+    )
     return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
 
 
 def make_affinity_problem(estimator, X, sensitive_features):
     """The problem of the affinities of all rows, of features or of a graph."""
-    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, "csr")
-    requirements = read_requirements(estimator)._replace(members=groups.counts)
+    X, groups, requirements, lacks_groups = _check_rows_and_groups(
+        estimator, X, sensitive_features, accept_sparse="csr"
+    )
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
@@ -722,10 +724,11 @@ def make_affinity_problem(estimator, X, sensitive_features):
 
 
 def _check_rows_and_groups(estimator, X, sensitive_features, accept_sparse):
-    """Checked rows and groups, and whether balance is required without two groups."""
+    """Checked rows and groups, what is required of clusters, and whether they lack two groups."""
     _refuse_graph_object(X)
     accepted = {"accept_sparse": accept_sparse, "dtype": np.float64}
     X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
     _warn_of_graph(estimator, X)
     is_single = sensitive_features is not None and warn_if_one_group(estimator, samples.groups)
-    return X, samples.groups, is_single or missing is not None
+    requirements = read_requirements(estimator)._replace(members=samples.groups.counts)
+    return X, samples.groups, requirements, is_single or missing is not None
