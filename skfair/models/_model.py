@@ -276,14 +276,11 @@ def _compress(X):
 _NOISE = 4 * np.finfo(np.float64).eps
 """Standard deviation, relative to the mean, up to which numbers differ by rounding alone."""
 
-MIN_SPREAD = 1e-10
-"""Standard deviation, relative to the mean, that leaves predictions enough digits."""
-
 _MIN_RANGE = 1e-140
 """Range of a column whose variance, and the inverse of it, are numbers that lose no digits."""
 
 
-def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
+def moments(X, weights, n_jobs=None, min_spread=1e-10):
     """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
 
     A second pass takes the squares around the mean and corrects its rounding error. One pass would

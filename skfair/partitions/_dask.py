@@ -295,17 +295,14 @@ class _StallClock:
 
     def add(self, seconds, reason):
         """Count a time that ended in a stall for this reason, or in progress if it is None."""
-        self.seconds = max(
-            0.0, self.seconds + seconds * (-_RECOVERY_WEIGHT if reason is None else 1.0)
-        )
+        # Progress weighs a quarter: workers that are stalled in a fifth of the time go on.
+        weight = -0.25 if reason is None else 1.0
+        self.seconds = max(0.0, self.seconds + seconds * weight)
         # It starts again once there are workers, or most of the stalls are long ago.
         if reason is None and (self._reason == _NO_WORKERS or not self.seconds):
             self.seconds, self.has_warned = 0.0, False
         self._reason = reason
 
-
-_RECOVERY_WEIGHT = 0.25
-"""Weight of times of progress: workers that are stalled in a fifth of the time go on."""
 
 _CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
 """The clock of each client."""

@@ -173,9 +173,6 @@ _MIN_COLUMNS = 3
 _MIN_SHARE = 0.05
 """Share of samples with a near copy up to which standard errors are hardly affected."""
 
-_N_COMPARED_FIRST, _N_COMPARED = 50, 200
-"""Samples whose nearest neighbours are sought: at first, and where one in forty of these leads."""
-
 _N_CANDIDATES = 4000
 """Samples among which nearest neighbours are sought."""
 
@@ -189,7 +186,7 @@ _MIN_LEAD = 8.0
 """Lead of the nearest neighbour over the last of the leading ones, in multiples of the mean lead
 over the next sample. By chance the largest of nine exponential variables exceeds it in 9 exp(-8) =
 .3 % of the samples, and in about 1 % where the mean is an estimate. More than `_MIN_SHARE` of
-`_N_COMPARED` independent samples do so with probability 1e-5, by the binomial distribution."""
+200 independent samples do so with probability 1e-5, by the binomial distribution."""
 
 _PRIME = 65521
 """Divisor of remainders that distinguish most combinations of columns."""
@@ -230,9 +227,9 @@ def describe_clustered_samples(X):
         return f"{share:.0%} of the samples equal another one in all but one or two columns"
     # A few samples clear most data whose samples are independent.
     ranks = _draw_ranks(X, columns, information)
-    if _share_of_near_neighbours(ranks, _N_COMPARED_FIRST) <= _MIN_SHARE / 2:
+    if _share_of_near_neighbours(ranks, 50) <= _MIN_SHARE / 2:
         return None
-    share = _share_of_near_neighbours(ranks, _N_COMPARED)
+    share = _share_of_near_neighbours(ranks, 200)
     if share > _MIN_SHARE:
         return f"{share:.0%} of the samples have a neighbour that is far nearer than all others"
     return None

@@ -26,7 +26,6 @@ MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take abou
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
-N_GAPS = 1000  # gaps from which the width is estimated, at least
 
 
 class DualSolution(NamedTuple):
@@ -161,7 +160,7 @@ def _evaluate_multipliers(evaluate_blocks, limits, ratios, multipliers, width):
 def _near_tie_width(now):
     """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
     # The quantile of about a thousand gaps is precise enough for a width.
-    stride = 1 + now.n_samples // N_GAPS
+    stride = 1 + now.n_samples // 1000
     gaps = np.sort(np.concatenate(now.block_evaluations.gather(_subsample_gaps, stride)))
     wanted = gaps[int(np.ceil(NEAR_TIE_SHARE * len(gaps))) - 1]
     return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)

@@ -363,8 +363,6 @@ Algorithm = Annotated[
 ]
 """An algorithm, or its name."""
 
-N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
-
 
 @make_constructor
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
@@ -660,7 +658,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         watch = partial(rounds.report_round, describe, label=label)
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data, N_STARTS if self.n_clusters < MANY_CLUSTERS else 1)
+        runs = make_run_settings(self, data, n_auto=3 if self.n_clusters < MANY_CLUSTERS else 1)
         if self.max_iter == 0:
             point = assign_to_centers(data.problem, check_fixed_centers(self, data, runs))
             n_iter, status = 0, "optimal"

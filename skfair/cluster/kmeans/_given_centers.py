@@ -16,7 +16,6 @@ from skfair.cluster.kmeans._repair import repair
 from skfair.cluster.kmeans._tables import repair_to_limits
 from skfair.cluster.kmeans._transport import solve_transport
 
-MIN_GAIN = 1e-12  # of a move, relative to the cost of all samples
 MAX_MOVES = 1000
 
 
@@ -94,8 +93,8 @@ def move_to_cheaper(
     total = costs[everyone, labels].sum()
     for _ in range(MAX_MOVES):
         gains = costs[everyone, labels][:, np.newaxis] - costs
-        # The best sample of each intersection, cluster and goal.
-        samples, goals = np.nonzero(gains > MIN_GAIN * total)
+        # The best sample of each intersection, cluster and goal, of gains that are no rounding.
+        samples, goals = np.nonzero(gains > 1e-12 * total)
         order = np.argsort(-gains[samples, goals], kind="stable")
         samples = samples[order]
         goals = goals[order]

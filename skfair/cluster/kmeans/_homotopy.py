@@ -76,7 +76,6 @@ N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start
 MAX_REPAIRED_SAMPLES = (
     1000  # up to which all followed starts are relocated and repaired: ends differ more
 )
-MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
 FAR_FROM_BOUND = 0.02  # share of the bound by which a cost is above it, from which more is tried
 MAX_CHECKED_DISTANCES = 200_000_000  # samples times clusters, up to which the bound is looked at
@@ -204,9 +203,9 @@ class Homotopy(BaseEstimator):
             points = _map_in_threads(samples.n_jobs, climb, [start.point for start in starts])
             starts = [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
         if subsample is not samples:
-            # On more samples, only those that are cheapest so far on the subsample.
+            # On more samples, only those that are cheapest so far on the subsample, clearly.
             costs = [start.point.cost for start in starts]
-            chosen = choose_followed_starts(costs, 1, problem.tol_factor * MIN_LEAD)
+            chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
             starts = [starts[i] for i in chosen]
         n_iter, best = 0, None
         for start in starts:

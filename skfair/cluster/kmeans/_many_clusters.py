@@ -33,14 +33,8 @@ from skfair.cluster.kmeans._rounds import (
     iterate_at_level,
 )
 
-SAMPLES_PER_CLUSTER, MIN_SAMPLES = 50, 2000  # of the first subsample
 GROWTH = 5  # of the size of subsamples
-ROUGH_TOL = 1e-3  # the same on subsamples
-EVEN_SIZES = 1.2  # ... up to this size, times the mean
-MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
-ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
-LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
-MAX_PASSES = 5  # of the local search
+EVEN_SIZES = 1.2  # times the mean, up to which sizes are nearly equal
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
@@ -49,12 +43,12 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
     order = random_state.permutation(problem.n_samples)
-    size = max(MIN_SAMPLES, SAMPLES_PER_CLUSTER * runs.n_clusters)
+    size = max(2000, 50 * runs.n_clusters)
     ends: list[tuple[ClusteringPoint, Rounds]] = []
     lowest, n_iter = np.inf, 0
     for generator in runs.generators(random_state):
         first = _take(problem, order[:size])
-        rough = RoundSettings(runs.max_iter, max(runs.tol, ROUGH_TOL), ROUGH_SLACK)
+        rough = RoundSettings(runs.max_iter, max(runs.tol, 1e-3))
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
         # The first start leaves its local minimum, where that takes little time.
@@ -62,7 +56,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
             centers = _relocate(first, rounds, problem, n_relocations, generator)
             if centers is not rounds.centers:
                 rounds = iterate_sizes(first, centers, rounds.dual, problem, rough)
-        if rounds.value >= lowest * (1 - MIN_LEAD):
+        if rounds.value >= lowest * (1 - 5e-3):
             continue
         lowest = rounds.value
         # Larger and larger subsamples, then all samples.
@@ -72,7 +66,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
             rounds = iterate_sizes(sample, rounds.centers, rounds.dual, problem, rough)
             larger *= GROWTH
         # Rounds on all samples end at a larger gain than those in memory of few clusters.
-        precise = RoundSettings(runs.max_iter, 20 * runs.tol, ROUND_SLACK, watch)
+        precise = RoundSettings(runs.max_iter, 20 * runs.tol, watch)
         rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
         start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
         ends.append((_round_sizes(problem, start, rounds.centers), rounds))
@@ -121,7 +115,7 @@ def _draw_by_mass(problem, runs):
 
 def _relocate(samples, rounds, problem, n_drawn, generator):
     """The centres of rounds after relocations of single ones, in which all sizes are bounded."""
-    settings = RoundSettings(LEAD_ROUNDS, 0.0, ROUGH_SLACK)
+    settings = RoundSettings(max_iter=3, tol=0.0)
 
     def lead(centers):
         # Multipliers of centres that were elsewhere would be far from a maximum.
@@ -133,8 +127,8 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
     start = describe(rounds)
-    # At first a relocation may cost half as much again.
-    relocated = improve_by_swaps(samples, start, n_drawn, generator, lead, MAX_RELOCATIONS, 1.5)
+    # Four relocations are tried, each of which may cost half as much again at first.
+    relocated = improve_by_swaps(samples, start, n_drawn, generator, lead, 4, 1.5)
     return relocated.centers
 
 
@@ -144,11 +138,10 @@ def _take(problem, rows):
 
 
 class RoundSettings(NamedTuple):
-    """When rounds end, and how precise their sizes are."""
+    """When rounds end."""
 
     max_iter: int
     tol: float  # relative gain of the value at which two rounds in a row end them
-    slack: float  # share of a mean size
     watch: Callable | None = None  # called with the point of every round
 
 
@@ -176,7 +169,7 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     smallest, largest = np.array(size_bounds(problem, problem.limits)) * share
     bounds = spread_bounds(smallest, largest, n_clusters)
     # By which sizes may miss their bounds, in units of the largest weight.
-    slack = max(1.5, settings.slack * weights.sum() / n_clusters)
+    slack = max(1.5, 0.02 * weights.sum() / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     if can_list_all(n_samples, n_clusters):
@@ -244,7 +237,7 @@ def _search_moves(problem, point, bounds):
     """The point after passes of moves and exchanges to candidates, which keep sizes in bounds."""
     multipliers = point.dual.offsets[:, 0] * problem.n_attributes
     lists = select_candidates(problem.X, point.centers, multipliers).clusters
-    for _ in range(MAX_PASSES):
+    for _ in range(5):  # passes, at most
         clustering = point.clustering._replace(
             labels=point.labels.copy(), centers=point.centers.copy()
         )

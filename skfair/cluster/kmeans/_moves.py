@@ -17,10 +17,6 @@ from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
 from skfair.cluster.kmeans._tables import intersection_offsets
 
 MARGIN = 1e-10  # of a mean weight, by which limits are kept: more than the rounding of sums
-PATIENCE = 30  # failures in a row after which a search ends ...
-RESIDUAL_PATIENCE = 60  # ... and one that has not found moves that keep all limits
-CLUSTER_KEY = 1.0  # by which the moves of one cluster come before others, which are drawn in [0, 1)
-MIN_GAIN = 1e-6  # of the mean cost of a sample
 
 
 class MoveProgram(NamedTuple):
@@ -211,10 +207,11 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
     random_state = np.random.RandomState(0)
     n_failures = 0
     has_residual = True
-    while n_failures < (RESIDUAL_PATIENCE if has_residual else PATIENCE):
-        # Some moves that cost little to change, mostly of one cluster, and all patterns of them.
+    # A search ends after failures in a row, of more if it has not found moves that keep all limits.
+    while n_failures < (60 if has_residual else 30):
+        # All patterns of some moves that cost little to change, first those of one cluster.
         cluster = random_state.randint(shape[0])
-        keys = random_state.uniform(size=len(near)) + CLUSTER_KEY * ~is_of_cluster[cluster]
+        keys = random_state.uniform(size=len(near)) + ~is_of_cluster[cluster]
         changed = near[np.argsort(keys)[:n_changed]]
         signs = np.where(is_made[changed], -1.0, 1.0)
         changes = program.changes[changed].toarray() * signs[:, np.newaxis]
@@ -233,7 +230,8 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
         costs[(n_moves > 1).any(axis=1)] = np.inf
         best = int(costs.argmin())
         n_failures += 1
-        if costs[best] < costs[0] - MIN_GAIN:
+        # Costs are in units of the mean cost of a sample.
+        if costs[best] < costs[0] - 1e-6:
             n_failures = 0
             is_made[changed[patterns[best] > 0]] ^= True
             excess[is_touched] = after[best]

@@ -14,7 +14,6 @@ from skfair._kernels.kmeans import clustering_from_sums, nearest_centers
 from skfair._kernels.limits import max_violation, row_excess
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
-    ROUND_COUNT_TOLERANCE,
     solution_from_multipliers,
     solve_dual,
     zero_solution,
@@ -75,7 +74,6 @@ def make_partitioned_problem(
 
 
 MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
-MAX_PASSES = 3  # over the full data in a round; all but the last correct a subsample's dual
 SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
 
 
@@ -153,11 +151,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         labels = self.partitions.map(_select_labels, numbers, clustering.labels)
         return clustering._replace(labels=labels)
 
-    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
-        """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
-        centers = point.centers
-        limits = self.limits._replace(level=float(level))
-        dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
+    def make_assigned_point(self, dual, centers):
+        """The point of a dual solution; empty clusters keep their centres."""
         sums, _, cost = dual.extra_sums
         clustering = clustering_from_sums(None, sums)
         means = np.where(np.isnan(clustering.centers), centers, clustering.centers)
@@ -186,7 +181,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         candidates = None
         best = None
         slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
-        for n_left in reversed(range(MAX_PASSES)):
+        # Three passes over the full data; all but the last correct the dual of the subsample.
+        for n_left in reversed(range(3)):
             offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
             value, counts, *_, sums = self.partitions.reduce(_sum_sizes, centers, offsets)
             members = counts.sum(axis=1) / weight

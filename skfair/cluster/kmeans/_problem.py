@@ -52,10 +52,8 @@ from skfair.utils._copies import hash_rows
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
-MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
-N_CANDIDATES = 16  # of a sample
-MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 100  # of candidates in a round, and at last
+MAX_SELECTIONS = 6  # of candidates in a round
 SLACK = 0.75  # samples by which sizes may miss their bounds, before shortest paths are searched
 SELECTION_ROWS = 4096  # samples of which all distances are in memory at once
 
@@ -94,7 +92,7 @@ class SizeEvaluation(NamedTuple):
     gaps: np.ndarray  # to the next best cluster
 
 
-def select_candidates(X, centers, multipliers, n_candidates=N_CANDIDATES, dtype=np.float32):
+def select_candidates(X, centers, multipliers, n_candidates=16, dtype=np.float32):
     """The candidates of all samples at the multipliers."""
     shape = X.shape[0], min(n_candidates, len(centers))
     candidates = Candidates(
@@ -191,7 +189,7 @@ def assign_sizes(
     dual,
     slack=SLACK,
     candidates=None,
-    max_selections=MAX_LAST_SELECTIONS,
+    max_selections=100,
     weights=None,
 ):
     """The ascent on candidates, of which those of some samples are selected again in between.
@@ -309,6 +307,12 @@ class BaseClusteringProblem:
         # The slack of one sample is in the limits: integer counts may not do better.
         ratios = composition_ratios(counts, self.limits._replace(slack=slack))
         return bool(level == 0 or ratios.min() >= level * (1 - 1e-12))
+
+    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
+        """The point of the fair assignment to a point's centres."""
+        limits = self.limits._replace(level=float(level))
+        dual = self.solve_assignment(point.centers, limits, point.dual, 2.0, share)
+        return self.make_assigned_point(dual, point.centers)
 
     @property
     def warm_start_samples(self):
@@ -435,11 +439,8 @@ class ClusteringProblem(BaseClusteringProblem):
         counts = count_table(labels, self.codes, self.weights, n_clusters, n_intersections)
         return counts if self.background is None else counts + self.background.counts
 
-    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
-        """The point of the fair assignment to a point's centres; cost and balance are left out."""
-        centers = point.centers
-        limits = self.limits._replace(level=float(level))
-        dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
+    def make_assigned_point(self, dual, centers):
+        """The point of a dual solution; cost and balance are left out."""
         return ClusteringPoint(occupy_clusters(self, dual.labels, centers), dual=dual)
 
     def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
@@ -772,7 +773,7 @@ def assignment_costs(problem, centers):
 def bounds_many_sizes(problem, n_clusters, limits):
     """Whether sizes of many clusters are bounded, and nothing else."""
     return (
-        (n_clusters >= MANY_CLUSTERS or problem.n_samples > MIN_SAMPLES)
+        (n_clusters >= MANY_CLUSTERS or problem.n_samples > 100)
         and bounds_only_sizes(limits)
         and (problem.has_equal_weights or (problem.is_in_memory and n_clusters >= MANY_CLUSTERS))
         and problem.unit_costs is None

@@ -45,7 +45,6 @@ from skfair.cluster.kmeans._tables import (
 )
 
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
-MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 MAX_PAIRED_SAMPLES = 1000  # up to which all pairs may be exchanged, and random moves follow
 GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
@@ -320,7 +319,7 @@ def search_locally(samples, point, ratio, runs, exchange=True):
     status = "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
-    min_gain = runs.tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
+    min_gain = runs.tol * np.clip(samples.n_samples / MANY_SAMPLES, 0.01, 1.0)
     if samples.background is not None:
         min_gain = 0.0
     for _ in range(runs.max_iter):

@@ -24,7 +24,6 @@ from skfair.cluster.kmeans._transport import solve_transport
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
 MIN_NEAR_TIES = 2000  # of an intersection
-_MAX_STEPS = 5000  # of moves between cells, about
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
@@ -100,8 +99,8 @@ def estimate_move_costs(problem, point, rows):
     if problem.unit_costs is not None:
         distances *= problem.unit_costs[rows, np.newaxis]
     distances = distances / scale + offsets[:, problem.codes[rows]].T
-    # Members of a cell may go to three clusters or more.
-    n_goals = int(np.clip(_MAX_STEPS // (8 * len(movable)), 3, len(centers)))
+    # Members of a cell may go to three clusters or more; there are about 5,000 steps.
+    n_goals = int(np.clip(5000 // (8 * len(movable)), 3, len(centers)))
     steps = []
     order = np.argsort(cells, kind="stable")
     for cell, members in enumerate(

@@ -237,9 +237,6 @@ def _half_quadratic_form(rows, K, V):
 # and whether it met its stop test.
 
 
-MAX_STEPS = 2000  # of block Lanczos
-
-
 def solve_in_nullspace(operator, basis, n_pairs, tol, random_state):
     """o-FSC: a dense eigenproblem in an explicit basis of the feasible space (exact)."""
     # Explicit basis Z of the feasible space, and the reduced dense eigenproblem.
@@ -274,7 +271,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     T = np.zeros((n_columns, n_columns), dtype=np.float32)  # V' M V, above the diagonal
     start, size = 0, n_ritz  # the newest block of V is V[:, start:size]
     V[:, :size] = orthonormalize(fixed, _draw_float32(random_state, n_nodes, size))
-    for _ in range(MAX_STEPS):
+    for _ in range(2000):
         # Multiply the newest block, and project M onto the whole basis (Rayleigh-Ritz).
         image = operator(V[:, start:size])
         MV[:, start:size] = image - fixed @ (fixed.T @ image)

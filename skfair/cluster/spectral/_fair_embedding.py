@@ -44,7 +44,6 @@ EIGEN_SOLVERS = {
 EigenSolver = Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))] | SFSC | DCADMM
 """A solver of the embedding problem, or its name."""
 
-SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities in single precision
 BLOCK = 256  # rows of a dense affinity per task of the checks, in tiles that fit into the cache
 NO_AFFINITY = 1e-6  # affinity to all other rows, relative to the degree, that is as good as none
 
@@ -359,7 +358,7 @@ def _block_range_and_symmetry(a, rows, affinity):
 
 def _rescale(affinity, largest):
     """The affinity, or a scaled copy if its range exceeds single precision."""
-    if largest == 0 or SMALLEST_SCALE <= largest <= LARGEST_SCALE:
+    if largest == 0 or 1e-30 <= largest <= 1e30:
         return affinity
     # Scale by a power of two, which changes no digit.
     exponent = int(np.frexp(largest)[1])

@@ -66,7 +66,6 @@ from skfair.utils._sklearn import fits_a_fold
 
 
 N_LANDMARKS = 500  # default, or ten per component if that is more
-MAX_ROUNDS, ROUGH_TOL = 20, 1e-2  # of the k-means whose centres are the landmarks
 ROWS_PER_BLOCK = 4096  # compared with all landmarks at a time
 BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mean sum of the others
 NEGLIGIBLE_EIGENVALUE = 1e-10  # eigenvalues below this are rounding errors
@@ -191,7 +190,8 @@ class Landmarks:
         one_group = np.zeros(n_rows, dtype=np.intp)
         samples = ClusteringProblem(subsample - mean, np.ones(n_rows), one_group, balance_limits(1))
         start = RunSettings(n_landmarks).start(samples, random_state)
-        centers = lloyd(samples, start, MAX_ROUNDS, ROUGH_TOL).centers + mean
+        # Few rounds: landmarks need not be at a minimum.
+        centers = lloyd(samples, start, max_iter=20, tol=1e-2).centers + mean
         return cls(centers, affinity, subsample)
 
     def __len__(self):

@@ -16,7 +16,6 @@ from skfair.groups._groups import balance, count_table
 from skfair.utils._arrays import cluster_links
 
 MAX_PASSES = 100  # of a local search; later passes gain little
-MIN_GROUP_MEMBERS = 5  # members of the smallest group that a cluster should have if possible
 
 
 def round_kmeans(problem, embedding, runs, random_state, watch):
@@ -353,14 +352,14 @@ def _proportional_shares(counts):
 
     The unit of size is a member of the smallest group that has one for every cluster. Units are
     integers, as rounding costs balance most in this group. Small clusters grow to
-    `MIN_GROUP_MEMBERS` units or half the average: rounding the other groups would unbalance them,
+    five units or half the average: rounding the other groups would unbalance them,
     and their cut is large.
     """
     sizes = counts.sum(axis=1)
     totals = counts.sum(axis=0)
     n_clusters = len(counts)
     n_smallest = totals[totals >= n_clusters].min(initial=totals.sum())
-    least = max(1, min(MIN_GROUP_MEMBERS, n_smallest / (2 * n_clusters)))
+    least = max(1, min(5, n_smallest / (2 * n_clusters)))
     small = np.zeros(n_clusters, dtype=bool)
     units = sizes * (n_smallest / totals.sum())
     # Growing small clusters shrinks the others, which may become small in turn.

@@ -23,9 +23,7 @@ from skfair.utils._sklearn import Interval
 # The proximal step of a piecewise linear constraint, by the duals of its pieces.
 
 
-_MAX_ROUNDS = 50
 _DUAL_TOLERANCE = 1e-10  # relative accuracy of the dual of one round
-_ROUNDING = 1e-13
 
 
 def proximal_step(start, multipliers, eta):
@@ -48,7 +46,7 @@ def proximal_step(start, multipliers, eta):
     """
     current, damping = start, 0.0
     value = multipliers @ start.values + start.grad @ start.x
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(50):
         # Minimum with the means linearised at the latest point, damped towards it.
         curvature = 1.0 / eta + damping
         center = (start.x / eta + damping * current.x - start.grad) / curvature
@@ -58,10 +56,10 @@ def proximal_step(start, multipliers, eta):
         # The last correction is small, relative to the step.
         if np.linalg.norm(x - current.x) <= 1e-4 * step:
             break
-        # Accept the round if the true function descends, else damp the next one.
+        # Accept the round if the true function descends, up to rounding, else damp the next one.
         trial = start.problem.evaluate(x)
         new_value = multipliers @ trial.values + start.grad @ x + step**2 / (2.0 * eta)
-        if new_value <= value + _ROUNDING * (1.0 + abs(value)):
+        if new_value <= value + 1e-13 * (1.0 + abs(value)):
             current, value = trial, new_value
         else:
             damping = max(2.0 * damping, 1.0 / eta)
