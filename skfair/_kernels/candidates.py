@@ -75,12 +75,9 @@ def _measure_candidates(X, centers, clusters, distances):
 # The dual of sizes: its value on candidates, and damped Newton steps to its maximum.
 
 
-MAX_STEPS, MAX_RIDGES = 100, 10  # of an ascent; of a step, each with more ridge
-FIRST_RIDGE, MIN_RIDGE, MAX_RIDGE = 1.0, 3e-3, 10.0  # relative to the Hessian's mean diagonal
+FIRST_RIDGE, MIN_RIDGE = 1.0, 3e-3  # relative to the mean of the Hessian's diagonal
 RIDGE_GROWTH = 10.0  # factor of the ridge where a step gains nothing
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
-MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
-N_GAPS = 4000  # gaps from which the width is estimated, about
 SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
 
 
@@ -255,7 +252,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
     n_samples = len(weights)
     n_clusters = len(multipliers)
     at = 0
-    stride = 1 + n_samples // N_GAPS
+    stride = 1 + n_samples // 4000  # of the gaps from which the width is estimated
 
     def evaluate(multipliers, at):
         return _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at)
@@ -269,12 +266,13 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             value = trial
             n_short, n_ties = numbers
             multipliers[:] = 0.0
-    for _ in range(MAX_STEPS):
+    for _ in range(100):
         slope = _find_slope(evaluations.counts[at], multipliers, bounds)
         # Too many samples need more candidates, or all sizes are within the slack.
         if n_short > 0.02 * n_samples or abs(slope).max() <= slack:
             break
-        if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
+        # The width stays as it is while it takes in a fair share of the samples.
+        if not 0.02 <= n_ties / n_samples <= 0.32:
             gaps = np.sort(evaluations.gaps[at, ::stride])
             width = max(gaps[int(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
             value, n_short, n_ties = evaluate(multipliers, at)
@@ -283,7 +281,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
         ends = evaluations.labels[at][ties], evaluations.second[at][ties]
         laplacian = _build_laplacian((*ends, weights[ties] * (0.5 / width)), n_clusters)
         # Levenberg-Marquardt: more ridge until a step gains.
-        for _ in range(MAX_RIDGES):
+        for _ in range(10):
             stepped, predicted = _take_step(laplacian, multipliers, slope, ridge)
             trial, *numbers = evaluate(stepped, 1 - at)
             gain = trial - value
@@ -300,7 +298,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
         # The relative gain has become too small.
         if gain <= 1e-9 * abs(value):
             break
-    return at, value, n_short, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
+    return at, value, n_short, width, min(max(ridge, MIN_RIDGE), 10.0)
 
 
 # Exact sizes: members move along shortest paths between clusters.

@@ -591,7 +591,8 @@ def _queue_cheapest_samples(
     ``distances`` are those of the rows to all centres. Returns the length of the queue and the
     destination of its first row.
     """
-    (masses, weights, codes), (labels, _, sizes, counts, _) = samples, clustering
+    _, masses, weights, codes = samples
+    labels, _, sizes, counts, _ = clustering
     smallest, largest = find_least_ratio(counts[target], limits)
     any_gain_suffices = limits.level <= above * (1 + 1e-12)
     n_intersections = limits.intersections.shape[0]
@@ -656,13 +657,13 @@ def _fill_queue(rows, distances, samples, clustering, target, above, limits, que
 
 
 @deferred_helper
-def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
+def _find_cheapest_queued(samples, clustering, target, above, queue, limits):
     """Index in the queue, cost and destination of the cheapest move at the current centres."""
     labels, centers, sizes, _, _ = clustering
     distances = np.empty((queue.size, sizes.size))
     for i in range(queue.size):
         p = queue[i]
-        x = row_of(X, p)
+        x = row_of(samples.X, p)
         for k in range(sizes.size):
             if k == target or k == labels[p] or labels[p] == target:
                 distances[i, k] = squared_distance(x, centers[k])
@@ -674,7 +675,7 @@ def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
     return best[0] if n_candidates else -1, least_cost[0], k
 
 
-def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, max_moves):
+def raise_balance(samples, clustering, rows, distances, limits, max_moves):
     """Raise the least balanced cluster by the cheapest move, until all reach the level.
 
     Balance is the ratio of the limits; their rows are kept.
@@ -691,7 +692,7 @@ def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits
         cost_changes=np.empty(max_moves),
         balances=np.empty(max_moves),
     )
-    n_moves = _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path)
+    n_moves = _raise_balance(samples, clustering, rows, distances, limits, path)
     return MovePath._make(column[:n_moves] for column in path)
 
 
@@ -706,24 +707,25 @@ def _argmin(values):
 
 
 @deferred_helper
-def _record_move(X, masses, clustering, p, k, path, n_moves):
+def _record_move(samples, clustering, p, k, path, n_moves):
     """Record the move of a sample and its cost, before it is made."""
     labels, centers, sizes, _, _ = clustering
     a = labels[p]
-    x = row_of(X, p)
+    x = row_of(samples.X, p)
     path.cost_changes[n_moves] = move_cost(
         squared_distance(x, centers[k]),
         squared_distance(x, centers[a]),
         sizes[k],
         sizes[a],
-        masses[p],
+        samples.masses[p],
     )
     path.samples[n_moves], path.clusters[n_moves] = p, k
 
 
-def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
+def _count_steps(samples, clustering, rows, distances, limits, path):
     # About as many moves as members that groups lack.
-    lacking = len(clustering.sizes) * max_violation(clustering.counts, limits) / weights.max()
+    weight = samples.weights.max()
+    lacking = len(clustering.sizes) * max_violation(clustering.counts, limits) / weight
     return (
         distances.size
         + min(1 + lacking, path.samples.size) * QUEUE_SIZE * clustering.centers.shape[1]
@@ -731,9 +733,8 @@ def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits,
 
 
 @interpret_at_first(_count_steps)
-def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
+def _raise_balance(samples, clustering, rows, distances, limits, path):
     labels, _, sizes, counts, members = clustering
-    samples = (masses, weights, codes)
     n_clusters = sizes.size
     queues = np.empty((n_clusters, QUEUE_SIZE), np.int64)
     lengths = np.empty(n_clusters, np.int64)
@@ -757,7 +758,7 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
         while True:
             queue = queues[target, : lengths[target]]
             best, least_cost, k = _find_cheapest_queued(
-                X, samples, clustering, target, above, queue, limits
+                samples, clustering, target, above, queue, limits
             )
             if n_filled == 1 or (best >= 0 and least_cost <= highest[target]):
                 break
@@ -771,10 +772,10 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
         p = queue[best]
         queue[best] = queue[queue.size - 1]
         lengths[target] -= 1
-        _record_move(X, masses, clustering, p, k, path, n_moves)
+        _record_move(samples, clustering, p, k, path, n_moves)
         # Move it and update the ratios of both clusters.
         a = labels[p]
-        move(X, masses, weights, codes, clustering, p, k, limits)
+        move(samples, clustering, p, k, limits)
         ratios[a] = composition_ratio(counts[a], members[a], limits)
         ratios[k] = composition_ratio(counts[k], members[k], limits)
         path.balances[n_moves] = ratios[_argmin(ratios)]

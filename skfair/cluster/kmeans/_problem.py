@@ -21,6 +21,7 @@ from skfair._kernels.candidates import (
 from skfair._kernels.fair_assignment import DualEvaluation
 from skfair._kernels.kmeans import (
     Clustering,
+    KernelSamples,
     cluster_sums,
     clustering_cost,
     clustering_from_sums,
@@ -34,7 +35,12 @@ from skfair._kernels.limits import (
     intersection_coefficients,
     satisfies_rows,
 )
-from skfair._kernels.sparse_samples import member_distances, multiply, squared_norms
+from skfair._kernels.sparse_samples import (
+    kernel_rows,
+    member_distances,
+    multiply,
+    squared_norms,
+)
 from skfair.cluster._base import SIZE_ROUNDING
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
@@ -379,6 +385,11 @@ class ClusteringProblem(BaseClusteringProblem):
     def masses(self):
         """Cost of a squared distance, by weight: with it a sample attracts its centre."""
         return self.weights if self.unit_costs is None else self.weights * self.unit_costs
+
+    @property
+    def kernel_samples(self):
+        """The samples in memory, as kernels of single moves read them."""
+        return KernelSamples(kernel_rows(self.X), self.masses, self.weights, self.codes)
 
     @property
     def n_samples(self):

@@ -33,7 +33,7 @@ from skfair._kernels.limits import (
     row_excess,
     satisfies_rows,
 )
-from skfair._kernels.sparse_samples import dense_rows, kernel_rows
+from skfair._kernels.sparse_samples import dense_rows
 from skfair.cluster.kmeans._moves import repair_by_moves
 from skfair.cluster.kmeans._problem import BLOCK_ROWS, replace_labels, split_by_block
 from skfair.cluster.kmeans._tables import (
@@ -283,22 +283,11 @@ def follow_path(samples, point, path):
 
 def path_to_balance(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
-    X, weights, codes = samples.X, samples.weights, samples.codes
-    movable = X if len(rows) == len(weights) else X[rows]
+    movable = samples.X if len(rows) == len(samples.weights) else samples.X[rows]
     distances = squared_distances(movable, point.centers)
     clustering = copy_clustering(point.clustering)
     limits = samples.limits._replace(level=float(goal))
-    return raise_balance(
-        kernel_rows(X),
-        samples.masses,
-        weights,
-        codes,
-        clustering,
-        rows,
-        distances,
-        limits,
-        max_moves,
-    )
+    return raise_balance(samples.kernel_samples, clustering, rows, distances, limits, max_moves)
 
 
 def search_locally(samples, point, ratio, runs, exchange=True):
@@ -352,10 +341,8 @@ def improve_clustering(samples, clustering, limits, exchange):
     if len(rows):
         moving = samples.take(rows)
         moved = clustering._replace(labels=clustering.labels[rows])
-        X, weights, codes = moving.X, moving.weights, moving.codes
-        distances_now = squared_distances(X, moved.centers)
-        passed = kernel_rows(X), distances_now, moving.masses, weights, codes
-        n_changes = hartigan_pass(*passed, moved, limits)
+        distances_now = squared_distances(moving.X, moved.centers)
+        n_changes = hartigan_pass(moving.kernel_samples, distances_now, moved, limits)
         clustering.labels[rows] = moved.labels
     if n_changes == 0 and exchange:
         n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
@@ -379,8 +366,7 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
     order = argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
-    X, weights, codes = samples.X, samples.weights, samples.codes
-    return exchange_pass(kernel_rows(X), weights, codes, clustering, *candidates, lowest, limits)
+    return exchange_pass(samples.kernel_samples, clustering, *candidates, lowest, limits)
 
 
 def _global_indices(rows):
@@ -395,8 +381,7 @@ def _squared_distances(samples, centers):
 def _find_improvable_samples(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     clustering = copy_clustering(clustering._replace(labels=labels))
-    weights, codes = samples.weights, samples.codes
-    return find_improvable_samples(distances, samples.masses, weights, codes, clustering, limits)
+    return find_improvable_samples(samples.kernel_samples, distances, clustering, limits)
 
 
 def _min_exchange_bounds(samples, distances, labels, clustering):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from skfair._kernels.sparse_samples import to_dense
 from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike
 from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
@@ -183,9 +184,7 @@ class NormalizedAffinity:
 
     def rows(self, nodes):
         """Rows of M, (len(nodes), n_nodes) float64."""
-        K = self.affinity[nodes]
-        if sparse.issparse(K):
-            K = K.toarray()
+        K = to_dense(self.affinity[nodes])
         scale = 1 / np.sqrt(self.degrees)
         return scale[nodes, None] * K * scale
 

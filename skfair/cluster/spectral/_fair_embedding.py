@@ -11,6 +11,7 @@ from sklearn import get_config
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 
+from skfair._kernels.sparse_samples import to_dense
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.cluster.spectral._eigen_solvers import (
     NormalizedAffinity,
@@ -460,9 +461,7 @@ class Affinity:
         """The kernel of all pairs of rows, as an array."""
         if not callable(self.kind):
             return rbf_kernel(X, Y, gamma=self.gamma)
-        similarity = self.kind(X, Y)
-        similarity = similarity.toarray() if sparse.issparse(similarity) else similarity
-        similarity = np.asarray(similarity, dtype=np.float64)
+        similarity = np.asarray(to_dense(self.kind(X, Y)), dtype=np.float64)
         if similarity.shape != (X.shape[0], Y.shape[0]):
             raise ValueError(
                 f"affinity(X, Y) must return one similarity per pair of rows, shape "

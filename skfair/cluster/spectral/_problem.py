@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from skfair._kernels.limits import balance_limits
+from skfair._kernels.sparse_samples import member_sums, to_dense
 from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
@@ -363,8 +364,8 @@ def _moments(block, landmarks, positions):
             )
         scaled = _scale_rows(np.sqrt(degrees), shares)
         product = scaled.T @ scaled
-        products += product.toarray() if sparse.issparse(product) else product
-        sums += _sum_by_code(shares, codes[rows], n_groups)
+        products += to_dense(product)
+        sums += member_sums(shares, np.ones(len(degrees)), codes[rows], n_groups)
         inverses += np.bincount(codes[rows], 1 / degrees, n_groups)
     return products, sums, inverses
 
@@ -379,7 +380,7 @@ def _embedding_rows(block):
 
 
 def _sum_by_group(block, positions):
-    return _sum_by_code(block.X, block.recode(positions), len(positions))
+    return member_sums(block.X, np.ones(len(block.X)), block.recode(positions), len(positions))
 
 
 def _scatter(block, mean):
@@ -391,7 +392,7 @@ def _links(block, labels, landmarks, n_clusters):
     """Sums of shares times degrees by cluster."""
     links = np.zeros((n_clusters, len(landmarks)))
     for rows, shares, degrees in landmarks.iterate_shares(block.X):
-        links += _sum_by_code(shares, labels[rows], n_clusters, degrees)
+        links += member_sums(shares, degrees, labels[rows], n_clusters)
     return links
 
 
@@ -400,13 +401,6 @@ def _scale_rows(factors, rows):
     if sparse.issparse(rows):
         return sparse.diags_array(factors) @ rows
     return factors[:, np.newaxis] * rows
-
-
-def _sum_by_code(values, codes, n_codes, factors=1.0):
-    """Sums of rows, times factors, by code, (n_codes, n_columns)."""
-    indicator = np.full(len(codes), factors), codes, np.arange(len(codes) + 1)
-    sums = sparse.csr_array(indicator, shape=(len(codes), n_codes)).T @ values
-    return sums.toarray() if sparse.issparse(sums) else sums
 
 
 # Pairs of samples that must be, or must not be, in one cluster.
