@@ -253,9 +253,13 @@ class LinearModel:
         coef : ndarray of shape (n_features,)
         intercept : float
         """
-        coef = parameters[: len(self.scale)] / self.scale
-        intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
+        coef, intercept = self._stored_coefficients(parameters)
         return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
+
+    def _stored_coefficients(self, parameters):
+        """Coefficients and intercept of the stored columns, that is minus their origin."""
+        coef = parameters[: len(self.scale)] / self.scale
+        return coef, parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Initial parameters: zeros, whose scores are 0.
@@ -328,9 +332,7 @@ class LinearModel:
         -------
         scores : ndarray of shape (n_samples,)
         """
-        # Of the stored columns, that is minus their origin.
-        coef = parameters[: len(self.scale)] / self.scale
-        intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
+        coef, intercept = self._stored_coefficients(parameters)
         return times_vector(self.X, coef) + intercept
 
     def predict(self, parameters: np.ndarray) -> np.ndarray:

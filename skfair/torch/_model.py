@@ -204,14 +204,11 @@ class FlatModule:
         self.load(parameters)
         # A hook sees what the output layer gets, wherever in the module it is.
         caught = []
-        handle = self.output_layer.register_forward_pre_hook(
+        hook = self.output_layer.register_forward_pre_hook(
             lambda _, args, named: caught.extend((*args, *named.values())), with_kwargs=True
         )
-        try:
-            with require_torch().no_grad():
-                scores = self.outputs(inputs, is_training=False)
-        finally:
-            handle.remove()
+        with hook, require_torch().no_grad():
+            scores = self.outputs(inputs, is_training=False)
         return to_float64_array(scores), to_float64_array(caught[0].reshape(len(scores), -1))
 
 

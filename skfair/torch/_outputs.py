@@ -186,11 +186,8 @@ def _find_score_map(module, layer, values, inputs):
     """
 
     def scores_at(outputs):
-        handle = layer.register_forward_hook(lambda *_: outputs.clone())
-        try:
+        with layer.register_forward_hook(lambda *_: outputs.clone()):
             return _evaluate_scores(module, inputs)
-        finally:
-            handle.remove()
 
     # In double precision, in which the layer is fitted.
     zeros = torch.zeros_like(values, dtype=torch.float64)

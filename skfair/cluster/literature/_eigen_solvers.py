@@ -210,7 +210,12 @@ class DCADMM(BaseEstimator):
         validate_params(self)
         shape = (operator.n_nodes, n_pairs)
         # M must be positive semi-definite, which that of a graph is after a shift.
-        multiply = _shift_operator(operator, 1 + self.omega if operator.may_be_indefinite else 0.0)
+        shift = 1 + self.omega if operator.may_be_indefinite else 0.0
+
+        def multiply(V):
+            image = operator(V)
+            return image + shift * V if shift else image
+
         options = {"gtol": self.gtol, "ftol": self.ftol}
         alpha = self.alpha
         Y = np.zeros(shape)
@@ -245,16 +250,6 @@ class DCADMM(BaseEstimator):
         if dual > self.imbalance * primal:
             return alpha / self.growth
         return alpha
-
-
-def _shift_operator(operator, shift):
-    """V -> (M + shift I) V."""
-
-    def multiply(V):
-        image = operator(V)
-        return image + shift * V if shift else image
-
-    return multiply
 
 
 def _minimize_dual(multiply, V, P, Y, alpha, options):

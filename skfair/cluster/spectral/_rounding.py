@@ -12,7 +12,7 @@ from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import lloyd
 from skfair.cluster.kmeans._tables import controlled_rounding
 from skfair.cluster.spectral._eigen_solvers import RBFAffinity
-from skfair.groups._groups import balance, count_table
+from skfair.groups._groups import count_table
 from skfair.utils._arrays import cluster_links
 
 MAX_PASSES = 100  # of a local search; later passes gain little
@@ -161,11 +161,6 @@ class NcutSearch(NamedTuple):
     def ncut(self):
         """Normalised cut."""
         return float(kernels.normalized_cut(self.clustering))
-
-    @property
-    def balance(self):
-        """Minimum ratio of the smallest to the largest group in a cluster."""
-        return balance(self.clustering.counts)
 
     def scaled_balance(self, limits):
         """Minimum balance of a cluster, in the scales of the limits."""
