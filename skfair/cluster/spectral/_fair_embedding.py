@@ -1,7 +1,5 @@
 """The embedding of fair spectral clustering, and affinities to new samples."""
 
-from __future__ import annotations
-
 from collections import ChainMap
 from typing import Annotated, NamedTuple
 

@@ -1,7 +1,5 @@
 """Published methods on mini-batches: IDCA, PLADA, penalties and barriers."""
 
-from __future__ import annotations
-
 import math
 from itertools import count
 from numbers import Real
