@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import reliability_table
@@ -21,12 +20,14 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
 
 
 _CALIBRATED = "calibrated"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups._groups import cluster_balances, group_names
@@ -22,12 +21,14 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
 
 
 # Display of the group composition of every cluster, compared with that of the data.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups._events import intervals_by_group
 from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
-from skfair.metrics._group_report import Metrics
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
     INK,
@@ -30,12 +27,17 @@ from skfair.plotting._display import (
     write_at_right,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.metrics._group_report import Metrics
+    from skfair.utils._api import Label, MatrixLike
 
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")

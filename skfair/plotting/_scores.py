@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 
 from skfair.groups._events import intervals_by_group, is_in_intervals
@@ -25,12 +23,16 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
 
 
 @display_docs
