@@ -1,5 +1,7 @@
 """Generators of clusters, graphs and rankings with groups."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

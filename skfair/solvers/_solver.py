@@ -1,5 +1,7 @@
 """The driver of all solvers: stopping, the best iterate, and the certificate of the answer."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Methods for smooth problems: sequential quadratic programming, augmented Lagrangian."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass

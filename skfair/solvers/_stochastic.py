@@ -1,5 +1,7 @@
 """Solvers on mini-batches: their base, stochastic gradient descent, and Adam."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable
 from itertools import count

@@ -1,5 +1,7 @@
 """Constraints of training loops, bound to the groups and classes of samples."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
 from functools import cache, lru_cache, partial

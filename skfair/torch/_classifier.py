@@ -1,5 +1,7 @@
 """Networks of PyTorch, trained under fairness constraints that their decisions keep."""
 
+from __future__ import annotations
+
 import copyreg
 from collections.abc import Callable
 from dataclasses import KW_ONLY

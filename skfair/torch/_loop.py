@@ -1,5 +1,7 @@
 """Constraints on tensors, for training loops of one's own."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Output layers of modules of PyTorch: scores that are linear in them, of one sample alone."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

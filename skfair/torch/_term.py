@@ -1,5 +1,7 @@
 """Constraint of a training loop, as a term of the loss with multipliers of its own."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Tables of other packages as tables of pandas."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pandas as pd

@@ -1,5 +1,7 @@
 """k-means whose clusters mirror the groups of the data: the estimator and its input."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial

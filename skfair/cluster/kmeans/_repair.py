@@ -1,5 +1,7 @@
 """Integer repair of a fair assignment, and a local search that keeps the limits."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The stochastic alternating balance k-means algorithm (SAfairKM) of Liu and Vicente."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any, Literal, Self

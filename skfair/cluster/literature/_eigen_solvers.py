@@ -3,6 +3,8 @@
 They have the signature of the solvers in `skfair.cluster.spectral._eigen_solvers`.
 """
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Annotated, Literal, Self
 

@@ -1,5 +1,7 @@
 """The embedding of fair spectral clustering, and affinities to new samples."""
 
+from __future__ import annotations
+
 from collections import ChainMap
 from typing import Annotated, NamedTuple
 

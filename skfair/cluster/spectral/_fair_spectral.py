@@ -1,5 +1,7 @@
 """Spectral clustering into balanced clusters."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Annotated, Self

@@ -1,5 +1,7 @@
 """Published methods of descent: descent-ascent, subgradients, multipliers by a network."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from itertools import count

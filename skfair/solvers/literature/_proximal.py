@@ -1,5 +1,7 @@
 """Published proximal methods: IDCA, inexact proximal points, PLADA."""
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Published methods on mini-batches: IDCA, PLADA, penalties and barriers."""
 
+from __future__ import annotations
+
 import math
 from itertools import count
 from numbers import Real

@@ -1,5 +1,7 @@
 """Published methods on mini-batches: SSL-ALM, ghost, switching subgradient."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from itertools import count
