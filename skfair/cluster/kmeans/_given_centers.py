@@ -11,7 +11,12 @@ from skfair._kernels.limits import (
 )
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._moves import repair_by_moves
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, replace_labels
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    ClusteringProblem,
+    assign_fairly,
+    replace_labels,
+)
 from skfair.cluster.kmeans._repair import repair
 from skfair.cluster.kmeans._tables import repair_to_limits
 from skfair.cluster.kmeans._transport import solve_transport
@@ -38,7 +43,7 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Cluste
     # The dual of the fair assignment, whose labels may miss limits by a few samples.
     clustering = problem.clustering_from_labels(labels, len(centers))
     start = ClusteringPoint(clustering._replace(centers=centers))
-    point = problem.assign(start, limits.level, COUNT_TOLERANCE)
+    point = assign_fairly(problem, start, limits.level, COUNT_TOLERANCE)
     point = make_point(problem, point.labels, centers)._replace(dual=point.dual)
     # Integer repair: by a table of counts, or by moves of unequal weights.
     if not problem.keeps_limits(point.counts, limits.level):

@@ -27,6 +27,7 @@ from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_
 from skfair.cluster.kmeans._problem import (
     MANY_CLUSTERS,
     ClusteringPoint,
+    assign_fairly,
     bounds_many_sizes,
     draw_stratified,
     occupy_clusters,
@@ -478,7 +479,7 @@ def search_nearby(problem, level, runs):
     labels, _ = nearest_centers(problem.X, runs.init)
     clustering = occupy_clusters(problem, labels, runs.init)._replace(centers=runs.init)
     # The fair assignment to given centres, which do not move before.
-    point = problem.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
+    point = assign_fairly(problem, ClusteringPoint(clustering), level, COUNT_TOLERANCE)
     labels = point.labels if runs.labels is None else runs.labels
     point = replace_labels(problem, point, labels)
     if problem.keeps_limits(point.counts, level):  # a repair might cost more

@@ -21,7 +21,6 @@ from skfair._kernels.candidates import (
 from skfair._kernels.fair_assignment import DualEvaluation
 from skfair._kernels.kmeans import (
     Clustering,
-    KernelSamples,
     cluster_sums,
     clustering_cost,
     clustering_from_sums,
@@ -36,7 +35,6 @@ from skfair._kernels.limits import (
     satisfies_rows,
 )
 from skfair._kernels.sparse_samples import (
-    kernel_rows,
     member_distances,
     multiply,
     squared_norms,
@@ -314,12 +312,6 @@ class BaseClusteringProblem:
         ratios = composition_ratios(counts, self.limits._replace(slack=slack))
         return bool(level == 0 or ratios.min() >= level * (1 - 1e-12))
 
-    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
-        """The point of the fair assignment to a point's centres."""
-        limits = self.limits._replace(level=float(level))
-        dual = self.solve_assignment(point.centers, limits, point.dual, 2.0, share)
-        return self.make_assigned_point(dual, point.centers)
-
     @property
     def warm_start_samples(self):
         """Samples in memory for the warm start: these."""
@@ -385,11 +377,6 @@ class ClusteringProblem(BaseClusteringProblem):
     def masses(self):
         """Cost of a squared distance, by weight: with it a sample attracts its centre."""
         return self.weights if self.unit_costs is None else self.weights * self.unit_costs
-
-    @property
-    def kernel_samples(self):
-        """The samples in memory, as kernels of single moves read them."""
-        return KernelSamples(kernel_rows(self.X), self.masses, self.weights, self.codes)
 
     @property
     def n_samples(self):
@@ -506,6 +493,13 @@ class ClusteringPoint(NamedTuple):
     def n_clusters(self):
         """Number of clusters."""
         return len(self.clustering.sizes)
+
+
+def assign_fairly(problem, point, level, share=ROUND_COUNT_TOLERANCE):
+    """The point of the fair assignment to a point's centres."""
+    limits = problem.limits._replace(level=float(level))
+    dual = problem.solve_assignment(point.centers, limits, point.dual, 2.0, share)
+    return problem.make_assigned_point(dual, point.centers)
 
 
 def split_by_block(values, n_jobs):

@@ -16,6 +16,7 @@ from skfair._kernels.iterated_search import (
 )
 from skfair._kernels.kmeans import (
     Clustering,
+    KernelSamples,
     argsort_candidates,
     exchange_pass,
     find_exchange_candidates,
@@ -33,7 +34,7 @@ from skfair._kernels.limits import (
     row_excess,
     satisfies_rows,
 )
-from skfair._kernels.sparse_samples import dense_rows
+from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster.kmeans._moves import repair_by_moves
 from skfair.cluster.kmeans._problem import BLOCK_ROWS, replace_labels, split_by_block
 from skfair.cluster.kmeans._tables import (
@@ -287,7 +288,8 @@ def path_to_balance(samples, point, goal, rows, max_moves):
     distances = squared_distances(movable, point.centers)
     clustering = copy_clustering(point.clustering)
     limits = samples.limits._replace(level=float(goal))
-    return raise_balance(samples.kernel_samples, clustering, rows, distances, limits, max_moves)
+    moved = _to_kernel_samples(samples)
+    return raise_balance(moved, clustering, rows, distances, limits, max_moves)
 
 
 def search_locally(samples, point, ratio, runs, exchange=True):
@@ -342,7 +344,7 @@ def improve_clustering(samples, clustering, limits, exchange):
         moving = samples.take(rows)
         moved = clustering._replace(labels=clustering.labels[rows])
         distances_now = squared_distances(moving.X, moved.centers)
-        n_changes = hartigan_pass(moving.kernel_samples, distances_now, moved, limits)
+        n_changes = hartigan_pass(_to_kernel_samples(moving), distances_now, moved, limits)
         clustering.labels[rows] = moved.labels
     if n_changes == 0 and exchange:
         n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
@@ -366,7 +368,13 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
     order = argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
-    return exchange_pass(samples.kernel_samples, clustering, *candidates, lowest, limits)
+    return exchange_pass(_to_kernel_samples(samples), clustering, *candidates, lowest, limits)
+
+
+def _to_kernel_samples(samples):
+    """Samples in memory, as kernels of single moves read them."""
+    X = kernel_rows(samples.X)
+    return KernelSamples(X, samples.masses, samples.weights, samples.codes)
 
 
 def _global_indices(rows):
@@ -381,7 +389,7 @@ def _squared_distances(samples, centers):
 def _find_improvable_samples(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     clustering = copy_clustering(clustering._replace(labels=labels))
-    return find_improvable_samples(samples.kernel_samples, distances, clustering, limits)
+    return find_improvable_samples(_to_kernel_samples(samples), distances, clustering, limits)
 
 
 def _min_exchange_bounds(samples, distances, labels, clustering):

@@ -10,7 +10,12 @@ from skfair._kernels.kmeans import assign_nearest, nearest_centers, squared_dist
 from skfair._kernels.limits import has_rows
 from skfair._kernels.sparse_samples import dense_rows
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
-from skfair.cluster.kmeans._problem import ClusteringPoint, bounds_many_sizes, occupy_clusters
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    assign_fairly,
+    bounds_many_sizes,
+    occupy_clusters,
+)
 from skfair.utils._checks import to_floats, warn
 
 
@@ -85,7 +90,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
-        trial = problem.assign(start, level, share)
+        trial = assign_fairly(problem, start, level, share)
         n_iter += 1
         # The dual value is the cost of the fair assignment to centres before they move: it falls
         # with rounds as the cost of k-means does.
