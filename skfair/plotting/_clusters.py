@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups._groups import cluster_balances, group_names
@@ -22,12 +21,14 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
 
 
 # Display of the group composition of every cluster, compared with that of the data.
@@ -164,8 +165,7 @@ class ClusterCompositionDisplay(Display):
         self._annotate_statistics(counts)
         ax.set(xlim=(0, 1), ylim=(len(counts) - 0.5, -0.5), xlabel="share of the cluster")
         ax.xaxis.set_major_formatter("{x:.0%}")
-        ax.tick_params(axis="y", length=0)
-        strip_frame(ax, "top", "right", "left")
+        strip_frame(ax, has_vertical_scale=False)
         self._write_legend()
         return self
 
@@ -238,7 +238,6 @@ class ClusterCompositionDisplay(Display):
 # Display of trade-offs: clustering cost against balance.
 
 
-_MAX_MARKERS = 25
 _METRIC_LABELS = {
     "balance": "balance (smallest / largest group, worst cluster)",
     "relative_balance": "relative balance (share of the data's balance, worst cluster)",
@@ -329,7 +328,7 @@ class ParetoFrontDisplay(Display):
         self._draw_selected()
         y, x = self._names()
         ax.set(xlabel=_METRIC_LABELS.get(x, x), ylabel=y)
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
@@ -361,7 +360,7 @@ class ParetoFrontDisplay(Display):
             cost[front],
             drawstyle="steps-pre" if is_step else "default",
             markersize=4.5,
-            markevery=max(1, len(front) // _MAX_MARKERS),
+            markevery=max(1, len(front) // 25),  # about 25 markers are distinct
             label=self.name,
             gid=self._gid,
             **style(n_before, "color", "linestyle", "marker"),
