@@ -45,6 +45,7 @@ from skfair.audit._tables import (
     OVERALL,
     adjust_differences,
     adverse_impact,
+    find_spared,
     is_missing_group,
     stratify_groupings,
 )
@@ -209,7 +210,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
             ``interval`` (how limits are computed), ``estimate``, ``low``, ``high``; the
             ``difference`` to the reference group and the ``ratio``, each with its limits; the
             ``impact_ratio`` to the largest rate of a group that is not small, with its limits;
-            ``is_small`` and ``is_reference``.
+            ``is_small`` and ``is_reference``. Where the decision is a burden, ratios of selection
+            rates are those of the samples that it spares.
         """
         return self.frame.copy()
 
@@ -227,6 +229,9 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         - ``p_value``: of Fisher's exact test, two-sided, which holds for any number of samples.
         - ``shortfall``: the smallest number of further selections that would make the rate of the
           group at least as large, ceil(n t / m) - s.
+
+        Where the decision is a burden, the samples that it spares are the selections, and the rate
+        is called ``spared_rate``.
 
         Returns
         -------
@@ -259,7 +264,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
                 'sensitive_features, with missing="exclude" if some are missing. impact_ratio in '
                 "to_frame() has weighted ratios."
             )
-        return adverse_impact(self.frame, self.n_samples, self.min_share, self.hidden)
+        frame = find_spared(self.frame, self.reading.burden)
+        return adverse_impact(frame, self.n_samples, self.min_share, self.hidden)
 
     def adjusted_differences(self) -> pd.DataFrame:
         r"""Differences of selection rates between groups of the same stratum of `control_features`.
@@ -508,9 +514,9 @@ def _hide(report, every, protection):
     gaps.loc[at, ["lowest", "highest"]] = None
     # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
     is_eligible = ~hidden["is_small"] | (hidden["n"] >= every.min_share * every.n_samples)
-    best = shown.groupby(both)["estimate"].max().rename("best")
+    best = shown.groupby(both)["impact_ratio"].max().rename("best")
     eligible = hidden[is_eligible].join(best, both)
-    largest = eligible[~(eligible["estimate"] < eligible["best"])]
+    largest = eligible[~(eligible["impact_ratio"] < eligible["best"])]
     frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
     for start, rows in (
         (("difference", "ratio"), hidden[hidden["is_reference"]]),

@@ -168,7 +168,8 @@ def _start(options, log):
         params["max_weight"] = 1.0 if log.weights is None else float(log.weights.max())
     has_outcomes = log.y_true is not None and log.y_true.notna().any()
     labels = log.y_true.dropna() if has_outcomes else log.y_pred
-    return GapMonitor(**params, pos_label=find_label(options.positive, labels))
+    label = find_label(options.positive, labels)
+    return GapMonitor(**params, pos_label=label, burden=options.burden)
 
 
 def _resume(options, log, content):
@@ -179,6 +180,7 @@ def _resume(options, log, content):
         params["max_weight"] = monitor.max_weight
     requested = _list_stored(options)
     stored = {name: content.get(name, value) for name, value in requested.items()}
+    stored["burden"], requested["burden"] = monitor.burden, options.burden
     stored["positive"], requested["positive"] = monitor.pos_label, options.positive
     if options.positive in (None, str(monitor.pos_label)):
         requested["positive"] = monitor.pos_label

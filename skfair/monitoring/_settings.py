@@ -47,6 +47,7 @@ class Settings:
     confidence_level: float
     run_length: float | None
     pos_label: Any
+    burden: bool
     delay: Any
     value_range: tuple
     max_weight: float
