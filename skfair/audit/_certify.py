@@ -226,7 +226,6 @@ def _arrange_classes(audit, constraint, y_true, predicted, classes=()):
         y_true = None if y_true is None else y_true != positive
         predicted = predicted != positive
         positive = True
-        classes = ()
     return arrange_for_metric(constraint, y_true, predicted, audit.task, positive, classes)
 
 

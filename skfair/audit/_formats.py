@@ -315,8 +315,8 @@ def read_document(source, kind, fields):
     """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source
-    versions = (5, SCHEMA_VERSION)
-    content = load_content(text, kind, versions, ", or the path of a file that exists")
+    instead = ", or the path of a file that exists"
+    content = load_content(text, kind, (5, SCHEMA_VERSION), instead)
     if absent := {*fields} - set(content):
         raise ValueError(f"The text of a {kind} must have the fields {join_names(sorted(absent))}.")
     if content["version"] == 5 and isinstance(reading := content["reading"], dict):

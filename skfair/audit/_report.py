@@ -172,8 +172,6 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     unpublished: str = ""
     reading: Reading = UNREAD
 
-    _results = ("findings",)
-
     @property
     def attributes(self) -> list[str]:
         """Names of the groupings: every attribute, and all together."""
@@ -264,8 +262,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
                 'sensitive_features, with missing="exclude" if some are missing. impact_ratio in '
                 "to_frame() has weighted ratios."
             )
-        frame = find_spared(self.frame, self.reading.burden)
-        return adverse_impact(frame, self.n_samples, self.min_share, self.hidden)
+        return adverse_impact(find_spared(self), self.n_samples, self.min_share, self.hidden)
 
     def adjusted_differences(self) -> pd.DataFrame:
         r"""Differences of selection rates between groups of the same stratum of `control_features`.
@@ -337,7 +334,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         missing : list of str
             It is empty if the summary is complete.
         """
-        _check_summary(summary)
+        check_choice("summary", summary, ("ll144",))
         return missing_fields(self)
 
     def to_html(
@@ -437,8 +434,10 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
 
     def _sections(self, summary=None):
         """Sections of the report, or of a summary."""
-        _check_summary(summary, None)
-        return report_sections(self) if summary is None else summary_sections(self)
+        if summary is None:
+            return report_sections(self)
+        check_choice("summary", summary, ("ll144",))
+        return summary_sections(self)
 
     def __repr__(self):
         return (
@@ -588,9 +587,3 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         subgroups=settings.subgroups,
         title=settings.title,
     )
-
-
-def _check_summary(summary, *others):
-    """Raise for an unknown summary."""
-    if summary not in ("ll144", *others):
-        raise ValueError(f'summary must be "ll144"; got {summary!r}.')

@@ -108,8 +108,7 @@ def report_estimators(audit, samples, columns, metrics):
 def _mark_burden(estimator, groups, weights):
     """Rates of decisions that are a burden, and the groups that they are of."""
     estimates, present = estimator(groups, weights)
-    if estimates is not None:
-        estimates.is_burden = True
+    estimates.is_burden = True
     return estimates, present
 
 

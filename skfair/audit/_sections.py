@@ -392,7 +392,7 @@ def report_sections(report):
     yield tabulate_facts(page_facts(report))
     if len(report.gaps):
         yield "Overview of gaps", [_overview(report)]
-    frame = find_spared(report.frame, report.reading.burden)
+    frame = find_spared(report)
     metrics = [name for name in frame["metric"].unique() if has_impact_ratio(name)]
     if metrics:
         yield "Impact ratios", list(_impact_tables(report, frame, metrics))
@@ -820,8 +820,8 @@ def _model_card_table(report, attribute, names):
         ]
         n = frame.loc[frame["group"] == group, "n"].max()
         rows.append(((group, f"{n:,.0f}", *texts), False))
-    burden = report.reading.burden
-    titles = ("Group", "Samples", *(describe_metric(name, burden)[0] for name in names))
+    titles = [describe_metric(name, report.reading.burden)[0] for name in names]
+    titles = ("Group", "Samples", *titles)
     return f"By {attribute}", "With intervals.", titles, rows
 
 

@@ -98,9 +98,9 @@ def describe_metric(name, burden=None):
                 lambda match: f"{_BURDEN_WORDS[match[0]]} {burden!r}",
                 meaning,
             )
-        if burden is not None and rate in ("selection_rate", "spared_rate"):
-            share, meaning = meaning.rsplit(", ", 1)
-            title = f"Share {share}"
+            if rate in ("selection_rate", "spared_rate"):
+                share, meaning = meaning.rsplit(", ", 1)
+                title = f"Share {share}"
         return (
             (f"{title} of class {label}", f"{meaning}; positive is {label}")
             if label
@@ -200,7 +200,7 @@ def describe_quantity(metric, pos_label=None, burden=None):
     rate, _, label = metric.partition(" of class ")
     is_share = is_known_metric(metric) and rate not in _NON_SHARE_METRICS
     phrase = RATES[rate].phrase if rate in RATES else ""
-    counted = _describe_counted(phrase, pos_label if not label else label)
+    counted = _describe_counted(phrase, label or pos_label)
     return Quantity(_noun(metric, burden), "percentage points" * is_share, counted=counted)
 
 
@@ -213,8 +213,8 @@ def _noun(metric, burden=None):
 
 def bounds_spared(constraint, burden):
     """Whether a constraint bounds a ratio of selection rates, and `burden` labels one."""
-    is_turned = burden is not None and constraint.gap.is_ratio
-    return is_turned and constraint.compared_rate is RATES["selection_rate"]
+    compares_selections = constraint.compared_rate is RATES["selection_rate"]
+    return compares_selections and constraint.gap.is_ratio and burden is not None
 
 
 def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None, burden=None):

@@ -209,8 +209,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
     others, against = _reference_contrasts(n, reference)
     comparisons = differences_with_limits(estimates, against, end)
     if estimates.are_rates:
-        rates = estimates.favourable
-        comparisons += _ratios_with_limits(rates, against, end, others, reference)
+        comparisons += _ratios_with_limits(estimates.favourable, against, end, others, reference)
     for name, values in zip(names, comparisons, strict=False):
         columns[name] = nothing.copy()
         columns[name][others] = values
@@ -259,10 +258,9 @@ def _find_impact_ratio(columns, names, gap):
     {} where the other one has no impact ratio of 1, as that of missing values.
     """
     ends = np.flatnonzero(np.isin(names, [gap["lowest"], gap["highest"]]))
-    ratios = columns["impact_ratio"][ends]
-    if ratios.max() != 1.0:
+    at, best = ends[columns["impact_ratio"][ends].argsort()]
+    if columns["impact_ratio"][best] != 1.0:
         return {}
-    at = ends[ratios.argmin()]
     return {name: columns[f"impact_{name}"][at] for name in ("ratio", "ratio_low", "ratio_high")}
 
 
@@ -459,9 +457,10 @@ def has_impact_ratio(metric):
     return metric.split(" of class ")[0] in IMPACT_RATES
 
 
-def find_spared(frame, burden):
-    """The table with the rates that a burden spares in place of those that bear it."""
-    if burden is None:
+def find_spared(report):
+    """The table of a report; of a burden that of the shares of samples that are spared."""
+    frame = report.frame
+    if report.reading.burden is None:
         return frame
     rows = frame[frame["metric"] == "selection_rate"]
     return rows.assign(metric="spared_rate", estimate=1.0 - rows["estimate"])
