@@ -560,8 +560,9 @@ class Reading:
             names = {*one.labels} if is_class or one.role == "group" else set()
             names -= {*hidden.get(one.name, ())}
             columns.append(one._replace(labels=dict.fromkeys(sorted(names)), changed={}))
-        about = {"is_file": self.is_file, "burden": self.burden}
-        return Reading(tuple(columns), None, n_samples, {}, **about)
+        return Reading(
+            tuple(columns), None, n_samples, {}, is_file=self.is_file, burden=self.burden
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The reading as values that JSON can hold."""

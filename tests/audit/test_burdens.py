@@ -55,7 +55,8 @@ def limits(hits, n, level, is_ratio=False):
 
 def compare(first, second, level):
     """The difference of two rates, each of hits and a number, and its limits."""
-    (p, q), ends = (hits / n for hits, n in (first, second)), (1 + level) / 2
+    p, q = (hits / n for hits, n in (first, second))
+    ends = (1 + level) / 2
     (low_p, high_p), (low_q, high_q) = (limits(*one, ends) for one in (first, second))
     below = np.hypot(p - low_p, high_q - q)
     return p - q, p - q - below, p - q + np.hypot(high_p - p, q - low_q)
@@ -451,7 +452,7 @@ def test_labels_are_not_read_as_words():
         assert f"**Share decided {label!r} by attribute 1** of all" in text
 
 
-def test_an_undecided_ratio_is_asked_of_the_spared():
+def test_an_undecided_ratio_is_that_of_the_spared():
     decisions = ["yes"] * 20 + ["no"] * 80 + ["yes"] * 30 + ["no"] * 70
     audit, _ = two_readings(decisions, sensitive_features=["f"] * 100 + ["m"] * 100)
     (question,) = [one for one in audit.report().open_questions if "four fifths" in one]
