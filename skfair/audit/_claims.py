@@ -459,8 +459,8 @@ def _find_damaged_values(content):
         isinstance(constraint.get(name), kind)
         for name, kind in {"name": str, "params": dict, "unfiled": list}.items()
     )
-    sizes = [content[name] for name in ("required_sample_size", "n_smallest")]
-    is_valid["n_smallest"] = sizes.count(None) != 1
+    names = ("required_sample_size", "n_smallest")
+    is_valid |= dict.fromkeys(names, [content[name] for name in names].count(None) != 1)
     return [name for name, one in is_valid.items() if not one]
 
 

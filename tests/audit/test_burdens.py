@@ -29,7 +29,7 @@ def draw(seed):
     if seed % 10 == 0:
         table["sex"] = rng.choice(["f", "m"], n)
     rates = rng.random(5)[table["race"].map("abcde".index)]
-    if seed % 5 == 0:
+    if seed % 7 == 0:
         table["y"] = np.where(rng.random(n) < rng.random(), positive, other)
     table["d"] = np.where(rng.random(n) < rates, positive, other)
     settings = {"pos_label": positive, "burden": seed % 2 == 1}
@@ -195,7 +195,7 @@ def _count_other_impacts(table, impacts, pos_label, burden):
     return n_other
 
 
-@pytest.mark.parametrize("seed", [0, 1, 5, 6])
+@pytest.mark.parametrize("seed", [0, 1, 2, 7])
 def test_numbers_of_drawn_reports_are_those_of_pandas(seed):
     n_different, n = count_differences(seed)
     assert n_different == 0 and n > 30
