@@ -154,6 +154,7 @@ def compare_audits(before, after, metrics, confidence_level, ids=None, min_publi
         tables = _paired_columns(before, after)
         units = np.tile(np.arange(len(before.samples.weights)), 2)
     else:
+        before.check_same_burden(after)
         after = after.rebin(before)
         units = _match_ids(ids_before, ids_after)
         merged = [
@@ -607,7 +608,7 @@ def change_findings(report):
     is_stated = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
     is_stated |= gaps["grown"].notna()
     for _, gap in gaps[is_stated].iterrows():
-        yield f"{_describe_change(gap)}{left_out_clause(find_left_out(report.frame, gap))}."
+        yield f"{_describe_change(report, gap)}{left_out_clause(find_left_out(report.frame, gap))}."
 
 
 def _describe_samples(report):
@@ -621,14 +622,15 @@ def _describe_samples(report):
     return f"{n_shared:,} samples of both by their ids, {first} and {second}"
 
 
-def _describe_change(gap):
+def _describe_change(report, gap):
     """Sentence on the change of one gap, without its end."""
     change, low, high = gap[_CHANGE]
     is_open = gap["grown"] is not None
     verdict = "whether it is larger is open" if is_open else "the change may be chance"
     if gap["is_significant"]:
         verdict = f"it is {gap['verdict']} in the population"
-    quantity = describe_quantity(gap["metric"])
+    burden = report.readings[0].burden
+    quantity = describe_quantity(gap["metric"], burden=burden)
     start = f"The gap of the {quantity.noun} by {gap['attribute']}"
     if np.isnan(change):
         return f"{start} is not printed, since it compares groups that are not published: {verdict}"
@@ -697,14 +699,15 @@ def _gap_change_table(report):
         sizes = map(quantity.number, gap[["before", "after"]])
         change = difference_cell(quantity, gap[_CHANGE])
         is_shown = gap["is_significant"]
-        rows.append(((gap_title(gap["metric"]), gap["attribute"], *sizes, change), is_shown))
+        title = gap_title(gap["metric"], report.readings[0].burden)
+        rows.append(((title, gap["attribute"], *sizes, change), is_shown))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
     return "Gaps between groups", note, titles, rows
 
 
 def _change_table(report, name, rows):
     """Table of one metric by one attribute, before and after."""
-    title, meaning = describe_metric(name)
+    title, meaning = describe_metric(name, report.readings[0].burden)
     quantity = describe_quantity(name)
     titles = ("Group", "Samples", *report.names, difference_title(quantity, "Change"))
     cells = []

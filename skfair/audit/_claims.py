@@ -440,33 +440,36 @@ def _check_fields(content):
         for name, kind in _FIELD_TYPES.items()
         if not isinstance(content[name], kind) or (content[name] is True and kind is not bool)
     ]
-    for name in ("estimate", "low", "high"):
-        is_text = isinstance(content[name], str)
-        damaged += [name] * (is_text and content[name] not in ("inf", "-inf"))
-    damaged += ["verdict"] * (str(content["verdict"]) not in EXIT_STATUSES)
-    damaged += ["form"] * (str(content["form"]) not in BOUNDS)
-    kinds = {"sizes": int, "n_missing": int, "source": str, "attributes": str, "left_out": str}
-    for name, kind in kinds.items():
-        values = content[name].values() if isinstance(content[name], dict) else content[name]
-        is_filled = isinstance(content[name], dict | list)
-        damaged += [name] * (is_filled and not all(isinstance(one, kind) for one in values))
-    level = content["confidence_level"]
-    is_number = isinstance(level, int | float)
-    damaged += ["confidence_level"] * (is_number and not 0.0 < level < 1.0)
-    described_types = {"name": str, "params": dict, "unfiled": list}
-    described = content["constraint"]
-    if isinstance(described, dict):
-        is_complete = all(
-            isinstance(described.get(name), kind) for name, kind in described_types.items()
-        )
-        damaged += ["constraint"] * (not is_complete)
-    sizes = [content[name] for name in ("required_sample_size", "n_smallest")]
-    damaged += ["required_sample_size", "n_smallest"] * (sizes.count(None) == 1)
+    damaged = damaged or _find_damaged_values(content)
     if damaged:
         raise ValueError(
             f"The fields {join_names(dict.fromkeys(damaged))} of the text of a claim must be as "
             "Claim.to_json wrote them, but they are damaged. Certify again."
         )
+
+
+def _find_damaged_values(content):
+    """Names of the fields of a filed claim that have the right type but no possible value."""
+    is_valid = {
+        name: not isinstance(content[name], str) or content[name] in ("inf", "-inf")
+        for name in ("estimate", "low", "high")
+    }
+    is_valid["verdict"] = content["verdict"] in EXIT_STATUSES
+    is_valid["form"] = content["form"] in BOUNDS
+    is_valid["confidence_level"] = 0.0 < content["confidence_level"] < 1.0
+    kinds = {"sizes": int, "n_missing": int, "source": str, "attributes": str, "left_out": str}
+    for name, kind in kinds.items():
+        entries = content[name]
+        entries = entries.values() if isinstance(entries, dict) else entries
+        is_valid[name] = all(isinstance(one, kind) for one in entries)
+    constraint = content["constraint"]
+    is_valid["constraint"] = all(
+        isinstance(constraint.get(name), kind)
+        for name, kind in {"name": str, "params": dict, "unfiled": list}.items()
+    )
+    names = ("required_sample_size", "n_smallest")
+    is_valid |= dict.fromkeys(names, [content[name] for name in names].count(None) != 1)
+    return [name for name, one in is_valid.items() if not one]
 
 
 def check_states_digest(claim, salt):

@@ -231,8 +231,8 @@ def add_header(kind, version, content):
     return {"format": f"skfair.{kind}", "version": version} | content
 
 
-def load_content(text, kind, version, source="", advice=""):
-    """Return the content of a text that a class wrote in this version, as a dict.
+def load_content(text, kind, versions, source="", advice=""):
+    """Return the content of a text that a class wrote in one of these versions, as a dict.
 
     `source` is what the text might have been instead, and `advice` what to pass, in errors.
     """
@@ -243,15 +243,16 @@ def load_content(text, kind, version, source="", advice=""):
             f"text must be the JSON that {kind}.to_json returned{source}, but it is "
             f"{'neither' if source else 'not JSON'} ({error}).{advice}"
         ) from error
-    if not isinstance(content, dict) or content.pop("format", None) != f"skfair.{kind}":
+    if not isinstance(content, dict) or content.get("format") != f"skfair.{kind}":
         raise ValueError(
             f'text must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns it; this '
             "is other JSON."
         )
-    if (written := content.pop("version", None)) != version:
+    if (written := content.get("version")) not in versions:
         raise ValueError(
-            f"This version of skfair reads version {version} of what {kind}.to_json writes, but "
-            f"the text has version {written!r}; read it with the version of skfair that wrote it."
+            f"This version of skfair reads version {join_names(map(str, versions))} of what "
+            f"{kind}.to_json writes, but the text has version {written!r}; read it with the "
+            "version of skfair that wrote it."
         )
     return content
 
@@ -259,8 +260,8 @@ def load_content(text, kind, version, source="", advice=""):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 5
-"""Version of the schema; a change of the meaning of a field raises it."""
+SCHEMA_VERSION = 6
+"""Version of the schema; a change of the meaning of a field raises it. Version 5 has no burden."""
 
 _TEXT_COLUMNS = (
     *("attribute", "group", "metric", "interval", "lowest", "highest"),
@@ -315,9 +316,12 @@ def read_document(source, kind, fields):
     """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source
-    content = load_content(text, kind, SCHEMA_VERSION, ", or the path of a file that exists")
+    instead = ", or the path of a file that exists"
+    content = load_content(text, kind, (5, SCHEMA_VERSION), instead)
     if absent := {*fields} - set(content):
         raise ValueError(f"The text of a {kind} must have the fields {join_names(sorted(absent))}.")
+    if content["version"] == 5 and isinstance(reading := content["reading"], dict):
+        reading.setdefault("burden", None)
     return content
 
 

@@ -498,6 +498,8 @@ class Reading:
         Rows whose id occurs in another row, with other entries.
     is_file : bool
         Whether the table is a file, so that its columns have names.
+    burden : str or None
+        Label of the decision that is bad for people; None if the positive one is good.
     """
 
     columns: tuple[ColumnReading, ...]
@@ -507,6 +509,7 @@ class Reading:
     n_repeated: int | None = None
     n_shared_ids: int = 0
     is_file: bool = False
+    burden: str | None = None
 
     def __str__(self):
         size = "" if self.n_rows is None else f"{self.n_rows:,} rows, "
@@ -518,6 +521,8 @@ class Reading:
             texts.append(f"{self.n_repeated:,} rows repeat an earlier row in all columns")
         if self.n_shared_ids:
             texts.append(f"{self.n_shared_ids:,} rows share their id with another row")
+        if self.burden is not None:
+            texts.append(f"to be decided {self.burden!r} is a burden")
         return f"{'; '.join(texts)}."
 
     def describe_bins(self) -> list[str]:
@@ -538,6 +543,7 @@ class Reading:
                 [(one.labels, one.positive) for one in read.columns if one.role in roles],
                 read.n_samples,
                 read.left_out,
+                read.burden,
             )
             for read in (self, other)
         ]
@@ -554,7 +560,9 @@ class Reading:
             names = {*one.labels} if is_class or one.role == "group" else set()
             names -= {*hidden.get(one.name, ())}
             columns.append(one._replace(labels=dict.fromkeys(sorted(names)), changed={}))
-        return Reading(tuple(columns), None, n_samples, {}, is_file=self.is_file)
+        return Reading(
+            tuple(columns), None, n_samples, {}, is_file=self.is_file, burden=self.burden
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The reading as values that JSON can hold."""

@@ -45,6 +45,7 @@ from skfair.audit._tables import (
     OVERALL,
     adjust_differences,
     adverse_impact,
+    find_spared,
     is_missing_group,
     stratify_groupings,
 )
@@ -171,8 +172,6 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     unpublished: str = ""
     reading: Reading = UNREAD
 
-    _results = ("findings",)
-
     @property
     def attributes(self) -> list[str]:
         """Names of the groupings: every attribute, and all together."""
@@ -209,7 +208,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
             ``interval`` (how limits are computed), ``estimate``, ``low``, ``high``; the
             ``difference`` to the reference group and the ``ratio``, each with its limits; the
             ``impact_ratio`` to the largest rate of a group that is not small, with its limits;
-            ``is_small`` and ``is_reference``.
+            ``is_small`` and ``is_reference``. Where the decision is a burden, ratios of selection
+            rates are those of the samples that it spares.
         """
         return self.frame.copy()
 
@@ -227,6 +227,9 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         - ``p_value``: of Fisher's exact test, two-sided, which holds for any number of samples.
         - ``shortfall``: the smallest number of further selections that would make the rate of the
           group at least as large, ceil(n t / m) - s.
+
+        Where the decision is a burden, the samples that it spares are the selections, and the rate
+        is called ``spared_rate``.
 
         Returns
         -------
@@ -259,7 +262,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
                 'sensitive_features, with missing="exclude" if some are missing. impact_ratio in '
                 "to_frame() has weighted ratios."
             )
-        return adverse_impact(self.frame, self.n_samples, self.min_share, self.hidden)
+        return adverse_impact(find_spared(self), self.n_samples, self.min_share, self.hidden)
 
     def adjusted_differences(self) -> pd.DataFrame:
         r"""Differences of selection rates between groups of the same stratum of `control_features`.
@@ -331,7 +334,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         missing : list of str
             It is empty if the summary is complete.
         """
-        _check_summary(summary)
+        check_choice("summary", summary, ("ll144",))
         return missing_fields(self)
 
     def to_html(
@@ -431,8 +434,10 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
 
     def _sections(self, summary=None):
         """Sections of the report, or of a summary."""
-        _check_summary(summary, None)
-        return report_sections(self) if summary is None else summary_sections(self)
+        if summary is None:
+            return report_sections(self)
+        check_choice("summary", summary, ("ll144",))
+        return summary_sections(self)
 
     def __repr__(self):
         return (
@@ -508,9 +513,9 @@ def _hide(report, every, protection):
     gaps.loc[at, ["lowest", "highest"]] = None
     # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
     is_eligible = ~hidden["is_small"] | (hidden["n"] >= every.min_share * every.n_samples)
-    best = shown.groupby(both)["estimate"].max().rename("best")
+    best = shown.groupby(both)["impact_ratio"].max().rename("best")
     eligible = hidden[is_eligible].join(best, both)
-    largest = eligible[~(eligible["estimate"] < eligible["best"])]
+    largest = eligible[~(eligible["impact_ratio"] < eligible["best"])]
     frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
     for start, rows in (
         (("difference", "ratio"), hidden[hidden["is_reference"]]),
@@ -582,9 +587,3 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         subgroups=settings.subgroups,
         title=settings.title,
     )
-
-
-def _check_summary(summary, *others):
-    """Raise for an unknown summary."""
-    if summary not in ("ll144", *others):
-        raise ValueError(f'summary must be "ll144"; got {summary!r}.')

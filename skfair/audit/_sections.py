@@ -25,6 +25,7 @@ from skfair.audit._tables import (
     OUTCOME_METRICS,
     OVERALL,
     STRATUM_SEPARATOR,
+    find_spared,
     groups_like_unknown,
     has_impact_ratio,
     is_missing_group,
@@ -62,7 +63,8 @@ _OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_err
 
 def report_quantity(report, metric):
     """What a metric of a report compares."""
-    return describe_quantity(metric, report.provenance.get("positive_label"))
+    positive = report.provenance.get("positive_label")
+    return describe_quantity(metric, positive, report.reading.burden)
 
 
 def findings(report):
@@ -92,7 +94,7 @@ def findings(report):
         sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
     sentences += _describe_adjusted(report)
     if report.thresholds is not None:
-        sentences += describe_thresholds(report.thresholds)
+        sentences += describe_thresholds(report.thresholds, report.reading.burden)
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_error_metric_mask(gaps)]
     if len(errors):
@@ -118,7 +120,7 @@ def _describe_hidden(report):
         if gap["is_significant"] or gap["four_fifths"]:
             verdict = "differs" if gap["is_significant"] else "differs perhaps by chance alone"
             rule = f", with a ratio {gap['four_fifths']}" if gap["four_fifths"] else ""
-            title, meaning = describe_metric(gap["metric"])
+            title, meaning = describe_metric(gap["metric"], report.reading.burden)
             yield (
                 f"{title} ({meaning}) {verdict} by {gap['attribute']}{rule}; gap and ratio are not "
                 "printed, since they compare groups that are not published."
@@ -163,7 +165,9 @@ def _describe_sample(report):
     last = [name for name in names if STRATUM_SEPARATOR not in name][-1]
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     n_groups += report.hidden.get(last, [0])[0]
-    quantities = {name: describe_quantity(name) for name in _OVERALL_METRICS if name in overall}
+    quantities = {
+        name: report_quantity(report, name) for name in _OVERALL_METRICS if name in overall
+    }
     known = [f"{one.noun} {one.value(overall[name])}" for name, one in quantities.items()]
     rates = f" ({join_names(known)})" if known else ""
     small = left_out_clause(_find_small_groups(report))
@@ -229,7 +233,8 @@ def _describe_gap(report, gap):
     name = gap["metric"]
     ends = _find_ends(report, gap)
     quantity = report_quantity(report, name)
-    title, meaning = describe_metric(name)
+    burden = report.reading.burden
+    title, meaning = describe_metric(name, burden)
     if _is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
         rounded = "" if gap["gap"] == 0.0 else " up to rounding"
@@ -245,6 +250,8 @@ def _describe_gap(report, gap):
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
     if gap["four_fifths"]:
         ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
+        if burden is not None:
+            ratio += f" of the {report_quantity(report, 'spared_rate').noun}"
         text += f", and {ratio}, {gap['four_fifths']}"
     named = _find_small_groups(report)  # by the first finding
     by = gap["attribute"]
@@ -330,9 +337,9 @@ def open_questions(report):
             )
         if name in IMPACT_RATES and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
             ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
-            questions.append(
-                f"Whether the {quantity.noun} by {by} keeps four fifths: {ratio} is observed."
-            )
+            name = name if report.reading.burden is None else "spared_rate"
+            noun = report_quantity(report, name).noun
+            questions.append(f"Whether the {noun} by {by} keeps four fifths: {ratio} is observed.")
     if _error_metric_mask(report.frame).any():
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
@@ -385,9 +392,10 @@ def report_sections(report):
     yield tabulate_facts(page_facts(report))
     if len(report.gaps):
         yield "Overview of gaps", [_overview(report)]
-    metrics = [name for name in report.frame["metric"].unique() if has_impact_ratio(name)]
+    frame = find_spared(report)
+    metrics = [name for name in frame["metric"].unique() if has_impact_ratio(name)]
     if metrics:
-        yield "Impact ratios", list(_impact_tables(report, metrics))
+        yield "Impact ratios", list(_impact_tables(report, frame, metrics))
     if metrics and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
     if len(adjusted := _adjusted_differences(report)):
@@ -397,11 +405,13 @@ def report_sections(report):
     if report.reliability is not None:
         yield "Calibration", list(_reliability_tables(report.reliability))
     if report.thresholds is not None:
-        yield "By threshold", list(threshold_tables(report.thresholds))
+        tables = threshold_tables(report.thresholds, report.reading.burden)
+        yield "By threshold", list(tables)
     for attribute in report.attributes:
         frame = report.frame[report.frame["attribute"] == attribute]
         tables = frame.groupby("metric", sort=False)
-        yield f"By {attribute}", [_metric_table(attribute, name, rows) for name, rows in tables]
+        tables = [_metric_table(report, attribute, name, rows) for name, rows in tables]
+        yield f"By {attribute}", tables
     yield "How to read this", [_reading_notes(report), _PICTURE_NOTE]
 
 
@@ -421,7 +431,7 @@ def _overview(report):
 
     def row(name):
         quantity = describe_quantity(name)
-        yield gap_title(name)
+        yield gap_title(name, report.reading.burden)
         for attribute in report.attributes:
             gap = by.loc[(name, attribute)] if (name, attribute) in by.index else None
             is_known = gap is not None and isfinite(gap["gap"])
@@ -434,15 +444,16 @@ def _overview(report):
     return "Gaps between groups", note, titles, rows
 
 
-def gap_title(metric):
+def gap_title(metric, burden):
     """Title of a row or column of gaps of a metric, with their unit."""
-    return ", ".join(filter(None, [describe_metric(metric)[0], describe_quantity(metric).unit]))
+    title = describe_metric(metric, burden)[0]
+    return ", ".join(filter(None, [title, describe_quantity(metric).unit]))
 
 
-def _impact_tables(report, metrics):
+def _impact_tables(report, frame, metrics):
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
     for metric in metrics:
-        title, meaning = describe_metric(metric)
+        title, meaning = describe_metric(metric, report.reading.burden)
         name = (
             "Impact ratios"
             if len(metrics) == 1
@@ -456,7 +467,7 @@ def _impact_tables(report, metrics):
         )
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
-            rows = _largest_groups(_rows(report.frame, attribute, metric))
+            rows = _largest_groups(_rows(frame, attribute, metric))
             cells = [
                 (_impact_cells(row, not report.assumption), row["is_reference"])
                 for row in rows.to_dict("records")
@@ -466,7 +477,8 @@ def _impact_tables(report, metrics):
 
 def count_title(metric):
     """Title of the number of samples that a rate with impact ratios counts."""
-    return "Above the median" if metric == "scoring_rate" else "Selected"
+    titles = {"scoring_rate": "Above the median", "spared_rate": "Spared"}
+    return titles.get(metric, "Selected")
 
 
 def _rows(frame, attribute, metric):
@@ -505,19 +517,19 @@ def _four_fifths_verdict(row):
 def _adverse_impact_tables(report):
     """Tables of adverse impact: four fifths, significance and shortfall of each group."""
     note = (
-        "Each group against the most selected one. Groups with less than "
+        "Each group against that of the largest rate. Groups with less than "
         f"{100 * report.min_share:g} % of all samples are left out. Standard deviations: "
         "difference of the rates in standard errors of the pooled rate, of which more than two are "
         "held to be significant. P-value: Fisher's exact test, two-sided. Both are of a group by "
         "itself, whatever else is compared; verdicts on the population are those of impact ratios "
-        "and findings. Shortfall: further selections that would make the rate equal."
+        "and findings. Shortfall: decisions about the group that must change for equal rates."
     )
     comparisons = ("Impact ratio", "Below four fifths in these data")
     comparisons += ("Standard deviations, by itself", "P-value, by itself")
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
-        caption = f"Adverse impact by {attribute}: {describe_quantity(metric).noun}"
+        caption = f"Adverse impact by {attribute}: {report_quantity(report, metric).noun}"
         titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
         rows = _largest_groups(rows)
         cells = [(_adverse_impact_cells(row), False) for row in rows.to_dict("records")]
@@ -561,7 +573,7 @@ def _describe_adjusted(report):
         return
     at = adjusted["difference"].abs().groupby(adjusted["metric"], sort=False).idxmax()
     for row in adjusted.loc[at].to_dict("records"):
-        quantity = describe_quantity(row["metric"])
+        quantity = report_quantity(report, row["metric"])
         limits = quantity.interval(row["low"], row["high"])
         yield (
             f"Within {row['n_strata']} strata the {quantity.noun} of {row['group']} differs from "
@@ -622,8 +634,9 @@ def _reliability_cells(row):
 def subgroup_tables(report):
     """Tables of the listed subgroups of each metric, with their departures from the rest."""
     level = confidence_text(report.confidence_level)
+    burden = report.reading.burden
     for metric, rows in report.subgroups.groupby("metric", sort=False):
-        title, meaning = describe_metric(metric)
+        title, meaning = describe_metric(metric, burden)
         note = (
             f"{title} ({meaning}) of a subgroup minus that of all other samples, with limits that "
             f"hold with {level} for all subgroups searched together. Listed are subgroups that "
@@ -632,7 +645,8 @@ def subgroup_tables(report):
         titles = ("Subgroup", "Samples", title, "Rest", "Difference, points")
         scale = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
         cells = [(_subgroup_cells(row, scale), False) for row in rows.to_dict("records")]
-        yield f"Subgroups that depart most: {describe_quantity(metric).noun}", note, titles, cells
+        noun = describe_quantity(metric, burden=burden).noun
+        yield f"Subgroups that depart most: {noun}", note, titles, cells
 
 
 def _subgroup_cells(row, scale):
@@ -653,15 +667,18 @@ def _largest_groups(rows):
     return rows.loc[rows["n"].nlargest(_MAX_SHOWN_GROUPS).index].sort_index()
 
 
-def _metric_table(attribute, name, rows):
+def _metric_table(report, attribute, name, rows):
     """Table of one metric by one attribute."""
     n_groups = len(rows)
     rows = _largest_groups(rows)
-    title, meaning = describe_metric(name)
+    burden = report.reading.burden
+    title, meaning = describe_metric(name, burden)
     quantity = describe_quantity(name)
     scale = _axis_limits(rows)
     has_ratio = bool(rows["ratio"].notna().any())
-    titles = ["Group", "Samples", title, difference_title(quantity), *["Ratio"] * has_ratio]
+    is_turned = burden is not None and name == "selection_rate"
+    ratio = f"Ratio{' of those spared' * is_turned}"
+    titles = ["Group", "Samples", title, difference_title(quantity), *[ratio] * has_ratio]
     reference = rows.loc[rows["is_reference"], "estimate"]
     reference = reference.iloc[0] if len(reference) else None
     note = meaning
@@ -732,8 +749,8 @@ def _reading_notes(report):
         "as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
         "gap holds for all groups of one attribute and metric together. Differences, ratios and "
-        "impact ratios are relative to a group that was chosen because its value is the largest in "
-        "these data. Their intervals hold for all groups, metrics and attributes together "
+        "impact ratios are relative to a group that was chosen because of its value in these "
+        "data. Their intervals hold for all groups, metrics and attributes together "
         "(Bonferroni), so they are wider. Impact ratios hold for all groups that are not small, of "
         "all attributes, and a verdict on four fifths is that of their interval, here and in "
         "findings. "
@@ -776,7 +793,7 @@ def model_card_sections(report):
     yield "Factors", [[*listed, *unknown, f"{FACT_TITLES['groups']}: {recorded}."]]
     rule = facts.get("threshold", "as predicted by the model")
     names = report.frame["metric"].unique()
-    metrics = [": ".join(describe_metric(name)) for name in names]
+    metrics = [": ".join(describe_metric(name, report.reading.burden)) for name in names]
     decision = [f"Decision rule: {rule}."] if "positive_label" in facts else []
     level = confidence_text(report.confidence_level)
     yield "Metrics", [[*metrics, *decision, f"Intervals hold with {level}."]]
@@ -803,7 +820,8 @@ def _model_card_table(report, attribute, names):
         ]
         n = frame.loc[frame["group"] == group, "n"].max()
         rows.append(((group, f"{n:,.0f}", *texts), False))
-    titles = ("Group", "Samples", *(describe_metric(name)[0] for name in names))
+    titles = [describe_metric(name, report.reading.burden)[0] for name in names]
+    titles = ("Group", "Samples", *titles)
     return f"By {attribute}", "With intervals.", titles, rows
 
 
@@ -864,11 +882,11 @@ def missing_fields(report):
 def _compare_categories(report):
     """Comparisons of all categories; refused for reports that the rules do not know."""
     table = report.adverse_impact()
-    if not len(table):
+    if not len(table) or report.reading.burden is not None:
         raise ValueError(
             "A summary under Local Law 144 needs selection rates of decisions or scoring rates of "
             f"scores, but this report of a {report.task} has none. Pass decisions or scores as "
-            'y_pred, and no task="clustering".'
+            'y_pred, no task="clustering" and no burden.'
         )
     if any(report.n_missing.values()) and table["group"].str.contains(MISSING, regex=False).any():
         raise ValueError(

@@ -529,10 +529,12 @@ class SubgroupReport(Report):
 
     def _describe(self, search):
         """Yield the sentences on one metric."""
-        quantity = describe_quantity(search["metric"], self.source.get("positive_label"))
+        metric = search["metric"]
+        burden = self.reading.burden
+        quantity = describe_quantity(metric, self.source.get("positive_label"), burden)
         level = confidence_text(self.confidence_level)
         noun = quantity.noun
-        title = describe_metric(search["metric"])[0]
+        title = describe_metric(metric, burden)[0]
         yield (
             f"{search['n_flagged']:,} of {search['n_searched']:,} subgroups searched are shown to "
             f"differ from the rest in the {noun}, with {level} for all together; listed are those "

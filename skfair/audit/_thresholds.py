@@ -92,9 +92,9 @@ def _tabulate_rates(index, counts, error):
 _GAP = ["gap", "gap_low", "gap_high"]
 
 
-def describe_thresholds(table):
+def describe_thresholds(table, burden):
     """Yield a sentence for each attribute on the threshold of the smallest gap."""
-    quantity = describe_quantity("selection_rate")
+    quantity = describe_quantity("selection_rate", burden=burden)
     rates = table[table["metric"] == "selection_rate"]
     for attribute, rows in rates.groupby("attribute", sort=False):
         # Where few or nearly all samples are selected, gaps are small.
@@ -115,7 +115,7 @@ def describe_thresholds(table):
             )
 
 
-def threshold_tables(table):
+def threshold_tables(table, burden):
     """Yield a table for each attribute and metric, with a picture of the gap at each threshold."""
     note = (
         "Scores above the threshold are positive. Limits hold for all thresholds, groups, metrics "
@@ -131,5 +131,5 @@ def threshold_tables(table):
             cells.append(
                 ((f"{threshold:.4g}", gap, *(value_cell(quantity, one) for one in values)), False)
             )
-        title = f"{describe_metric(metric)[0]} by threshold and {attribute}"
+        title = f"{describe_metric(metric, burden)[0]} by threshold and {attribute}"
         yield title, note, ("Threshold", "Gap, points", *groups), cells

@@ -280,7 +280,9 @@ def _batch_time_text(summary, batch):
 def _find_quantity(monitor):
     """What the monitor compares."""
     constraint = resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint)
-    return describe_bound(constraint, pos_label=monitor.pos_label)
+    positive = 1 if monitor.pos_label is None else monitor.pos_label
+    burden = str(positive) if monitor.burden else None
+    return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)
 
 
 def _batch_table(monitor, period):

@@ -151,6 +151,8 @@ def add_file_options(command, n_files="+", usage="FILE [FILE ...]"):
     add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
     about = "the class that means success, as in the file; repeated: several classes that mean it"
     add("--positive", action=_AppendLabel, metavar="LABEL", help=about)
+    about = "the decision --positive is bad for people: ratios are of those that it spares"
+    add("--burden", action="store_true", help=about)
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")

@@ -293,6 +293,7 @@ def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
         as_sensitive_features(sensitive_features),
         task="classification" if settings.constraint.counts_decisions else "regression",
         pos_label=settings.pos_label if settings.constraint.counts_decisions else None,
+        burden=settings.burden,
         min_group_size=settings.min_group_size,
     )
 
@@ -305,6 +306,7 @@ def check_audit(settings, audit):
     pairs = {
         "min_group_size": (audit.min_group_size, settings.min_group_size),
         "pos_label": (positive if named is None else named, positive),
+        "burden": (audit.burden is not None, settings.burden),
     }
     for name, (passed, required) in pairs.items():
         if passed != required:

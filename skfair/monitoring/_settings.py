@@ -39,9 +39,6 @@ _HYPOTHESES = (
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
 
-_DETECTOR_SHARE = 4.0
-"""Beside windows the detector raises a false alarm once in so many run lengths at most."""
-
 _FIRST_SHARE = 0.9
 """Share of the error before the first restart, if there are any; all later ones have the rest."""
 
@@ -55,6 +52,7 @@ class Settings:
     confidence_level: float
     run_length: float | None
     pos_label: Any
+    burden: bool
     delay: Any
     value_range: tuple
     max_weight: float
@@ -101,11 +99,6 @@ class Settings:
     def tolerance_position(self):
         """Position of the tolerance among the levels."""
         return int(np.searchsorted(self.levels, self.scaled_tolerance))
-
-    @property
-    def change_needed(self):
-        """Statistic of the e-detector that raises an alarm, beside windows or alone."""
-        return self.run_length * (_DETECTOR_SHARE if self.windows else 1.0)
 
     def unscale(self, level):
         """A level between 0 and 1 in units of the mean."""

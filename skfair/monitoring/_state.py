@@ -927,6 +927,10 @@ def _last_decision_time(row):
     return times[0] if times[0] is None else max(times, key=restore_time)
 
 
+_DETECTOR_SHARE = 4.0
+"""Beside windows the detector raises a false alarm once in so many run lengths at most."""
+
+
 def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     """What the evidence says after so many restarts; `was_exceeded` is what it said before.
 
@@ -939,7 +943,8 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     was_exceeded = was_exceeded or log_against >= -np.log1p(-settings.confidence_level)
     is_alarm = was_exceeded
     if settings.run_length is not None:
-        is_alarm = has_excess or change >= settings.change_needed
+        length = settings.run_length * (_DETECTOR_SHARE if settings.windows else 1.0)
+        is_alarm = has_excess or change >= length
     log_for = _find_certificates(settings, comparisons)
     log_for_tolerance = log_for[settings.tolerance_position]
     log_needed = settings.log_evidence_needed(n_restarts)

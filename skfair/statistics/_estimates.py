@@ -109,12 +109,19 @@ class Estimates(ABC):
     """How the limits are computed, for tables and reports."""
     are_rates = False
     """Whether values are shares, whose ratios `LogRates` compares."""
+    is_burden = False
+    """Whether values are shares of samples that bear a burden, and ratios those of the others."""
     rare_values = ()
     """Known values that the limits allow for although few samples have them, as `RareValue`."""
 
     @abstractmethod
     def limits(self, level):
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
+
+    @property
+    def favourable(self):
+        """The estimates whose ratios are compared: of a burden the shares that do not bear it."""
+        return ComplementEstimates(self, 1.0) if self.is_burden else self
 
     def gap(self, form):
         """The gap if this is its largest linear form."""
@@ -379,6 +386,7 @@ class ComplementEstimates(TransformedEstimates):
         super().__init__(estimates, largest - estimates.values)
         self.rare_values = estimates.rare_values
         self._largest = largest
+        self.are_rates = estimates.are_rates
 
     def limits(self, level):
         """The largest value less the limits, as in `Estimates.limits`."""

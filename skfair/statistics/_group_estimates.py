@@ -187,7 +187,7 @@ class FixedTotalRates(Estimates):
     @property
     def correlation(self):
         """Correlation of the shares of sets without common samples."""
-        ratios = self._n_in_sets / np.maximum(self._n_samples - self._n_in_sets, 1e-300)
+        ratios = self._n_in_sets / np.maximum(self._n_samples - self._n_in_sets, 1e-100)
         correlation = -np.sqrt(np.minimum(np.outer(ratios, ratios), 1.0))
         np.fill_diagonal(correlation, 1.0)
         return correlation
