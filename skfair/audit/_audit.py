@@ -74,7 +74,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         min_share: float = 0.02,
         subgroups: SubgroupReport | None = None,
         by_threshold: bool = False,
-        title: str = "Fairness report",
+        title: str | None = None,
         salt: str | None = None,
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
@@ -115,8 +115,9 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             Limits hold for all thresholds, groups, metrics and attributes together ([1]_). The
             findings name the threshold of the smallest gap, which is a choice on these data. The
             table is ``thresholds``. Not with `min_published`, weights or clusters.
-        title : str, default="Fairness report"
-            Heading of the page.
+        title : str, default=None
+            Heading of the page. None states the widest gap in outcomes: that of two groups which
+            are not small, among significant gaps if there are any.
         salt : str, default=None
             Secret text with which the report states a digest of the samples, as in :meth:`certify`.
 

@@ -2,21 +2,28 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
+from skfair.audit._formats import (
+    Folded,
+    Markup,
+    PageReport,
+    Picture,
+    collect_facts,
+    fold,
+    tabulate_facts,
+    titled_facts,
+    write_kicker,
+)
+from skfair.audit._front import difference_title, find_axis, primary_metrics
 from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._reading import Reading, normalize_ids
-from skfair.audit._sections import (
-    difference_title,
-    find_left_out,
-    gap_title,
-    primary_metrics,
-)
+from skfair.audit._sections import find_left_out, gap_title
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
@@ -104,6 +111,12 @@ class Changes(PageReport):
     def to_frame(self) -> pd.DataFrame:
         """All rates before and after, with their changes, as a table."""
         return self.frame.copy()
+
+    def _headline(self):
+        return change_headline(self)
+
+    def _kicker(self):
+        return write_kicker(self.title, self.source)
 
     def _sections(self):
         return change_sections(self)
@@ -585,6 +598,28 @@ _CHANGE = ["change", "change_low", "change_high"]
 """Columns of a change and its limits."""
 
 
+def change_headline(report):
+    """The change of the widest gap in outcomes, of those that are shown if there are any."""
+    gaps = report.gaps.dropna(subset=["change"])
+    gaps = gaps[gaps["metric"].isin(primary_metrics(gaps))]
+    if not len(gaps):
+        return report.title
+    shown = gaps[gaps["is_significant"]]
+    gaps = shown if len(shown) else gaps
+    return _state_change(gaps.loc[gaps["change"].abs().idxmax()])
+
+
+def _state_change(gap):
+    """The gap before and after, and whether it is shown to have changed."""
+    quantity = describe_quantity(gap["metric"])
+    before, after = map(quantity.decimal, gap[["before", "after"]])
+    verdict = "the change may be chance"
+    if gap["is_significant"]:
+        verdict = f"it is {gap['verdict']} in the population"
+    size = f"was {before} and is {after} {quantity.unit}".strip()
+    return f"The gap of the {quantity.noun} by {gap['attribute']} {size}: {verdict}"
+
+
 def change_findings(report):
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
@@ -654,10 +689,10 @@ def _grown_clause(gap):
 
 def change_sections(report):
     """Yield the sections of a report of changes, as `report_sections` does."""
-    for name, reading in zip(report.names, report.readings, strict=False):
-        yield reading.section(f"What was read {name}")
-    yield "Findings", report.findings
-    yield "Changes of gaps", [_gap_change_table(report)]
+    before, after = report.names
+    legend = f"<p>Open circles: {escape(before)}. Dots: {escape(after)}.</p>"
+    yield "Changes of gaps", [Markup(legend), _gap_change_table(report)]
+    yield "Findings", [report.findings]
     if report.moves is not None:
         titles = ("Group", "Attribute", "Samples", "Became positive", "Became negative")
         rows = [
@@ -667,12 +702,13 @@ def change_sections(report):
         yield "Changed decisions", [("Changed decisions by group", "", titles, rows)]
     for attribute, frame in report.frame.groupby("attribute", sort=False):
         tables = frame.groupby("metric", sort=False)
-        yield f"By {attribute}", [_change_table(report, name, rows) for name, rows in tables]
+        tables = [_change_table(report, name, rows) for name, rows in tables]
+        yield Folded(f"By {attribute}"), tables
     level = confidence_text(report.confidence_level)
     is_stated = report.is_paired and report.frame["change_low"].notna().any()
     correlation = "The correlation of decisions on the same sample enters the intervals of changes."
     yield (
-        "How to read this",
+        Folded("How to read this"),
         [
             [
                 f"Every interval holds with {level}, one at a time. The interval of the change of "
@@ -685,28 +721,37 @@ def change_sections(report):
             ]
         ],
     )
+    for name, reading in zip(report.names, report.readings, strict=False):
+        yield fold(reading.section(f"What was read {name}"))
     yield tabulate_facts(titled_facts(report.source))
 
 
 def _gap_change_table(report):
     """Table of the gaps of all metrics and attributes, before and after."""
-    titles = ("Metric", "Attribute", *report.names, "Change")
+    titles = ("Rate", "", "Change", *report.names)
     rows = []
     for _, gap in report.gaps.dropna(subset=["change"]).iterrows():
         quantity = describe_quantity(gap["metric"])
-        sizes = map(quantity.number, gap[["before", "after"]])
+        sizes = map(quantity.decimal, gap[["before", "after"]])
         change = difference_cell(quantity, gap[_CHANGE])
-        is_shown = gap["is_significant"]
-        rows.append(((gap_title(gap["metric"]), gap["attribute"], *sizes, change), is_shown))
+        title = gap_title(gap["metric"]), f"by {gap['attribute']}"
+        picture = _draw_change(quantity, gap)
+        rows.append(((title, picture, change, *sizes), gap["is_significant"]))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
     return "Gaps between groups", note, titles, rows
+
+
+def _draw_change(quantity, row):
+    """Picture of a value before, an open circle, and after, a dot."""
+    values = row[["before", "after"]]
+    return Picture(find_axis(quantity, values), [*zip(values, ("small", "near"), strict=True)])
 
 
 def _change_table(report, name, rows):
     """Table of one metric by one attribute, before and after."""
     title, meaning = describe_metric(name)
     quantity = describe_quantity(name)
-    titles = ("Group", "Samples", *report.names, difference_title(quantity, "Change"))
+    titles = ("Group", "", difference_title(quantity, "Change"), *report.names, "Samples")
     cells = []
     for _, row in rows.iterrows():
         sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))
@@ -716,5 +761,6 @@ def _change_table(report, name, rows):
         ]
         size = sizes, "small" if row["is_small"] else ""
         change = difference_cell(quantity, row[_CHANGE])
-        cells.append(((row["group"], size, *values, change), False))
+        picture = _draw_change(quantity, row)
+        cells.append(((row["group"], picture, change, *values, size), False))
     return f"{title} by {rows['attribute'].iloc[0]}", meaning, titles, cells

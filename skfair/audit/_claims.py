@@ -11,10 +11,15 @@ from skfair import constraints
 from skfair.audit._formats import (
     AUDIT_CALL,
     PageReport,
+    Picture,
+    fold,
     read_document,
+    render_strip,
     tabulate_facts,
     titled_facts,
+    write_kicker,
 )
+from skfair.audit._front import find_axis
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     BOUNDS,
@@ -243,7 +248,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     @property
     def findings(self) -> list[str]:
         """The sentences: verdict, what is observed, what would suffice, what is assumed."""
-        sentences = [self._describe_verdict()]
+        sentences = [f"{self._headline()}{left_out_clause(self.left_out)}."]
         if self.unpublished:
             sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
         sentences += [self._describe_observed(), self.order, self._advise()]
@@ -262,8 +267,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         ]
         return [*filter(None, sentences), *self.reading.describe_bins()]
 
-    def _describe_verdict(self):
-        """Sentence on the verdict, the groups, the bound and the groups that are left out."""
+    def _headline(self):
+        """Text on the verdict, the groups and the bound."""
         quantity = self._quantity
         bound = quantity.bound(self.threshold)
         if by_attribute := self._thresholds:
@@ -274,7 +279,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         if isinstance(reference, dict):
             named = (f"{label!r} by {name}" for name, label in reference.items())
             text += f" ({join_names(named)})"
-        return f"{text}{left_out_clause(self.left_out)}."
+        return text
 
     def _describe_observed(self):
         """Sentence on the estimate, the limit that decides, and how often it was read."""
@@ -328,14 +333,33 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             return "A larger sample may suffice."
         return "If the population is as observed, no sample size suffices."
 
+    def _kicker(self):
+        return write_kicker(self.title, self.source)
+
     def _sections(self):
         """Yield the sections of the page."""
-        yield self.reading.section()
-        yield "Claim", [self.findings[0], self.findings[1:]]
+        quantity = self._quantity
+        observed = quantity.decimal(self.estimate)
+        limits = self.low, self.high
+        numbers = [
+            (self.verdict, "verdict"),
+            (quantity.bound(self.threshold), "bound"),
+            (observed, f"{quantity.unit} observed; {quantity.reach(*limits)}".strip()),
+            (confidence_text(self.confidence_level).partition(" c")[0], "confidence"),
+        ]
+        yield "", [*self.findings[1:3], render_strip(numbers)]
+        if isfinite(self.estimate):
+            axis = find_axis(quantity, [self.estimate, self.threshold, *limits])
+            picture = Picture(axis, [(self.estimate, "near")], limits, self.threshold)
+            row = (quantity.noun, picture, (observed, quantity.reach(*limits))), False
+            note = "The dashed line is the bound."
+            yield "Observed", [("Observed, with limits", note, ("What", "", "Observed"), [row])]
+        yield "Claim", [self.findings]
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
             yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
         facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
+        yield fold(self.reading.section())
         yield tabulate_facts(facts)
 
 

@@ -19,7 +19,9 @@ from skfair.audit._formats import (
     render_markdown,
     render_page,
     sections_to_json,
+    write_kicker,
 )
+from skfair.audit._front import REPORT_TITLE, write_headline
 from skfair.audit._protection import is_about
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
@@ -100,7 +102,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     min_share : float
         Share of all samples below which a group is left out of :meth:`adverse_impact`.
     title : str
-        Heading of the page.
+        Heading of the page, by default the widest gap.
     n_missing : dict of str to int
         Number of samples of unknown group, by attribute.
     counts_samples : bool
@@ -335,7 +337,11 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         return missing_fields(self)
 
     def to_html(
-        self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        full: bool = False,
+        summary: Literal["ll144"] | None = None,
     ) -> str:
         """The report as one self-contained page: no network, no scripts.
 
@@ -343,6 +349,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         ----------
         path : str or path-like, default=None
             File to write; None writes none.
+        full : bool, default=False
+            Whether sections are open that a reader else opens, as before the page is printed.
         summary : {"ll144"}, default=None
             "ll144" makes the summary of a bias audit that New York City's Local Law 144 requires
             to be published (6 RCNY 5-301 and 5-303) instead of the report.
@@ -352,7 +360,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         html : str
             The page.
         """
-        return write_text(render_page(self.title, self._sections(summary)), path)
+        page = render_page(self.title, self._sections(summary), self._kicker(), full)
+        return write_text(page, path)
 
     def to_markdown(
         self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
@@ -434,6 +443,12 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         _check_summary(summary, None)
         return report_sections(self) if summary is None else summary_sections(self)
 
+    def _headline(self):
+        return self.title
+
+    def _kicker(self):
+        return write_kicker(REPORT_TITLE, self.provenance)
+
     def __repr__(self):
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
@@ -453,7 +468,7 @@ class ReportSettings(NamedTuple):
     min_share: float
     subgroups: SubgroupReport | None
     by_threshold: bool
-    title: str
+    title: str | None
     digest: str | None  # of the samples, with a salt
 
 
@@ -463,7 +478,7 @@ def report_audit(
     """The report of an audit, as :meth:`Audit.report`."""
     every = _report_samples(audit, settings)
     if min_published is None:
-        return every
+        return _add_title(every)
     if settings.by_threshold:
         raise argument_error(
             "by_threshold shows the numbers of samples between thresholds, which min_published "
@@ -481,7 +496,7 @@ def report_audit(
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
     facts = {name: one for name, one in report.provenance.items() if name != "sha256"}
     frame, gaps = _hide(report, every, protection)
-    return replace(
+    published = replace(
         report,
         frame=frame,
         gaps=gaps,
@@ -492,6 +507,12 @@ def report_audit(
         reliability=None,
         reading=audit.reading.protect(counted.n_samples, protection.hidden),
     )
+    return _add_title(published)
+
+
+def _add_title(report):
+    """The report with its widest gap as title, unless the user passed one."""
+    return report if report.title is not None else replace(report, title=write_headline(report))
 
 
 def _hide(report, every, protection):

@@ -4,8 +4,8 @@ They say, in this order: verdict, groups, bound, what is observed, what would su
 assumed, and which groups are left out.
 """
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
-from math import isfinite, isnan
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from math import isfinite, isnan, nan
 from typing import NamedTuple
 
 from skfair.audit._tables import group_text
@@ -148,6 +148,19 @@ class Quantity(NamedTuple):
             f"{self.number(high, rounding=ROUND_CEILING)}"
         )
 
+    def decimal(self, number, rounding=ROUND_HALF_EVEN, sign=""):
+        """A number of a page without its unit: percentages have one digit after the point."""
+        if not self.is_share or not isfinite(number):
+            return self.number(number, rounding=rounding, sign=sign)
+        exact = Decimal(f"{round(100 * number, 6):.12g}")
+        return format(exact.quantize(Decimal("0.1"), rounding) + 0, sign)
+
+    def reach(self, low, high):
+        """The limits of a value or a gap on a page, rounded outwards, without their unit."""
+        if isnan(low) or isnan(high):
+            return "no interval"
+        return f"{self.decimal(low, ROUND_FLOOR)} to {self.decimal(high, ROUND_CEILING)}"
+
     def size(self, gap, low, high):
         """Clause on a gap, or on the rate of the worst group, with its limits."""
         return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
@@ -251,6 +264,23 @@ def _find_unit(constraint, form):
     return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")
 
 
+# Headlines: the rates of two groups.
+
+
+def decision_verb():
+    """What a selection rate says of samples, as in "9.0 % of women are selected"."""
+    return "are selected"
+
+
+def state_rates(metric, values, groups):
+    """Headline on the rates of two groups in their order."""
+    quantity = describe_quantity(metric)
+    first, second = (value_cell(quantity, (one, nan, nan))[0] for one in values)
+    if metric == "selection_rate":
+        return f"{first} of {groups[0]} {decision_verb()}, {second} of {groups[1]}"
+    return f"{describe_metric(metric)[0]}: {first} for {groups[0]}, {second} for {groups[1]}"
+
+
 # What is claimed: a verdict on a bound, one sentence for each kind of gap.
 
 
@@ -345,14 +375,14 @@ def describe_unpublished(hidden):
     return f"Not published{part}: {hidden}."
 
 
-def value_cell(quantity, limited, *picture, text=None):
-    """Cell of a value with its limits, and of the reference and the axis of a picture."""
+def value_cell(quantity, limited, sign=""):
+    """Cell of a value with its limits, where percentages have one digit after the point."""
     value, low, high = limited
-    reach = quantity.interval(low, high) if isfinite(value) else ""
-    cell = (text or quantity.value)(value), reach
-    return (*cell, (low, value, high, *picture)) if picture else cell
+    unit = " %" * (quantity.is_share and not sign)
+    reach = quantity.reach(low, high) if isfinite(value) else ""
+    return f"{quantity.decimal(value, sign=sign)}{unit}", reach
 
 
-def difference_cell(quantity, limited, *picture):
+def difference_cell(quantity, limited):
     """As `value_cell`, of a difference, which has a sign and no unit."""
-    return value_cell(quantity, limited, *picture, text=quantity.difference)
+    return value_cell(quantity, limited, "+")

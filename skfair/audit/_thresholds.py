@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from skfair.audit._formats import Picture
+from skfair.audit._front import find_axis
 from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
@@ -127,9 +129,18 @@ def threshold_tables(table):
         cells = []
         for threshold, at in rows.groupby("threshold"):
             values = at[["estimate", "low", "high"]].to_numpy()
-            gap = difference_cell(quantity, at[_GAP].iloc[0], 0.0, (0.0, 1.0))
+            gap, *limits = at[_GAP].iloc[0]
+            picture = Picture(find_axis(quantity, ()), [(gap, "near")], limits)
             cells.append(
-                ((f"{threshold:.4g}", gap, *(value_cell(quantity, one) for one in values)), False)
+                (
+                    (
+                        f"{threshold:.4g}",
+                        picture,
+                        difference_cell(quantity, (gap, *limits)),
+                        *(value_cell(quantity, one) for one in values),
+                    ),
+                    False,
+                )
             )
         title = f"{describe_metric(metric)[0]} by threshold and {attribute}"
-        yield title, note, ("Threshold", "Gap, points", *groups), cells
+        yield title, note, ("Threshold", "", "Gap, points", *groups), cells
