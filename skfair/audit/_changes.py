@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -20,17 +19,23 @@ from skfair.audit._formats import (
     titled_facts,
     write_kicker,
 )
-from skfair.audit._front import difference_title, find_axis, primary_metrics
+from skfair.audit._front import (
+    difference_title,
+    find_axis,
+    gap_title,
+    primary_metrics,
+    select_headline_gap,
+)
 from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._reading import Reading, normalize_ids
-from skfair.audit._sections import find_left_out, gap_title
+from skfair.audit._sections import find_left_out
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
     describe_unpublished,
-    difference_cell,
     left_out_clause,
+    read_limited,
     small_groups_note,
     value_cell,
 )
@@ -594,30 +599,12 @@ def _gap_change(estimates, compared, level):
 # Sentences and sections of a report of changes.
 
 
-_CHANGE = ["change", "change_low", "change_high"]
-"""Columns of a change and its limits."""
-
-
 def change_headline(report):
     """The change of the widest gap in outcomes, of those that are shown if there are any."""
     gaps = report.gaps.dropna(subset=["change"])
     gaps = gaps[gaps["metric"].isin(primary_metrics(gaps))]
-    if not len(gaps):
-        return report.title
-    shown = gaps[gaps["is_significant"]]
-    gaps = shown if len(shown) else gaps
-    return _state_change(gaps.loc[gaps["change"].abs().idxmax()])
-
-
-def _state_change(gap):
-    """The gap before and after, and whether it is shown to have changed."""
-    quantity = describe_quantity(gap["metric"])
-    before, after = map(quantity.decimal, gap[["before", "after"]])
-    verdict = "the change may be chance"
-    if gap["is_significant"]:
-        verdict = f"it is {gap['verdict']} in the population"
-    size = f"was {before} and is {after} {quantity.unit}".strip()
-    return f"The gap of the {quantity.noun} by {gap['attribute']} {size}: {verdict}"
+    gap = select_headline_gap(gaps.assign(size=gaps["change"].abs()), "size")
+    return report.title if gap is None else _describe_change(gap).partition(";")[0]
 
 
 def change_findings(report):
@@ -658,7 +645,7 @@ def _describe_samples(report):
 
 def _describe_change(gap):
     """Sentence on the change of one gap, without its end."""
-    change, low, high = gap[_CHANGE]
+    change, low, high = read_limited(gap, "change")
     is_open = gap["grown"] is not None
     verdict = "whether it is larger is open" if is_open else "the change may be chance"
     if gap["is_significant"]:
@@ -689,9 +676,8 @@ def _grown_clause(gap):
 
 def change_sections(report):
     """Yield the sections of a report of changes, as `report_sections` does."""
-    before, after = report.names
-    legend = f"<p>Open circles: {escape(before)}. Dots: {escape(after)}.</p>"
-    yield "Changes of gaps", [Markup(legend), _gap_change_table(report)]
+    legend = Markup("<p>Open circles: the earlier value. Dots: the later one.</p>")
+    yield "Changes of gaps", [legend, _gap_change_table(report)]
     yield "Findings", [report.findings]
     if report.moves is not None:
         titles = ("Group", "Attribute", "Samples", "Became positive", "Became negative")
@@ -733,7 +719,7 @@ def _gap_change_table(report):
     for _, gap in report.gaps.dropna(subset=["change"]).iterrows():
         quantity = describe_quantity(gap["metric"])
         sizes = map(quantity.decimal, gap[["before", "after"]])
-        change = difference_cell(quantity, gap[_CHANGE])
+        change = value_cell(quantity, gap, "change")
         title = gap_title(gap["metric"]), f"by {gap['attribute']}"
         picture = _draw_change(quantity, gap)
         rows.append(((title, picture, change, *sizes), gap["is_significant"]))
@@ -755,12 +741,9 @@ def _change_table(report, name, rows):
     cells = []
     for _, row in rows.iterrows():
         sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))
-        values = [
-            value_cell(quantity, row[[end, f"{end}_low", f"{end}_high"]])
-            for end in ("before", "after")
-        ]
+        values = [value_cell(quantity, row, end) for end in ("before", "after")]
         size = sizes, "small" if row["is_small"] else ""
-        change = difference_cell(quantity, row[_CHANGE])
+        change = value_cell(quantity, row, "change")
         picture = _draw_change(quantity, row)
         cells.append(((row["group"], picture, change, *values, size), False))
     return f"{title} by {rows['attribute'].iloc[0]}", meaning, titles, cells

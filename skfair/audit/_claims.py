@@ -14,7 +14,6 @@ from skfair.audit._formats import (
     Picture,
     fold,
     read_document,
-    render_strip,
     tabulate_facts,
     titled_facts,
     write_kicker,
@@ -341,13 +340,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         quantity = self._quantity
         observed = quantity.decimal(self.estimate)
         limits = self.low, self.high
-        numbers = [
-            (self.verdict, "verdict"),
-            (quantity.bound(self.threshold), "bound"),
-            (observed, f"{quantity.unit} observed; {quantity.reach(*limits)}".strip()),
-            (confidence_text(self.confidence_level).partition(" c")[0], "confidence"),
-        ]
-        yield "", [*self.findings[1:3], render_strip(numbers)]
+        yield "", [self.findings[1]]
         if isfinite(self.estimate):
             axis = find_axis(quantity, [self.estimate, self.threshold, *limits])
             picture = Picture(axis, [(self.estimate, "near")], limits, self.threshold)

@@ -80,22 +80,17 @@ font-weight:400;border-bottom:1px solid var(--line);vertical-align:middle;backgr
 .skfair-report td>svg{background:linear-gradient(90deg,var(--line) 1px,transparent 1px) 0/25% 100%;
 border-right:1px solid var(--line);height:1.3rem}
 .skfair-report svg{display:block;width:100%;overflow:visible}
-.skfair-report svg :is(line,path){vector-effect:non-scaling-stroke}
-.skfair-report svg path{stroke:var(--dot);stroke-width:3;fill:none}
+.skfair-report svg path{stroke:var(--dot);stroke-width:3;fill:none;vector-effect:non-scaling-stroke}
 .skfair-report svg .dot{stroke-width:11;stroke-linecap:round}
 .skfair-report svg .far{stroke:var(--far)}
 .skfair-report svg .small,.skfair-report svg .hole{stroke:var(--small)}
 .skfair-report svg .hole{stroke:var(--paper);stroke-width:7;stroke-linecap:round}
-.skfair-report svg circle,.skfair-report svg .mark{fill:currentColor;stroke:none}
-.skfair-report .line{fill:none;stroke:var(--ink);stroke-width:2}
-.skfair-report .tick{stroke:var(--soft)}
-.skfair-report .ref{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:4 3}
-.skfair-report svg text{font-size:12px;fill:currentColor}
+.skfair-report svg .ref{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:4 3}
 .skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
 .skfair-report details{border-bottom:1px solid var(--line)}
 .skfair-report summary{padding:.5rem 0;cursor:pointer}
 .skfair-report summary h2{display:inline;font-size:1rem}
-@media (max-width:40rem){.skfair-report svg text{font-size:19px}
+@media (max-width:40rem){
 .skfair-report table{font-size:.84rem}.skfair-report :is(th,td){padding-right:.5rem}
 .skfair-report tbody th{min-width:6rem}
 .skfair-report td:not(:nth-child(2):last-child)>small{display:block}
@@ -209,8 +204,8 @@ def render_table(caption, note, titles, rows):
     yield "".join(f'<th scope="col">{escape(title) or _draw_axis(rows)}</th>' for title in titles)
     yield "</tr></thead><tbody>"
     for (first, *cells), mark in rows:
-        kind = mark if isinstance(mark, str) else "marked"
-        yield f'<tr{f' class="{kind}"' * bool(mark)}><th scope="row">{_cell(first)}</th>'
+        kind = mark if isinstance(mark, str) else "marked" * bool(mark)
+        yield f'<tr class="{kind}"><th scope="row">{_cell(first)}</th>'
         yield "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>"
     yield "</tbody></table></div>"
 
@@ -224,9 +219,8 @@ def _cell(cell):
 
 
 def _draw_axis(rows):
-    """Ticks above the pictures in a column of rows; none if they have several axes."""
-    axes = {cell.axis for cells, _ in rows for cell in cells if isinstance(cell, Picture)}
-    ticks = axes.pop().ticks if len(axes) == 1 else ()
+    """Ticks of the axis of the first row, above its picture; the second cell is that."""
+    ticks = rows[0][0][1].axis.ticks if rows else ()
     return f'<span class="axis">{"".join(f"<span>{escape(one)}</span>" for one in ticks)}</span>'
 
 
@@ -235,16 +229,18 @@ def _draw(picture):
     axis, dots, limits, reference = picture
 
     def position(value):
-        return f"{100 * (value - axis.low) / (axis.high - axis.low):.1f}"
+        share = (value - axis.low) / (axis.high - axis.low)
+        return f"{100 * min(max(share, 0), 1):.1f}"
 
     shapes = []
     if isfinite(reference):
         at = position(reference)
-        shapes.append(f'<line class="ref" x1="{at}" x2="{at}" y1="-6" y2="26"/>')
+        shapes.append(f'<path class="ref" d="M{at} -6V26"/>')
+    dots = [one for one in dots if isfinite(one[0])]
+    if dots and all(map(isfinite, limits)):
+        low, high = map(position, limits)
+        shapes.append(f'<path class="{dots[-1][1]}" d="M{low} 10H{high}"/>')
     for value, kind in dots:
-        if all(map(isfinite, limits)):
-            ends = "H".join((f"{position(limits[0])} 10", position(limits[1])))
-            shapes.append(f'<path class="{kind}" d="M{ends}"/>')
         at = f"M{position(value)} 10h0"
         shapes.append(f'<path class="dot {kind}" d="{at}"/>')
         if kind == "small":

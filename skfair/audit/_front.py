@@ -12,7 +12,7 @@ from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
-    difference_cell,
+    read_limited,
     state_rates,
     value_cell,
 )
@@ -40,7 +40,7 @@ def report_quantity(report, metric):
 
 def error_metric_mask(frame):
     """Mask of the rows on metrics of errors, which need a target."""
-    return frame["metric"].str.partition(" of class ")[0].isin(_ERROR_METRICS)
+    return frame["metric"].str.split(" of class ").str[0].isin(_ERROR_METRICS)
 
 
 def primary_metrics(gaps):
@@ -60,10 +60,10 @@ def find_headline_gaps(report):
     gaps = report.gaps.dropna(subset=["gap"])
     outcomes = gaps[gaps["metric"].isin(primary_metrics(gaps))]
     errors = gaps[error_metric_mask(gaps)]
-    return _select_headline_gap(outcomes, "gap"), _select_headline_gap(errors, "gap_low")
+    return select_headline_gap(outcomes, "gap"), select_headline_gap(errors, "gap_low")
 
 
-def _select_headline_gap(gaps, column):
+def select_headline_gap(gaps, column):
     """The gap that is largest by a column, of the significant ones if there are any, or None."""
     if not len(gaps):
         return None
@@ -118,23 +118,21 @@ def _state_gap(report, gap):
     quantity = describe_quantity(metric)
     if is_zero_gap(quantity, gap, ends):
         title = describe_metric(metric)[0]
-        value, _ = value_cell(quantity, (values[0], nan, nan))
-        return f"{title}: {value} for all groups by {attribute}"
+        return f"{title}: {quantity.shown(values[0])} for all groups by {attribute}"
     stratum = attribute.partition(STRATUM_SEPARATOR)[2]
     text = state_rates(metric, values, ends.index) + f", where {stratum}" * bool(stratum)
     return text if gap["is_significant"] else f"{text}; {chance_clause(report, gap)}"
 
 
-def describe_front(report):
+def describe_front(report, outcome, error):
     """Yield the sentences below the headline: the size of the widest gap, and a gap in errors."""
-    outcome, error = find_headline_gaps(report)
-    headline = write_headline(report)
-    if report.title != headline:
-        yield f"{headline}."
     if outcome is not None:
+        headline = _state_gap(report, outcome)
+        if report.title != headline:
+            yield f"{headline}."
         size = f"A gap of {_gap_size(report, outcome)}, the widest by {outcome['attribute']}"
         if outcome["four_fifths"]:
-            ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(outcome))
+            ratio = RATIO.size(*read_limited(outcome, "ratio"))
             size += f", and {ratio}, {outcome['four_fifths']}"
         yield f"{size}."
     if error is not None:
@@ -155,82 +153,82 @@ OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_erro
 """Metrics of all samples that the page begins with."""
 
 
-def overall_rates(report):
-    """Values of all samples by metric."""
-    rows = report.frame[report.frame["attribute"] == OVERALL]
-    return dict(zip(rows["metric"], rows["estimate"], strict=True))
-
-
-def find_main_table(report):
-    """Attribute and metric of the widest gap, or of the last attribute where no gap is known."""
-    gap, _ = find_headline_gaps(report)
-    if gap is not None:
-        return gap["attribute"], gap["metric"]
-    return report.attributes[-1], report.frame["metric"].iloc[0]
-
-
-def list_main_numbers(report):
+def list_main_numbers(report, tables, main):
     """Four numbers and what they are: samples, overall rates or the widest gap, and groups."""
-    attribute, metric = find_main_table(report)
-    gap, _ = find_headline_gaps(report)
-    overall = overall_rates(report)
+    attribute, metric = main
     numbers = [(f"{report.n_samples:,}", "samples")]
     for name in OVERALL_METRICS:
-        if name in overall:
-            value, _ = value_cell(describe_quantity(name), (overall[name], nan, nan))
+        for row in tables.get((OVERALL, name), ()):
+            value = describe_quantity(name).shown(row["estimate"])
             numbers.append((value, describe_metric(name)[1]))
-    if gap is not None:
-        quantity = describe_quantity(metric)
-        unit = f", {quantity.unit}" if quantity.unit else ""
-        numbers.append((quantity.decimal(gap["gap"]), f"widest gap by {attribute}{unit}"))
-    rows = find_rows(report.frame, attribute, metric)
+    for gap in find_rows(report.gaps, *main)["gap"].dropna():
+        numbers.append((describe_quantity(metric).decimal(gap), gap_title(metric)))
+    rows = tables[main]
     n_groups = len(rows) + report.hidden.get(attribute, [0])[0]
-    n_small = rows["is_small"].sum()
-    small = f"; {n_small} too small to be compared" if n_small else ""
-    return [*numbers[:3], (f"{n_groups}", f"groups by {attribute}{small}")]
+    n_small = sum(row["is_small"] for row in rows)
+    about = f"groups by {attribute}, {n_small} of them too small to be compared"
+    return [*numbers[:3], (f"{n_groups}", about)]
+
+
+def gap_title(metric):
+    """Title of a row or column of gaps of a metric, with their unit."""
+    return ", ".join(filter(None, [describe_metric(metric)[0], describe_quantity(metric).unit]))
 
 
 # Pictures of rates on one axis.
+
+
+def tabulate_rates(frame):
+    """Rows of a report by attribute and metric, the largest value first and small groups last."""
+    tables = {}
+    for row in frame.to_dict("records"):
+        tables.setdefault((row["attribute"], row["metric"]), []).append(row)
+    for rows in tables.values():
+        rows.sort(key=lambda row: (row["is_small"], -row["estimate"]))
+    return tables
 
 
 _MAX_SHOWN_GROUPS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
 
 
-def largest_groups(rows, n=_MAX_SHOWN_GROUPS):
+def largest_groups(rows):
     """Rows of the largest groups, as many as the page shows, in their order."""
-    return rows if len(rows) <= n else rows.loc[rows["n"].nlargest(n).index].sort_index()
+    smallest = sorted(row["n"] for row in rows)[-_MAX_SHOWN_GROUPS:][0]
+    return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
 
 
 def find_axis(quantity, values):
-    """Axis of values: from 0 to 100 % of shares, symmetric if some are negative; else from 0."""
+    """Axis of values: from 0 to 100 % of shares, symmetric if some are negative."""
     values = [0.0, *filter(isfinite, values)]
-    low = min(values)
-    high = max(values)
-    if quantity.is_share and low < 0.0:
-        high = next((one for one in (0.05, 0.1, 0.25, 0.5) if one >= max(-low, high)), 1.0)
-        low = -high
-    elif quantity.is_share or 0.5 < high <= 1.0:
+    high = max(map(abs, values)) or 1.0
+    low = -high if min(values) < 0.0 else 0.0
+    if low == 0.0 and (quantity.is_share or 0.5 < high <= 1.0):
         high = 1.0
-    elif high == low:
-        high = 1.0
+    return make_axis(quantity, low, high)
+
+
+def make_axis(quantity, low, high):
+    """Axis with five ticks."""
     ticks = [quantity.number(one) for one in np.linspace(low, high, 5)]
     ticks[-1] += " %" * quantity.is_share
     return Axis(low, high, tuple(ticks))
 
 
-def _mark_rows(report, rows):
-    """Classes of the rows of a metric: "small", "far" for the two ends of the gap, or "near"."""
-    both = rows[["attribute", "metric"]].iloc[0]
-    gaps = find_rows(report.gaps, *both)
-    ends = {*gaps["lowest"], *gaps["highest"]}
-    marks = np.where(rows["group"].isin(ends), "far", "near")
-    return np.where(rows["is_small"], "small", marks).tolist()
+def _draw_dots(tables, key):
+    """Dots of groups with their classes, by group, and the value of all samples.
 
-
-def sort_groups(rows):
-    """Rows of groups by their value, the largest first, and small groups last."""
-    return rows.sort_values(["is_small", "estimate"], ascending=[True, False], kind="stable")
+    Classes are "small", "far" for the two ends of the other groups, and "near".
+    """
+    rows = tables[key]
+    compared = [row["estimate"] for row in rows if not row["is_small"]]
+    ends = *compared[:1], *compared[-1:]
+    dots = {}
+    for row in rows:
+        mark = "far" if row["estimate"] in ends else "near"
+        dots[row["group"]] = row["estimate"], "small" if row["is_small"] else mark
+    overall = tables.get((OVERALL, key[1]), ({"estimate": nan},))
+    return dots, overall[0]["estimate"]
 
 
 def difference_title(quantity, title="Difference"):
@@ -238,78 +236,71 @@ def difference_title(quantity, title="Difference"):
     return f"{title}, points" if quantity.is_share else title
 
 
-def metric_table(report, attribute, name, has_comparisons=True):
-    """Table and pictures of one metric by one attribute, perhaps compared with the reference."""
-    rows = find_rows(report.frame, attribute, name)
-    n_groups = len(rows)
-    rows = sort_groups(largest_groups(rows))
+def metric_table(tables, key, comparisons=("difference", "ratio")):
+    """Table and pictures of one metric by one attribute, with comparisons to the reference."""
+    attribute, name = key
+    rows = tables[key]
     quantity = describe_quantity(name)
     title, note = describe_metric(name)
-    if len(rows) < n_groups:
-        note += f"; the {len(rows)} largest of {n_groups} groups"
-    has_ratio = has_comparisons and bool(rows["ratio"].notna().any())
-    titles = ["Group", "", title, "Samples"]
-    titles += [difference_title(quantity)] * has_comparisons + ["Ratio"] * has_ratio
-    axis = find_axis(quantity, rows[["low", "estimate", "high"]].to_numpy().ravel())
-    overall = overall_rates(report).get(name, nan)
-    marks = _mark_rows(report, rows)
+    if len(rows) > _MAX_SHOWN_GROUPS:
+        note += f"; the {_MAX_SHOWN_GROUPS} largest of {len(rows)} groups"
+        rows = largest_groups(rows)
+    comparisons = [one for one in comparisons if any(isfinite(row[one]) for row in rows)]
+    titles = {"difference": difference_title(quantity), "ratio": "Ratio"}
+    dots, overall = _draw_dots(tables, key)
+    axis = find_axis(quantity, [one for row in rows for one in read_limited(row)])
     cells = []
-    for row, mark in zip(rows.to_dict("records"), marks, strict=True):
-        limited = itemgetter("estimate", "low", "high")(row)
-        picture = Picture(axis, [(row["estimate"], mark)], limited[1:], overall)
-        size = f"{row['n']:,.0f}", "small" * row["is_small"]
-        group = row["group"] + " (reference)" * (has_comparisons and row["is_reference"])
-        line = [group, picture, value_cell(quantity, limited), size]
-        if has_comparisons:
-            limited = itemgetter("difference", "difference_low", "difference_high")(row)
-            line.append(difference_cell(quantity, limited))
-        if has_ratio:
-            line.append(value_cell(RATIO, itemgetter("ratio", "ratio_low", "ratio_high")(row)))
-        cells.append((line, mark))
+    for row in rows:
+        dot = dots[row["group"]]
+        line = [
+            row["group"] + " (reference)" * (row["is_reference"] and len(comparisons)),
+            Picture(axis, [dot], read_limited(row)[1:], overall),
+            value_cell(quantity, row),
+            (f"{row['n']:,.0f}", "small" * row["is_small"]),
+        ]
+        for one in comparisons:
+            line.append(value_cell(RATIO if one == "ratio" else quantity, row, one))
+        cells.append((line, dot[1]))
+    titles = ("Group", "", title, "Samples", *map(titles.get, comparisons))
     return f"{title} by {attribute}", note, titles, cells
 
 
-def glance_table(report, attribute):
+def glance_table(report, tables, attribute):
     """Table of all rates by one attribute: a dot for each group, and the gap."""
-    overall = overall_rates(report)
     cells = []
     for gap in report.gaps[report.gaps["attribute"] == attribute].to_dict("records"):
         name = gap["metric"]
         quantity = describe_quantity(name)
-        rows = find_rows(report.frame, attribute, name)
-        marks = _mark_rows(report, rows)
-        axis = find_axis(quantity, rows.loc[~rows["is_small"], "estimate"])
-        # The two ends are drawn last, on top of the others.
-        dots = zip(rows["estimate"], marks, strict=True)
-        dots = sorted((one for one in dots if one[1] != "small"), key=itemgetter(1), reverse=True)
         title, meaning = describe_metric(name)
+        dots, overall = _draw_dots(tables, (attribute, name))
+        # The two ends are drawn last, on top of the others.
+        dots = [one for one in dots.values() if one[1] != "small"]
+        dots.sort(key=itemgetter(1), reverse=True)
+        axis = find_axis(quantity, [value for value, _ in dots])
         if axis[:2] != (0.0, 1.0):
             meaning += f"; axis from {axis.ticks[0]} to {axis.ticks[-1]}"
-        size = "–"
-        if isfinite(gap["gap"]):
-            unit = " points" * quantity.is_share
-            limits = quantity.reach(gap["gap_low"], gap["gap_high"])
-            size = f"{quantity.decimal(gap['gap'])}{unit}", limits
-        picture = Picture(axis, dots, reference=overall.get(name, nan))
-        cells.append((((title, meaning), picture, size), False))
+        size, limits = value_cell(quantity, gap, "gap")
+        size = size.replace(" %", " points")
+        picture = Picture(axis, dots, reference=overall)
+        cells.append((((title, meaning), picture, (size, limits)), False))
     note = "Each dot is a group that is large enough to be compared."
     return f"Gaps by {attribute}", note, ("Rate", "", "Widest gap"), cells
 
 
-def rate_table(report, attribute, names, groups):
+def rate_table(tables, attribute, names, groups):
     """Table of metrics of groups by one attribute, with intervals."""
-    frame = report.frame[report.frame["attribute"].isin([OVERALL, attribute])]
-    by = {(row["group"], row["metric"]): row for row in frame.to_dict("records")}
+    sizes = {}
+    cells = {}
+    for name in names:
+        quantity = describe_quantity(name)
+        for by in (OVERALL, attribute):
+            for row in tables.get((by, name), ()):
+                group = row["group"]
+                sizes[group] = max(row["n"], sizes.get(group, 0.0))
+                cells[group, name] = value_cell(quantity, row)
     rows = []
     for group in groups:
-        known = [by[group, name] if (group, name) in by else None for name in names]
-        texts = [
-            "–"
-            if row is None
-            else value_cell(describe_quantity(name), itemgetter("estimate", "low", "high")(row))
-            for name, row in zip(names, known, strict=True)
-        ]
-        n = max(row["n"] for row in known if row is not None)
-        rows.append(((group, f"{n:,.0f}", *texts), False))
+        values = (cells.get((group, name), "–") for name in names)
+        rows.append(((group, f"{sizes[group]:,.0f}", *values), False))
     titles = ("Group", "Samples", *(describe_metric(name)[0] for name in names))
     return f"By {attribute}", "With intervals.", titles, rows

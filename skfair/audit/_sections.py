@@ -1,7 +1,6 @@
 """Sections of a report: sentences and tables."""
 
-from math import isfinite, nan
-from operator import itemgetter
+from math import isfinite
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from skfair.audit._front import (
     find_axis,
     find_ends,
     find_headline_gaps,
-    find_main_table,
     find_rows,
     glance_table,
     is_zero_gap,
@@ -33,7 +31,7 @@ from skfair.audit._front import (
     primary_metrics,
     rate_table,
     report_quantity,
-    sort_groups,
+    tabulate_rates,
 )
 from skfair.audit._sentences import (
     RATIO,
@@ -42,8 +40,8 @@ from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
     describe_unpublished,
-    difference_cell,
     left_out_clause,
+    read_limited,
     samples_clause,
     small_groups_note,
     value_cell,
@@ -71,6 +69,7 @@ Selection Procedures of the United States see evidence of adverse impact."""
 
 _COMPLETE_METRICS = ("accuracy", "mean_target")
 """Metrics of all samples that have an outcome."""
+
 
 def findings(report):
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
@@ -224,10 +223,10 @@ def _describe_gap(report, gap):
         how = "of known group, estimated for all" if report.n_missing else "by their probabilities"
         quantity = quantity._replace(counted=f"{quantity.counted} {how}")
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
-    size = quantity.size(*itemgetter("gap", "gap_low", "gap_high")(gap))
+    size = quantity.size(*read_limited(gap, "gap"))
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
     if gap["four_fifths"]:
-        ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
+        ratio = RATIO.size(*read_limited(gap, "ratio"))
         text += f", and {ratio}, {gap['four_fifths']}"
     named = _find_small_groups(report)  # by the first finding
     by = gap["attribute"]
@@ -286,13 +285,13 @@ def open_questions(report):
             possible = _possible_gap_clause(quantity, gap)
             questions.append(f"Whether the {quantity.noun} differs by {by}: {possible}.")
         elif name in primary and not gap["is_significant"]:
-            size = quantity.size(*itemgetter("gap", "gap_low", "gap_high")(gap))
+            size = quantity.size(*read_limited(gap, "gap"))
             questions.append(
                 f"Whether the {quantity.noun} differs by {by} at all: {size} is observed, and "
                 f"{chance_clause(report, gap)}."
             )
         if name in IMPACT_RATES and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
-            ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
+            ratio = RATIO.size(*read_limited(gap, "ratio"))
             questions.append(
                 f"Whether the {quantity.noun} by {by} keeps four fifths: {ratio} is observed."
             )
@@ -338,13 +337,19 @@ def _describe_small_groups(report):
 
 def report_sections(report):
     """Yield the sections of a report: pairs of a heading and a list of elements."""
-    main, metric = find_main_table(report)
-    yield "", [*describe_front(report), render_strip(list_main_numbers(report))]
-    yield "Rates by group", [_picture_note(report), metric_table(report, main, metric, False)]
-    names = report.frame["metric"].unique()
-    yield "All rates at a glance", [glance_table(report, main)]
-    groups = sort_groups(largest_groups(find_rows(report.frame, main, metric)))["group"]
-    yield "The numbers", [rate_table(report, main, names, [OVERALL, *groups])]
+    outcome, error = find_headline_gaps(report)
+    tables = tabulate_rates(report.frame)
+    attributes = report.attributes
+    names = [metric for attribute, metric in tables if attribute == OVERALL]
+    main = next(key for key in tables if key[0] == attributes[-1])
+    if outcome is not None:
+        main = outcome["attribute"], outcome["metric"]
+    strip = render_strip(list_main_numbers(report, tables, main))
+    yield "", [*describe_front(report, outcome, error), strip]
+    yield "Rates by group", [_picture_note(report), metric_table(tables, main, ())]
+    yield "All rates at a glance", [glance_table(report, tables, main[0])]
+    groups = [row["group"] for row in largest_groups(tables[main])]
+    yield "The numbers", [rate_table(tables, main[0], names, [OVERALL, *groups])]
     if len(adjusted := _adjusted_differences(report)):
         yield "Adjusted for strata", [_adjusted_table(adjusted)]
     if report.subgroups is not None:
@@ -352,11 +357,10 @@ def report_sections(report):
     yield "Findings", [report.findings]
     yield "What these data cannot decide", [report.open_questions]
     # Folded: the other tables, what was read, and how intervals are computed.
-    for attribute in report.attributes:
-        tables = [] if attribute == main else [glance_table(report, attribute)]
-        by = report.frame[report.frame["attribute"] == attribute]
-        tables += [metric_table(report, attribute, name) for name in by["metric"].unique()]
-        yield Folded(f"By {attribute}: differences and ratios"), tables
+    for attribute in attributes:
+        inside = [] if attribute == main[0] else [glance_table(report, tables, attribute)]
+        inside += [metric_table(tables, key) for key in tables if key[0] == attribute]
+        yield Folded(f"By {attribute}: differences and ratios"), inside
     metrics = [*filter(has_impact_ratio, names)]
     if metrics:
         yield Folded("Impact ratios"), list(_impact_tables(report, metrics))
@@ -381,11 +385,6 @@ def page_facts(report):
     return facts + titled_facts(report.provenance)
 
 
-def gap_title(metric):
-    """Title of a row or column of gaps of a metric, with their unit."""
-    return ", ".join(filter(None, [describe_metric(metric)[0], describe_quantity(metric).unit]))
-
-
 def _impact_tables(report, metrics):
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
     for metric in metrics:
@@ -403,10 +402,9 @@ def _impact_tables(report, metrics):
         )
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
-            rows = largest_groups(find_rows(report.frame, attribute, metric))
+            rows = find_rows(report.frame, attribute, metric).to_dict("records")
             cells = [
-                (_impact_cells(row, not report.assumption), row["is_reference"])
-                for row in rows.to_dict("records")
+                (_impact_cells(row, not report.assumption), False) for row in largest_groups(rows)
             ]
             yield f"{name} by {attribute}", note, titles, cells
 
@@ -422,8 +420,8 @@ def _impact_cells(row, is_counted):
         row["group"],
         f"{row['n']:,.0f}",
         f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
-        value_cell(describe_quantity(row["metric"]), (row["estimate"], nan, nan))[0],
-        value_cell(RATIO, itemgetter("impact_ratio", "impact_ratio_low", "impact_ratio_high")(row)),
+        describe_quantity(row["metric"]).shown(row["estimate"]),
+        value_cell(RATIO, row, "impact_ratio"),
         _four_fifths_verdict(row),
     )
 
@@ -461,8 +459,8 @@ def _adverse_impact_tables(report):
     ):
         caption = f"Adverse impact by {attribute}: {describe_quantity(metric).noun}"
         titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
-        rows = largest_groups(rows)
-        cells = [(_adverse_impact_cells(row), False) for row in rows.to_dict("records")]
+        rows = largest_groups(rows.to_dict("records"))
+        cells = [(_adverse_impact_cells(row), False) for row in rows]
         yield caption, note, titles, cells
 
 
@@ -490,7 +488,7 @@ def _adjusted_table(adjusted):
             f"{row['n_strata']}",
             quantity.difference(row["difference"]),
             quantity.difference(row["mean_difference"]),
-            difference_cell(quantity, itemgetter("common_difference", "low", "high")(row)),
+            value_cell(quantity, row, "common_difference"),
         )
         rows.append((cells, False))
     return "Differences within strata", note, titles, rows
@@ -550,13 +548,14 @@ def _reliability_tables(reliability):
 
 def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
-    predicted, observed, low, high = itemgetter("mean_probability", "estimate", "low", "high")(row)
     share = Quantity("share", "percent")
+    predicted = row["mean_probability"]
+    value, *limits = read_limited(row)
     return (
         (row["group"], f"{row['bin_low']:g} to {row['bin_high']:g}"),
-        Picture(find_axis(share, ()), [(observed, "near")], (low, high), predicted),
-        value_cell(share, (observed, low, high)),
-        f"{share.decimal(predicted)} %",
+        Picture(find_axis(share, ()), [(value, "near")], limits, predicted),
+        value_cell(share, row),
+        share.shown(predicted),
         f"{row['n']:,.0f}",
     )
 
@@ -580,13 +579,12 @@ def subgroup_tables(report):
 def _subgroup_cells(row, axis):
     """Cells of a subgroup: a picture around 0, departure with limits, and rates."""
     quantity = describe_quantity(row["metric"])
-    departure = itemgetter("difference", "low", "high")(row)
-    rates = itemgetter("estimate", "rest_estimate")(row)
+    value, *limits = read_limited(row, "difference")
     return (
         row["subgroup"],
-        Picture(axis, [(row["difference"], "near")], departure[1:], 0.0),
-        difference_cell(quantity, departure),
-        *(f"{quantity.decimal(one)} %" for one in rates),
+        Picture(axis, [(value, "near")], limits, 0.0),
+        value_cell(quantity, row, "difference"),
+        *map(quantity.shown, (row["estimate"], row["rest_estimate"])),
         f"{row['n']:,}",
     )
 
@@ -673,10 +671,11 @@ def model_card_sections(report):
     known = ("source", "explanation", "file", "sha256", "date")
     data = [f"{FACT_TITLES[name]}: {facts[name]}." for name in known if name in facts]
     yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
+    rates = tabulate_rates(report.frame)
     tables = []
     for attribute in report.attributes:
         groups = report.frame.loc[report.frame["attribute"] == attribute, "group"].unique()
-        tables.append(rate_table(report, attribute, names, [OVERALL, *groups]))
+        tables.append(rate_table(rates, attribute, names, [OVERALL, *groups]))
     yield "Quantitative analyses", [report.findings, *tables]
     yield "Caveats and recommendations", [report.open_questions]
 

@@ -5,7 +5,7 @@ assumed, and which groups are left out.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from math import isfinite, isnan, nan
+from math import isfinite, isnan
 from typing import NamedTuple
 
 from skfair.audit._tables import group_text
@@ -155,6 +155,10 @@ class Quantity(NamedTuple):
         exact = Decimal(f"{round(100 * number, 6):.12g}")
         return format(exact.quantize(Decimal("0.1"), rounding) + 0, sign)
 
+    def shown(self, value):
+        """The value of a group on a page, as text."""
+        return self.decimal(value) + " %" * (self.is_share and isfinite(value))
+
     def reach(self, low, high):
         """The limits of a value or a gap on a page, rounded outwards, without their unit."""
         if isnan(low) or isnan(high):
@@ -275,7 +279,7 @@ def decision_verb():
 def state_rates(metric, values, groups):
     """Headline on the rates of two groups in their order."""
     quantity = describe_quantity(metric)
-    first, second = (value_cell(quantity, (one, nan, nan))[0] for one in values)
+    first, second = map(quantity.shown, values)
     if metric == "selection_rate":
         return f"{first} of {groups[0]} {decision_verb()}, {second} of {groups[1]}"
     return f"{describe_metric(metric)[0]}: {first} for {groups[0]}, {second} for {groups[1]}"
@@ -375,14 +379,15 @@ def describe_unpublished(hidden):
     return f"Not published{part}: {hidden}."
 
 
-def value_cell(quantity, limited, sign=""):
-    """Cell of a value with its limits, where percentages have one digit after the point."""
-    value, low, high = limited
-    unit = " %" * (quantity.is_share and not sign)
-    reach = quantity.reach(low, high) if isfinite(value) else ""
-    return f"{quantity.decimal(value, sign=sign)}{unit}", reach
+def read_limited(row, name="estimate"):
+    """A value of a row of a table, and its limits."""
+    prefix = f"{name}_" if f"{name}_low" in row else ""
+    return row[name], row[f"{prefix}low"], row[f"{prefix}high"]
 
 
-def difference_cell(quantity, limited):
-    """As `value_cell`, of a difference, which has a sign and no unit."""
-    return value_cell(quantity, limited, "+")
+def value_cell(quantity, row, name="estimate"):
+    """Cell of a value of a row with its limits; those of differences and changes have a sign."""
+    value, low, high = read_limited(row, name)
+    has_sign = name.endswith(("difference", "change"))
+    text = quantity.decimal(value, sign="+") if has_sign else quantity.shown(value)
+    return text, quantity.reach(low, high) if isfinite(value) else ""

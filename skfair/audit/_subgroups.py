@@ -540,8 +540,8 @@ class SubgroupReport(Report):
         if not len(self.subgroups):
             return "No subgroup is shown to depart"
         row = self.subgroups.iloc[0]
-        ends = [(row["estimate"], row["subgroup"]), (row["rest_estimate"], "the rest")]
-        return state_rates(row["metric"], *zip(*ends, strict=True))
+        rates = row[["estimate", "rest_estimate"]]
+        return state_rates(row["metric"], rates, (row["subgroup"], "the rest"))
 
     def _describe(self, search):
         """Yield the sentences on one metric."""

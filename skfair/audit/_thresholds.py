@@ -8,7 +8,7 @@ from skfair.audit._front import find_axis
 from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
-    difference_cell,
+    read_limited,
     value_cell,
 )
 from skfair.audit._tables import group_text
@@ -128,19 +128,11 @@ def threshold_tables(table):
         groups = rows["group"].unique()
         cells = []
         for threshold, at in rows.groupby("threshold"):
-            values = at[["estimate", "low", "high"]].to_numpy()
-            gap, *limits = at[_GAP].iloc[0]
+            records = at.to_dict("records")
+            gap, *limits = read_limited(records[0], "gap")
             picture = Picture(find_axis(quantity, ()), [(gap, "near")], limits)
-            cells.append(
-                (
-                    (
-                        f"{threshold:.4g}",
-                        picture,
-                        difference_cell(quantity, (gap, *limits)),
-                        *(value_cell(quantity, one) for one in values),
-                    ),
-                    False,
-                )
-            )
+            size = value_cell(quantity, records[0], "gap")
+            values = (value_cell(quantity, row) for row in records)
+            cells.append(((f"{threshold:.4g}", picture, size, *values), False))
         title = f"{describe_metric(metric)[0]} by threshold and {attribute}"
-        yield title, note, ("Threshold", "", "Gap, points", *groups), cells
+        yield title, note, ("Threshold", "", "Gap", *groups), cells
