@@ -253,7 +253,7 @@ def metric_table(tables, key, comparisons=("difference", "ratio")):
     for row in rows:
         dot = dots[row["group"]]
         line = [
-            row["group"] + " (reference)" * (row["is_reference"] and len(comparisons)),
+            row["group"] + " (reference)" * bool(comparisons and row["is_reference"]),
             Picture(axis, [dot], read_limited(row)[1:], overall),
             value_cell(quantity, row),
             (f"{row['n']:,.0f}", "small" * row["is_small"]),

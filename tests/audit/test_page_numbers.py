@@ -1,0 +1,193 @@
+"""Numbers and headlines of drawn reports, read from their pages, against pandas and scipy."""
+
+import json
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from skfair.audit import Audit
+
+SEEDS = [range(3), pytest.param(range(3, 303), marks=pytest.mark.slow)]
+MIN_SIZE = 30
+RATES = {
+    "Base rate": ("base_rate", "y", None),
+    "Selection rate": ("selection_rate", "d", None),
+    "True positive rate": ("true_positive_rate", "d", ("y", 1)),
+    "False positive rate": ("false_positive_rate", "d", ("y", 0)),
+    "Precision": ("positive_predictive_value", "y", ("d", 1)),
+    "Accuracy": ("accuracy", "right", None),
+}
+
+
+class Tables(HTMLParser):
+    """Collects the heading, the sentences below it, and every table as lists of texts."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tables = {}
+        self.texts = []
+        self.stack = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.stack.append(tag)
+        if tag == "table":
+            self.rows = []
+            self.caption = ""
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag in ("h1", "p"):
+            self.texts.append("")
+
+    def handle_endtag(self, tag):
+        self.stack.remove(tag)
+        if tag == "table":
+            self.tables[self.caption] = self.rows
+
+    def handle_data(self, data):
+        data = data.replace("\xa0", " ")
+        if "caption" in self.stack:
+            self.caption += data if "small" not in self.stack else ""
+        elif {"td", "th"} & {*self.stack}:
+            self.rows[-1][-1] += data
+        elif {"h1", "p"} & {*self.stack}:
+            self.texts[-1] += data
+
+
+def draw_table(seed):
+    """A table of outcomes, decisions and one or two attributes with a small group."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(150, 900))
+    shares = [0.55, 0.35, 0.08, 0.02]
+    table = pd.DataFrame({"race": rng.choice([*"pqrs"], n, p=shares)})
+    if seed % 2:
+        table["sex"] = rng.choice(["man", "woman"], n)
+    effects = rng.normal(0.0, rng.choice([0.0, 0.1, 0.3]), 4)
+    table["y"] = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(int)
+    rate = 0.2 + 0.4 * table["y"] + effects[table["race"].map("pqrs".index)]
+    table["d"] = (rng.random(n) < rate).astype(int)
+    table["right"] = (table["y"] == table["d"]).astype(int)
+    return table
+
+
+def report_table(table):
+    """The report of a drawn table, and the names of its attributes with their groups as text."""
+    attributes = [name for name in ("race", "sex") if name in table]
+    audit = Audit.from_predictions(
+        table["y"], table["d"], sensitive_features=table[attributes], pos_label=1
+    )
+    by = {name: table[name] for name in attributes}
+    if len(attributes) > 1:
+        by["race × sex"] = table["race"] + " × " + table["sex"]
+    return audit.report(), by
+
+
+def rate_counts(table, groups, rate):
+    """Successes and numbers of a rate by group."""
+    _, event, condition = RATES[rate]
+    counted = table if condition is None else table[table[condition[0]] == condition[1]]
+    return counted.groupby(groups.loc[counted.index])[event].agg(["sum", "count"])
+
+
+def wilson_or_exact(k, n):
+    """Limits of a rate: exact ones for up to three successes or failures."""
+    method = "exact" if min(k, n - k) <= 3 else "wilson"
+    return binomtest(int(k), int(n)).proportion_ci(0.95, method=method)
+
+
+def percent(value, rounding=None):
+    """A share in percent with one digit after the point."""
+    exact = Decimal(f"{round(100 * value, 6):.12g}")
+    return f"{exact.quantize(Decimal('.1'), rounding):.1f}"
+
+
+def limits_text(k, n):
+    low, high = wilson_or_exact(k, n)
+    return f"{percent(low, ROUND_FLOOR)} to {percent(high, ROUND_CEILING)}"
+
+
+@pytest.mark.parametrize("seeds", SEEDS, ids=["few", "many"])
+def test_rates_intervals_and_counts_of_page_and_json(seeds):
+    n_compared = 0
+    for seed in seeds:
+        table = draw_table(seed)
+        report, by = report_table(table)
+        page = Tables(report.to_html())
+        frame = pd.DataFrame(json.loads(report.to_json())["frame"])
+        stored = frame.set_index(["attribute", "metric", "group"])
+        for attribute, groups in by.items():
+            for rate, (metric, _, _) in RATES.items():
+                counts = rate_counts(table, groups, rate)
+                counts = counts[counts["count"] > 0]
+                rows = page.tables[f"{rate} by {attribute}"][1:]
+                shown = {one[0].removesuffix(" (reference)"): one for one in rows}
+                assert {*shown} == {*counts.index}
+                for group, (k, n) in counts.iterrows():
+                    row = stored.loc[(attribute, metric, group)]
+                    low, high = wilson_or_exact(k, n)
+                    assert row["n"] == n and row["estimate"] == pytest.approx(k / n, abs=1e-12)
+                    assert row["low"] == pytest.approx(low, abs=1e-9)
+                    assert row["high"] == pytest.approx(high, abs=1e-9)
+                    small = " small" * (n < MIN_SIZE)
+                    expected = f"{percent(k / n)} % {limits_text(k, n)}", f"{n:,}{small}"
+                    assert tuple(shown[group][2:4]) == expected
+                    n_compared += 1
+                # Groups are in the order of their rates, and small ones last.
+                order = [(n < MIN_SIZE, -k / n) for k, n in counts.loc[[*shown]].to_numpy()]
+                assert order == sorted(order)
+    assert n_compared > 20 * len(seeds)
+
+
+HEADLINE = re.compile(r"([\d.]+) % of (.+) are selected, ([\d.]+) % of (.+?)(; .*chance)?$")
+EQUAL = re.compile(r"Selection rate: ([\d.]+) % for all groups by (.+)$")
+DECK = re.compile(
+    r"A gap of ([\d.]+) percentage points \(([\d.]+) to ([\d.]+) with 95 % confidence\), "
+    r"the widest by (.+?)(, and .*)?\.$"
+)
+
+
+@pytest.mark.parametrize("seeds", SEEDS, ids=["few", "many"])
+def test_headlines(seeds):
+    """Groups, rates, direction, gap and interval are those of the widest gap in the data."""
+    n_plain = 0
+    for seed in seeds:
+        table = draw_table(seed)
+        report, by = report_table(table)
+        headline, deck = Tables(report.to_html()).texts[1:3]
+        gaps = {}
+        for attribute, groups in by.items():
+            counts = rate_counts(table, groups, "Selection rate")
+            rates = (counts["sum"] / counts["count"])[counts["count"] >= MIN_SIZE]
+            gaps[attribute] = rates.max() - rates.min()
+        # Significance is a result of the report; the gaps are counted here.
+        stored = pd.DataFrame(json.loads(report.to_json())["gaps"])
+        stored = stored[stored["metric"] == "selection_rate"].set_index("attribute")
+        significant = stored.index[stored["is_significant"]]
+        widest = max(significant if len(significant) else gaps, key=gaps.get)
+        gap, low, high, attribute = DECK.match(deck).groups()[:4]
+        assert attribute == widest and gap == percent(gaps[widest])
+        assert stored.loc[widest, "gap"] == pytest.approx(gaps[widest])
+        limits = stored.loc[widest, ["gap_low", "gap_high"]]
+        assert (low, high) == (
+            percent(limits["gap_low"], ROUND_FLOOR),
+            percent(limits["gap_high"], ROUND_CEILING),
+        )
+        counts = rate_counts(table, by[widest], "Selection rate")
+        rates = counts["sum"] / counts["count"]
+        if equal := EQUAL.match(headline):
+            assert equal[2] == widest and not len(significant) and gaps[widest] < 0.005
+            continue
+        first, highest, second, lowest, chance = HEADLINE.match(headline).groups()
+        large = rates[counts["count"] >= MIN_SIZE]
+        assert rates[highest] == large.max() and rates[lowest] == large.min()
+        assert (first, second) == (percent(rates[highest]), percent(rates[lowest]))
+        assert (chance is None) == bool(len(significant))
+        n_plain += chance is None
+    assert len(seeds) < 10 or n_plain > len(seeds) / 10
