@@ -17,12 +17,9 @@ from skfair.audit._formats import (
     fold,
     tabulate_facts,
     titled_facts,
-    write_kicker,
 )
 from skfair.audit._front import (
-    difference_title,
     find_axis,
-    gap_title,
     primary_metrics,
     select_headline_gap,
 )
@@ -119,9 +116,6 @@ class Changes(PageReport):
 
     def _headline(self):
         return change_headline(self)
-
-    def _kicker(self):
-        return write_kicker(self.title, self.source)
 
     def _sections(self):
         return change_sections(self)
@@ -720,7 +714,7 @@ def _gap_change_table(report):
         quantity = describe_quantity(gap["metric"])
         sizes = map(quantity.decimal, gap[["before", "after"]])
         change = value_cell(quantity, gap, "change")
-        title = gap_title(gap["metric"]), f"by {gap['attribute']}"
+        title = describe_metric(gap["metric"])[0], f"by {gap['attribute']}"
         picture = _draw_change(quantity, gap)
         rows.append(((title, picture, change, *sizes), gap["is_significant"]))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
@@ -737,7 +731,7 @@ def _change_table(report, name, rows):
     """Table of one metric by one attribute, before and after."""
     title, meaning = describe_metric(name)
     quantity = describe_quantity(name)
-    titles = ("Group", "", difference_title(quantity, "Change"), *report.names, "Samples")
+    titles = ("Group", "", "Change", *report.names, "Samples")
     cells = []
     for _, row in rows.iterrows():
         sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))

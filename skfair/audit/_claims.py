@@ -11,14 +11,12 @@ from skfair import constraints
 from skfair.audit._formats import (
     AUDIT_CALL,
     PageReport,
-    Picture,
     fold,
     read_document,
     tabulate_facts,
     titled_facts,
-    write_kicker,
 )
-from skfair.audit._front import find_axis
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     BOUNDS,
@@ -26,6 +24,7 @@ from skfair.audit._sentences import (
     Quantity,
     confidence_text,
     left_out_clause,
+    read_limited,
     verdict_text,
 )
 from skfair.statistics._gaps import Verdict
@@ -332,21 +331,19 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             return "A larger sample may suffice."
         return "If the population is as observed, no sample size suffices."
 
-    def _kicker(self):
-        return write_kicker(self.title, self.source)
-
     def _sections(self):
         """Yield the sections of the page."""
         quantity = self._quantity
-        observed = quantity.decimal(self.estimate)
-        limits = self.low, self.high
+        row = vars(self)
         yield "", [self.findings[1]]
         if isfinite(self.estimate):
-            axis = find_axis(quantity, [self.estimate, self.threshold, *limits])
-            picture = Picture(axis, [(self.estimate, "near")], limits, self.threshold)
-            row = (quantity.noun, picture, (observed, quantity.reach(*limits))), False
+            axis = find_axis(quantity, [self.threshold, *read_limited(row)])
+            picture = draw_limited(axis, row, reference=self.threshold)
+            observed = quantity.decimal(self.estimate), quantity.reach(self.low, self.high)
+            cells = (quantity.noun, quantity.unit), picture, observed
             note = "The dashed line is the bound."
-            yield "Observed", [("Observed, with limits", note, ("What", "", "Observed"), [row])]
+            table = "Observed, with limits", note, ("What", "", "Observed"), [(cells, False)]
+            yield "Observed", [table]
         yield "Claim", [self.findings]
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]

@@ -522,9 +522,9 @@ class PageReport(Report):
     def _headline(self) -> str:
         """Return the main result, which is the heading of the page."""
 
-    @abstractmethod
-    def _kicker(self) -> str:
+    def _kicker(self):
         """Return what stands above the heading: what the page is, of which date and file."""
+        return write_kicker(self.title, self.source)
 
     def _repr_html_(self):
         return render_fragment(self._headline(), self._sections(), self._kicker())

@@ -1,7 +1,6 @@
 """Front of the page of a report: its headline, main numbers, and pictures of rates by group."""
 
 from math import isfinite, nan
-from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -124,29 +123,21 @@ def _state_gap(report, gap):
     return text if gap["is_significant"] else f"{text}; {chance_clause(report, gap)}"
 
 
-def describe_front(report, outcome, error):
-    """Yield the sentences below the headline: the size of the widest gap, and a gap in errors."""
-    if outcome is not None:
-        headline = _state_gap(report, outcome)
-        if report.title != headline:
-            yield f"{headline}."
-        size = f"A gap of {_gap_size(report, outcome)}, the widest by {outcome['attribute']}"
-        if outcome["four_fifths"]:
-            ratio = RATIO.size(*read_limited(outcome, "ratio"))
-            size += f", and {ratio}, {outcome['four_fifths']}"
-        yield f"{size}."
-    if error is not None:
-        meaning = describe_metric(error["metric"])[1]
-        size = _gap_size(report, error)
-        yield f"{_state_gap(report, error)} ({meaning}); a gap of {size}."
-
-
-def _gap_size(report, gap):
-    """A gap with its unit and limits."""
-    quantity = report_quantity(report, gap["metric"])
-    limits = quantity.reach(gap["gap_low"], gap["gap_high"])
-    size = f"{quantity.decimal(gap['gap'])} {quantity.unit}".strip()
-    return f"{size} ({limits} with {confidence_text(report.confidence_level)})"
+def describe_front(report, gaps):
+    """Yield a sentence on the size of each gap, after its rates where the headline has others."""
+    for gap in gaps:
+        if gap is None:
+            continue
+        quantity = report_quantity(report, gap["metric"])
+        state = _state_gap(report, gap)
+        size = f"{quantity.decimal(gap['gap'])} {quantity.unit}".strip()
+        limits = quantity.reach(gap["gap_low"], gap["gap_high"])
+        level = confidence_text(report.confidence_level)
+        text = f"{state}. " * (state != report.title)
+        text += f"A gap of {size} ({limits} with {level}) by {gap['attribute']}"
+        if gap["four_fifths"]:
+            text += f", and {RATIO.size(*read_limited(gap, 'ratio'))}, {gap['four_fifths']}"
+        yield f"{text}."
 
 
 OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_error")
@@ -161,8 +152,8 @@ def list_main_numbers(report, tables, main):
         for row in tables.get((OVERALL, name), ()):
             value = describe_quantity(name).shown(row["estimate"])
             numbers.append((value, describe_metric(name)[1]))
-    for gap in find_rows(report.gaps, *main)["gap"].dropna():
-        numbers.append((describe_quantity(metric).decimal(gap), gap_title(metric)))
+    for gap in find_rows(report.gaps, *main).dropna(subset=["gap"]).to_dict("records"):
+        numbers.append((value_cell(describe_quantity(metric), gap, "gap")[0], "widest gap"))
     rows = tables[main]
     n_groups = len(rows) + report.hidden.get(attribute, [0])[0]
     n_small = sum(row["is_small"] for row in rows)
@@ -170,21 +161,25 @@ def list_main_numbers(report, tables, main):
     return [*numbers[:3], (f"{n_groups}", about)]
 
 
-def gap_title(metric):
-    """Title of a row or column of gaps of a metric, with their unit."""
-    return ", ".join(filter(None, [describe_metric(metric)[0], describe_quantity(metric).unit]))
-
-
 # Pictures of rates on one axis.
 
 
 def tabulate_rates(frame):
-    """Rows of a report by attribute and metric, the largest value first and small groups last."""
+    """Rows of a report by attribute and metric, the largest value first and small groups last.
+
+    They have the value of all samples as "overall", and their class in pictures as "mark": "small",
+    "far" for the two ends of the other groups, and "near".
+    """
     tables = {}
     for row in frame.to_dict("records"):
         tables.setdefault((row["attribute"], row["metric"]), []).append(row)
-    for rows in tables.values():
+    for (_, metric), rows in tables.items():
         rows.sort(key=lambda row: (row["is_small"], -row["estimate"]))
+        compared = [row["estimate"] for row in rows if not row["is_small"]]
+        for row in rows:
+            mark = "far" if row["estimate"] in (compared[:1] + compared[-1:]) else "near"
+            row["mark"] = "small" if row["is_small"] else mark
+            row["overall"] = tables[OVERALL, metric][0]["estimate"]
     return tables
 
 
@@ -198,42 +193,22 @@ def largest_groups(rows):
     return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
 
 
-def find_axis(quantity, values):
+def find_axis(quantity, values, top=1.0):
     """Axis of values: from 0 to 100 % of shares, symmetric if some are negative."""
     values = [0.0, *filter(isfinite, values)]
     high = max(map(abs, values)) or 1.0
     low = -high if min(values) < 0.0 else 0.0
     if low == 0.0 and (quantity.is_share or 0.5 < high <= 1.0):
-        high = 1.0
-    return make_axis(quantity, low, high)
-
-
-def make_axis(quantity, low, high):
-    """Axis with five ticks."""
+        high = top
     ticks = [quantity.number(one) for one in np.linspace(low, high, 5)]
     ticks[-1] += " %" * quantity.is_share
     return Axis(low, high, tuple(ticks))
 
 
-def _draw_dots(tables, key):
-    """Dots of groups with their classes, by group, and the value of all samples.
-
-    Classes are "small", "far" for the two ends of the other groups, and "near".
-    """
-    rows = tables[key]
-    compared = [row["estimate"] for row in rows if not row["is_small"]]
-    ends = *compared[:1], *compared[-1:]
-    dots = {}
-    for row in rows:
-        mark = "far" if row["estimate"] in ends else "near"
-        dots[row["group"]] = row["estimate"], "small" if row["is_small"] else mark
-    overall = tables.get((OVERALL, key[1]), ({"estimate": nan},))
-    return dots, overall[0]["estimate"]
-
-
-def difference_title(quantity, title="Difference"):
-    """Title of a column of differences."""
-    return f"{title}, points" if quantity.is_share else title
+def draw_limited(axis, row, name="estimate", mark="near", reference=nan):
+    """Picture of a value of a row and its limits."""
+    value, *limits = read_limited(row, name)
+    return Picture(axis, [(value, mark)], limits, reference)
 
 
 def metric_table(tables, key, comparisons=("difference", "ratio")):
@@ -246,22 +221,19 @@ def metric_table(tables, key, comparisons=("difference", "ratio")):
         note += f"; the {_MAX_SHOWN_GROUPS} largest of {len(rows)} groups"
         rows = largest_groups(rows)
     comparisons = [one for one in comparisons if any(isfinite(row[one]) for row in rows)]
-    titles = {"difference": difference_title(quantity), "ratio": "Ratio"}
-    dots, overall = _draw_dots(tables, key)
     axis = find_axis(quantity, [one for row in rows for one in read_limited(row)])
     cells = []
     for row in rows:
-        dot = dots[row["group"]]
         line = [
             row["group"] + " (reference)" * bool(comparisons and row["is_reference"]),
-            Picture(axis, [dot], read_limited(row)[1:], overall),
+            draw_limited(axis, row, "estimate", row["mark"], row["overall"]),
             value_cell(quantity, row),
             (f"{row['n']:,.0f}", "small" * row["is_small"]),
         ]
         for one in comparisons:
             line.append(value_cell(RATIO if one == "ratio" else quantity, row, one))
-        cells.append((line, dot[1]))
-    titles = ("Group", "", title, "Samples", *map(titles.get, comparisons))
+        cells.append((line, row["mark"]))
+    titles = ("Group", "", title, "Samples", *map(str.title, comparisons))
     return f"{title} by {attribute}", note, titles, cells
 
 
@@ -272,35 +244,30 @@ def glance_table(report, tables, attribute):
         name = gap["metric"]
         quantity = describe_quantity(name)
         title, meaning = describe_metric(name)
-        dots, overall = _draw_dots(tables, (attribute, name))
+        rows = [row for row in tables[attribute, name] if not row["is_small"]]
         # The two ends are drawn last, on top of the others.
-        dots = [one for one in dots.values() if one[1] != "small"]
-        dots.sort(key=itemgetter(1), reverse=True)
+        dots = [(row["estimate"], row["mark"]) for row in (*rows[1:-1], *rows[:1], *rows[-1:])]
         axis = find_axis(quantity, [value for value, _ in dots])
         if axis[:2] != (0.0, 1.0):
             meaning += f"; axis from {axis.ticks[0]} to {axis.ticks[-1]}"
-        size, limits = value_cell(quantity, gap, "gap")
-        size = size.replace(" %", " points")
-        picture = Picture(axis, dots, reference=overall)
-        cells.append((((title, meaning), picture, (size, limits)), False))
+        reference = tables[attribute, name][0]["overall"]
+        picture = Picture(axis, dots, reference=reference)
+        cells.append((((title, meaning), picture, value_cell(quantity, gap, "gap")), False))
     note = "Each dot is a group that is large enough to be compared."
     return f"Gaps by {attribute}", note, ("Rate", "", "Widest gap"), cells
 
 
 def rate_table(tables, attribute, names, groups):
     """Table of metrics of groups by one attribute, with intervals."""
-    sizes = {}
+    rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]
+    sizes = dict(sorted(((row["group"], row["n"]) for row in rows), key=lambda pair: pair[1]))
     cells = {}
-    for name in names:
-        quantity = describe_quantity(name)
-        for by in (OVERALL, attribute):
-            for row in tables.get((by, name), ()):
-                group = row["group"]
-                sizes[group] = max(row["n"], sizes.get(group, 0.0))
-                cells[group, name] = value_cell(quantity, row)
-    rows = []
+    for row in rows:
+        quantity = describe_quantity(row["metric"])
+        cells[row["group"], row["metric"]] = value_cell(quantity, row)
+    lines = []
     for group in groups:
         values = (cells.get((group, name), "–") for name in names)
-        rows.append(((group, f"{sizes[group]:,.0f}", *values), False))
+        lines.append(((group, f"{sizes[group]:,.0f}", *values), False))
     titles = ("Group", "Samples", *(describe_metric(name)[0] for name in names))
-    return f"By {attribute}", "With intervals.", titles, rows
+    return f"By {attribute}", "With intervals.", titles, lines

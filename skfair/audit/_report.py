@@ -512,7 +512,9 @@ def report_audit(
 
 def _add_title(report):
     """The report with its widest gap as title, unless the user passed one."""
-    return report if report.title is not None else replace(report, title=write_headline(report))
+    if report.title is None:
+        report.title = write_headline(report)
+    return report
 
 
 def _hide(report, every, protection):

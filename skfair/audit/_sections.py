@@ -8,7 +8,6 @@ from skfair.audit._formats import (
     FACT_TITLES,
     Folded,
     Markup,
-    Picture,
     fold,
     render_strip,
     tabulate_facts,
@@ -18,6 +17,7 @@ from skfair.audit._front import (
     OVERALL_METRICS,
     chance_clause,
     describe_front,
+    draw_limited,
     error_metric_mask,
     find_axis,
     find_ends,
@@ -337,15 +337,15 @@ def _describe_small_groups(report):
 
 def report_sections(report):
     """Yield the sections of a report: pairs of a heading and a list of elements."""
-    outcome, error = find_headline_gaps(report)
+    gaps = find_headline_gaps(report)
     tables = tabulate_rates(report.frame)
     attributes = report.attributes
-    names = [metric for attribute, metric in tables if attribute == OVERALL]
+    names = report.frame["metric"].unique()
     main = next(key for key in tables if key[0] == attributes[-1])
-    if outcome is not None:
-        main = outcome["attribute"], outcome["metric"]
+    if gaps[0] is not None:
+        main = tuple(gaps[0][["attribute", "metric"]])
     strip = render_strip(list_main_numbers(report, tables, main))
-    yield "", [*describe_front(report, outcome, error), strip]
+    yield "", [*describe_front(report, gaps), strip]
     yield "Rates by group", [_picture_note(report), metric_table(tables, main, ())]
     yield "All rates at a glance", [glance_table(report, tables, main[0])]
     groups = [row["group"] for row in largest_groups(tables[main])]
@@ -550,10 +550,9 @@ def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
     share = Quantity("share", "percent")
     predicted = row["mean_probability"]
-    value, *limits = read_limited(row)
     return (
         (row["group"], f"{row['bin_low']:g} to {row['bin_high']:g}"),
-        Picture(find_axis(share, ()), [(value, "near")], limits, predicted),
+        draw_limited(find_axis(share, ()), row, reference=predicted),
         value_cell(share, row),
         share.shown(predicted),
         f"{row['n']:,.0f}",
@@ -570,7 +569,7 @@ def subgroup_tables(report):
             f"hold with {level} for all subgroups searched together. Listed are subgroups that "
             "overlap little."
         )
-        titles = ("Subgroup", "", "Difference, points", title, "Rest", "Samples")
+        titles = ("Subgroup", "", "Difference", title, "Rest", "Samples")
         axis = find_axis(describe_quantity(metric), [-1.0])
         cells = [(_subgroup_cells(row, axis), False) for row in rows.to_dict("records")]
         yield f"Subgroups that depart most: {describe_quantity(metric).noun}", note, titles, cells
@@ -579,10 +578,9 @@ def subgroup_tables(report):
 def _subgroup_cells(row, axis):
     """Cells of a subgroup: a picture around 0, departure with limits, and rates."""
     quantity = describe_quantity(row["metric"])
-    value, *limits = read_limited(row, "difference")
     return (
         row["subgroup"],
-        Picture(axis, [(value, "near")], limits, 0.0),
+        draw_limited(axis, row, "difference", reference=0.0),
         value_cell(quantity, row, "difference"),
         *map(quantity.shown, (row["estimate"], row["rest_estimate"])),
         f"{row['n']:,}",

@@ -388,6 +388,9 @@ def read_limited(row, name="estimate"):
 def value_cell(quantity, row, name="estimate"):
     """Cell of a value of a row with its limits; those of differences and changes have a sign."""
     value, low, high = read_limited(row, name)
-    has_sign = name.endswith(("difference", "change"))
-    text = quantity.decimal(value, sign="+") if has_sign else quantity.shown(value)
-    return text, quantity.reach(low, high) if isfinite(value) else ""
+    if not isfinite(value):
+        return "–"
+    sign = "+" * name.endswith(("difference", "change"))
+    unit = " points" if sign or name == "gap" else " %"
+    text = quantity.decimal(value, sign=sign) + unit * quantity.is_share
+    return text, quantity.reach(low, high)

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from skfair.audit._formats import Picture
-from skfair.audit._front import find_axis
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
-    read_limited,
     value_cell,
 )
 from skfair.audit._tables import group_text
@@ -129,8 +127,7 @@ def threshold_tables(table):
         cells = []
         for threshold, at in rows.groupby("threshold"):
             records = at.to_dict("records")
-            gap, *limits = read_limited(records[0], "gap")
-            picture = Picture(find_axis(quantity, ()), [(gap, "near")], limits)
+            picture = draw_limited(find_axis(quantity, ()), records[0], "gap")
             size = value_cell(quantity, records[0], "gap")
             values = (value_cell(quantity, row) for row in records)
             cells.append(((f"{threshold:.4g}", picture, size, *values), False))

@@ -298,9 +298,8 @@ def _parse_filed_options(file, text):
     return options
 
 
-_UNFILED_OPTIONS = (
-    *("command", "file", "full", "json", "out", "ledger", "page", "parser", "run", "salt"),
-)
+_UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
+_UNFILED_OPTIONS |= {"salt"}
 """Options that say where results are written, and not what is claimed."""
 
 

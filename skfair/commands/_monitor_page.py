@@ -16,7 +16,7 @@ from skfair.audit._formats import (
     titled_facts,
     write_kicker,
 )
-from skfair.audit._front import make_axis
+from skfair.audit._front import find_axis
 from skfair.audit._sentences import (
     confidence_text,
     describe_bound,
@@ -309,20 +309,19 @@ def _batch_table(monitor, period):
     quantity = _find_quantity(monitor)
     # Where outcomes come later, the verdict after a batch is about earlier decisions.
     waits = bool((summary["counted_until"] != summary["time"]).any())
-    titles = ("Samples", *["Known of decisions until"] * waits, f"Gap, {quantity.unit}")
-    titles = (period.title(), "", *titles, "Interval so far", "For", "Against", "Verdict")
+    titles = ("Samples", *["Known of decisions until"] * waits, f"Gap so far, {quantity.unit}")
+    titles = (period.title(), "", *titles, "For", "Against", "Verdict")
     known = summary["batch_gap"].dropna()
-    axis = make_axis(quantity, 0.0, max(2.0 * monitor.tolerance, *known, 1e-3))
+    axis = find_axis(quantity, (), max(2.0 * monitor.tolerance, *known, 1e-3))
     rows = []
     for row in summary.itertuples():
-        gap = quantity.number(row.gap)
-        interval = quantity.interval(row.low, row.high)
+        gap = quantity.number(row.gap), quantity.interval(row.low, row.high)
         evidence = number_text(row.evidence_for), number_text(row.evidence_against)
         until = [date_text(row.counted_until)] * waits if row.counted_until is not pd.NaT else ["–"]
         mark = "far" if row.verdict == "contradicted" else "near"
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)
-        cells = [date_text(row.time), picture, f"{row.n:,}", *until, gap, interval, *evidence]
+        cells = [date_text(row.time), picture, f"{row.n:,}", *until, gap, *evidence]
         rows.append(([*cells, row.verdict], mark))
     levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
     needed, against = map(number_text, levels)

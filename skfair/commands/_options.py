@@ -336,8 +336,7 @@ def add_output_options(command, page=None, formats=""):
     if formats:
         default = "none" if page is None else f"{page}, with --json none"
         command.add_argument("--out", type=Path, help=f"{formats} (default {default})")
-        about = "open what the page folds, as for print"
-        command.add_argument("--full", action="store_true", help=about)
+        command.add_argument("--full", action="store_true", help="open what the page folds")
     command.add_argument(
         "--json", metavar="FILE", help="write the results as JSON; - is standard output"
     )

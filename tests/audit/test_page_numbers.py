@@ -67,7 +67,7 @@ def draw_table(seed):
     n = int(rng.integers(150, 900))
     shares = [0.55, 0.35, 0.08, 0.02]
     table = pd.DataFrame({"race": rng.choice([*"pqrs"], n, p=shares)})
-    if seed % 2:
+    if seed % 4 == 1:
         table["sex"] = rng.choice(["man", "woman"], n)
     effects = rng.normal(0.0, rng.choice([0.0, 0.1, 0.3]), 4)
     table["y"] = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(int)
@@ -97,9 +97,13 @@ def rate_counts(table, groups, rate):
 
 
 def wilson_or_exact(k, n):
-    """Limits of a rate: exact ones for up to three successes or failures."""
-    method = "exact" if min(k, n - k) <= 3 else "wilson"
-    return binomtest(int(k), int(n)).proportion_ci(0.95, method=method)
+    """Limits of a rate: the wider of both for up to three successes or failures."""
+    test = binomtest(int(k), int(n))
+    low, high = test.proportion_ci(0.95, method="wilson")
+    if min(k, n - k) > 3:
+        return low, high
+    exact = test.proportion_ci(0.95, method="exact")
+    return min(low, exact.low), max(high, exact.high)
 
 
 def percent(value, rounding=None):
@@ -114,80 +118,82 @@ def limits_text(k, n):
 
 
 @pytest.mark.parametrize("seeds", SEEDS, ids=["few", "many"])
-def test_rates_intervals_and_counts_of_page_and_json(seeds):
+def test_pages_of_drawn_reports(seeds):
     n_compared = 0
+    n_plain = 0
     for seed in seeds:
         table = draw_table(seed)
         report, by = report_table(table)
         page = Tables(report.to_html())
-        frame = pd.DataFrame(json.loads(report.to_json())["frame"])
-        stored = frame.set_index(["attribute", "metric", "group"])
-        for attribute, groups in by.items():
-            for rate, (metric, _, _) in RATES.items():
-                counts = rate_counts(table, groups, rate)
-                counts = counts[counts["count"] > 0]
-                rows = page.tables[f"{rate} by {attribute}"][1:]
-                shown = {one[0].removesuffix(" (reference)"): one for one in rows}
-                assert {*shown} == {*counts.index}
-                for group, (k, n) in counts.iterrows():
-                    row = stored.loc[(attribute, metric, group)]
-                    low, high = wilson_or_exact(k, n)
-                    assert row["n"] == n and row["estimate"] == pytest.approx(k / n, abs=1e-12)
-                    assert row["low"] == pytest.approx(low, abs=1e-9)
-                    assert row["high"] == pytest.approx(high, abs=1e-9)
-                    small = " small" * (n < MIN_SIZE)
-                    expected = f"{percent(k / n)} % {limits_text(k, n)}", f"{n:,}{small}"
-                    assert tuple(shown[group][2:4]) == expected
-                    n_compared += 1
-                # Groups are in the order of their rates, and small ones last.
-                order = [(n < MIN_SIZE, -k / n) for k, n in counts.loc[[*shown]].to_numpy()]
-                assert order == sorted(order)
-    assert n_compared > 20 * len(seeds)
+        content = json.loads(report.to_json())
+        n_compared += check_rates(table, by, page, pd.DataFrame(content["frame"]))
+        n_plain += check_headline(table, by, page, pd.DataFrame(content["gaps"]))
+    assert n_compared > 20 * len(seeds) and (len(seeds) < 10 or n_plain > len(seeds) / 10)
+
+
+def check_rates(table, by, page, frame):
+    """Compare rates, limits and counts of page and JSON; return how many rates were compared."""
+    n_compared = 0
+    stored = {
+        (row["attribute"], row["metric"], row["group"]): row for row in frame.to_dict("records")
+    }
+    for attribute, groups in by.items():
+        for rate, (metric, _, _) in RATES.items():
+            counts = rate_counts(table, groups, rate)
+            counts = counts[counts["count"] > 0]
+            rows = page.tables[f"{rate} by {attribute}"][1:]
+            shown = {one[0].removesuffix(" (reference)"): one for one in rows}
+            assert {*shown} == {*counts.index}
+            for group, (k, n) in counts.iterrows():
+                row = stored[attribute, metric, group]
+                low, high = wilson_or_exact(k, n)
+                assert row["n"] == n and row["estimate"] == pytest.approx(k / n, abs=1e-12)
+                assert row["low"] == pytest.approx(low, abs=1e-9)
+                assert row["high"] == pytest.approx(high, abs=1e-9)
+                small = " small" * (n < MIN_SIZE)
+                expected = f"{percent(k / n)} % {limits_text(k, n)}", f"{n:,}{small}"
+                assert tuple(shown[group][2:4]) == expected
+                n_compared += 1
+            # Groups are in the order of their rates, and small ones last.
+            order = [(n < MIN_SIZE, -k / n) for k, n in counts.loc[[*shown]].to_numpy()]
+            assert order == sorted(order)
+    return n_compared
 
 
 HEADLINE = re.compile(r"([\d.]+) % of (.+) are selected, ([\d.]+) % of (.+?)(; .*chance)?$")
 EQUAL = re.compile(r"Selection rate: ([\d.]+) % for all groups by (.+)$")
 DECK = re.compile(
-    r"A gap of ([\d.]+) percentage points \(([\d.]+) to ([\d.]+) with 95 % confidence\), "
-    r"the widest by (.+?)(, and .*)?\.$"
+    r"A gap of ([\d.]+) percentage points \(([\d.]+) to ([\d.]+) with 95 % confidence\) "
+    r"by (.+?)(, and .*)?\.$"
 )
 
 
-@pytest.mark.parametrize("seeds", SEEDS, ids=["few", "many"])
-def test_headlines(seeds):
-    """Groups, rates, direction, gap and interval are those of the widest gap in the data."""
-    n_plain = 0
-    for seed in seeds:
-        table = draw_table(seed)
-        report, by = report_table(table)
-        headline, deck = Tables(report.to_html()).texts[1:3]
-        gaps = {}
-        for attribute, groups in by.items():
-            counts = rate_counts(table, groups, "Selection rate")
-            rates = (counts["sum"] / counts["count"])[counts["count"] >= MIN_SIZE]
-            gaps[attribute] = rates.max() - rates.min()
-        # Significance is a result of the report; the gaps are counted here.
-        stored = pd.DataFrame(json.loads(report.to_json())["gaps"])
-        stored = stored[stored["metric"] == "selection_rate"].set_index("attribute")
-        significant = stored.index[stored["is_significant"]]
-        widest = max(significant if len(significant) else gaps, key=gaps.get)
-        gap, low, high, attribute = DECK.match(deck).groups()[:4]
-        assert attribute == widest and gap == percent(gaps[widest])
-        assert stored.loc[widest, "gap"] == pytest.approx(gaps[widest])
-        limits = stored.loc[widest, ["gap_low", "gap_high"]]
-        assert (low, high) == (
-            percent(limits["gap_low"], ROUND_FLOOR),
-            percent(limits["gap_high"], ROUND_CEILING),
-        )
-        counts = rate_counts(table, by[widest], "Selection rate")
-        rates = counts["sum"] / counts["count"]
-        if equal := EQUAL.match(headline):
-            assert equal[2] == widest and not len(significant) and gaps[widest] < 0.005
-            continue
-        first, highest, second, lowest, chance = HEADLINE.match(headline).groups()
-        large = rates[counts["count"] >= MIN_SIZE]
-        assert rates[highest] == large.max() and rates[lowest] == large.min()
-        assert (first, second) == (percent(rates[highest]), percent(rates[lowest]))
-        assert (chance is None) == bool(len(significant))
-        n_plain += chance is None
-    assert len(seeds) < 10 or n_plain > len(seeds) / 10
+def check_headline(table, by, page, gaps):
+    """Groups, rates, direction, gap and limits are those of the widest gap; whether it is shown."""
+    headline, deck = page.texts[1:3]
+    counted = {}
+    for attribute, groups in by.items():
+        counts = rate_counts(table, groups, "Selection rate")
+        rates = (counts["sum"] / counts["count"])[counts["count"] >= MIN_SIZE]
+        counted[attribute] = rates.max() - rates.min()
+    # Significance is a result of the report; the gaps are counted here.
+    stored = gaps[gaps["metric"] == "selection_rate"].set_index("attribute")
+    significant = stored.index[stored["is_significant"]]
+    widest = max(significant if len(significant) else counted, key=counted.get)
+    gap, low, high, attribute = DECK.match(deck).groups()[:4]
+    assert attribute == widest and gap == percent(counted[widest])
+    stated = stored.loc[widest]
+    assert stated["gap"] == pytest.approx(counted[widest])
+    limits = percent(stated["gap_low"], ROUND_FLOOR), percent(stated["gap_high"], ROUND_CEILING)
+    assert (low, high) == limits
+    counts = rate_counts(table, by[widest], "Selection rate")
+    rates = counts["sum"] / counts["count"]
+    if equal := EQUAL.match(headline):
+        assert equal[2] == widest and not len(significant) and counted[widest] < 0.005
+        return False
+    first, highest, second, lowest, chance = HEADLINE.match(headline).groups()
+    large = rates[counts["count"] >= MIN_SIZE]
+    assert rates[highest] == large.max() and rates[lowest] == large.min()
+    assert (first, second) == (percent(rates[highest]), percent(rates[lowest]))
+    assert (chance is None) == bool(len(significant))
+    return chance is None
