@@ -16,6 +16,7 @@ from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._formats import render_fragment
+from skfair.audit._front import write_headline
 from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
@@ -151,7 +152,10 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             title=title,
             digest=digest_with_salt(self, salt),
         )
-        return report_audit(self, settings, min_published)
+        report = report_audit(self, settings, min_published)
+        if title is None:
+            report.title = write_headline(report)
+        return report
 
     def certify(
         self,
@@ -465,7 +469,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         return replace(self, k=k, columns=columns, task=task, pos_label=pos_label)
 
     def _repr_html_(self):
-        return render_fragment("Audit", [self.reading.section()])
+        return render_fragment("Audit", [self.reading.section()], is_full=True)
 
     def __repr__(self) -> str:
         attributes = self.samples.groups.attributes or ["groups that overlap"]

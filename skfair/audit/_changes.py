@@ -9,12 +9,10 @@ import pandas as pd
 from sklearn.utils import check_consistent_length
 
 from skfair.audit._formats import (
-    Folded,
     Markup,
     PageReport,
     Picture,
     collect_facts,
-    fold,
     tabulate_facts,
     titled_facts,
 )
@@ -24,7 +22,7 @@ from skfair.audit._front import (
     select_headline_gap,
 )
 from skfair.audit._protection import check_minimum, protect_periods
-from skfair.audit._reading import Reading, normalize_ids
+from skfair.audit._reading import Folded, Reading, normalize_ids
 from skfair.audit._sections import find_left_out
 from skfair.audit._sentences import (
     confidence_text,
@@ -115,7 +113,11 @@ class Changes(PageReport):
         return self.frame.copy()
 
     def _headline(self):
-        return change_headline(self)
+        """The change of the widest gap in outcomes, of those that are shown if there are any."""
+        gaps = self.gaps.dropna(subset=["change"])
+        gaps = gaps[gaps["metric"].isin(primary_metrics(gaps))]
+        gap = select_headline_gap(gaps.assign(size=gaps["change"].abs()), "size")
+        return self.title if gap is None else _describe_change(gap).partition(";")[0]
 
     def _sections(self):
         return change_sections(self)
@@ -593,14 +595,6 @@ def _gap_change(estimates, compared, level):
 # Sentences and sections of a report of changes.
 
 
-def change_headline(report):
-    """The change of the widest gap in outcomes, of those that are shown if there are any."""
-    gaps = report.gaps.dropna(subset=["change"])
-    gaps = gaps[gaps["metric"].isin(primary_metrics(gaps))]
-    gap = select_headline_gap(gaps.assign(size=gaps["change"].abs()), "size")
-    return report.title if gap is None else _describe_change(gap).partition(";")[0]
-
-
 def change_findings(report):
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
@@ -702,7 +696,7 @@ def change_sections(report):
         ],
     )
     for name, reading in zip(report.names, report.readings, strict=False):
-        yield fold(reading.section(f"What was read {name}"))
+        yield reading.section(f"What was read {name}")
     yield tabulate_facts(titled_facts(report.source))
 
 

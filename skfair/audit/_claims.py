@@ -11,7 +11,6 @@ from skfair import constraints
 from skfair.audit._formats import (
     AUDIT_CALL,
     PageReport,
-    fold,
     read_document,
     tabulate_facts,
     titled_facts,
@@ -335,7 +334,6 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         """Yield the sections of the page."""
         quantity = self._quantity
         row = vars(self)
-        yield "", [self.findings[1]]
         if isfinite(self.estimate):
             axis = find_axis(quantity, [self.threshold, *read_limited(row)])
             picture = draw_limited(axis, row, reference=self.threshold)
@@ -343,13 +341,13 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             cells = (quantity.noun, quantity.unit), picture, observed
             note = "The dashed line is the bound."
             table = "Observed, with limits", note, ("What", "", "Observed"), [(cells, False)]
-            yield "Observed", [table]
+            yield "", [self.findings[1], table]
         yield "Claim", [self.findings]
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
             yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
         facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
-        yield fold(self.reading.section())
+        yield self.reading.section()
         yield tabulate_facts(facts)
 
 

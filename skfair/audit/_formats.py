@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from skfair import __version__
-from skfair.audit._reading import Reading
+from skfair.audit._reading import Folded, Reading
 from skfair.statistics._gaps import Interval
 from skfair.utils._api import Record
 from skfair.utils._checks import join_names
@@ -116,18 +116,21 @@ border-bottom:1px solid var(--line)}
 # Sections of a report as one page of HTML, without scripts and external resources.
 
 
-def render_page(title, sections, kicker="", is_full=False):
-    """The whole page, as HTML; `is_full` opens what is folded."""
+def render_page(title, *content):
+    """The whole page, as HTML, with the arguments of `render_fragment`."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{escape(title)}</title>\n</head>\n<body style="margin:0">\n'
-        f"<main>\n{render_fragment(title, sections, kicker, is_full)}\n</main>\n</body>\n</html>\n"
+        f"<main>\n{render_fragment(title, *content)}\n</main>\n</body>\n</html>\n"
     )
 
 
 def render_fragment(title, sections, kicker="", is_full=False):
-    """The report with its style as a part of a page, which is what notebooks show."""
+    """The report with its style as a part of a page, which is what notebooks show.
+
+    The kicker stands above the title, and `is_full` opens what is folded.
+    """
     lines = [f"<style>{STYLE}</style>", '<article class="skfair-report">']
     lines.append(f'<p class="kicker">{escape(kicker)}</p><h1>{_escape_units(title)}</h1>')
     for heading, elements in sections:
@@ -142,16 +145,6 @@ def render_fragment(title, sections, kicker="", is_full=False):
 
 class Markup(str):
     """HTML that a page shows as it is."""
-
-
-class Folded(str):
-    """Heading of a section that is closed until a reader opens it."""
-
-
-def fold(section):
-    """The same section, closed."""
-    heading, elements = section
-    return Folded(heading), elements
 
 
 class Axis(NamedTuple):
@@ -496,8 +489,11 @@ class PageReport(Report):
         html : str
             The page.
         """
-        page = render_page(self._headline(), self._sections(), self._kicker(), full)
-        return write_text(page, path)
+        return self._write_page(path, self._sections(), full)
+
+    def _write_page(self, path, sections, full):
+        """Return the page of some sections, and write it unless the path is None."""
+        return write_text(render_page(self._headline(), sections, self._kicker(), full), path)
 
     def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
         """The report as Markdown, such as a section of a model card; without pictures.

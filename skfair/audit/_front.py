@@ -128,10 +128,8 @@ def describe_front(report, gaps):
     for gap in gaps:
         if gap is None:
             continue
-        quantity = report_quantity(report, gap["metric"])
         state = _state_gap(report, gap)
-        size = f"{quantity.decimal(gap['gap'])} {quantity.unit}".strip()
-        limits = quantity.reach(gap["gap_low"], gap["gap_high"])
+        size, limits = value_cell(describe_quantity(gap["metric"]), gap, "gap")
         level = confidence_text(report.confidence_level)
         text = f"{state}. " * (state != report.title)
         text += f"A gap of {size} ({limits} with {level}) by {gap['attribute']}"
@@ -144,7 +142,7 @@ OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_erro
 """Metrics of all samples that the page begins with."""
 
 
-def list_main_numbers(report, tables, main):
+def list_main_numbers(report, tables, main, gap):
     """Four numbers and what they are: samples, overall rates or the widest gap, and groups."""
     attribute, metric = main
     numbers = [(f"{report.n_samples:,}", "samples")]
@@ -152,13 +150,10 @@ def list_main_numbers(report, tables, main):
         for row in tables.get((OVERALL, name), ()):
             value = describe_quantity(name).shown(row["estimate"])
             numbers.append((value, describe_metric(name)[1]))
-    for gap in find_rows(report.gaps, *main).dropna(subset=["gap"]).to_dict("records"):
+    if gap is not None:
         numbers.append((value_cell(describe_quantity(metric), gap, "gap")[0], "widest gap"))
-    rows = tables[main]
-    n_groups = len(rows) + report.hidden.get(attribute, [0])[0]
-    n_small = sum(row["is_small"] for row in rows)
-    about = f"groups by {attribute}, {n_small} of them too small to be compared"
-    return [*numbers[:3], (f"{n_groups}", about)]
+    n_groups = len(tables[main]) + report.hidden.get(attribute, [0])[0]
+    return [*numbers[:3], (f"{n_groups}", f"groups by {attribute}")]
 
 
 # Pictures of rates on one axis.
@@ -214,12 +209,11 @@ def draw_limited(axis, row, name="estimate", mark="near", reference=nan):
 def metric_table(tables, key, comparisons=("difference", "ratio")):
     """Table and pictures of one metric by one attribute, with comparisons to the reference."""
     attribute, name = key
-    rows = tables[key]
+    rows = largest_groups(tables[key])
     quantity = describe_quantity(name)
     title, note = describe_metric(name)
-    if len(rows) > _MAX_SHOWN_GROUPS:
-        note += f"; the {_MAX_SHOWN_GROUPS} largest of {len(rows)} groups"
-        rows = largest_groups(rows)
+    if rows != tables[key]:
+        note += f"; the {len(rows)} largest of {len(tables[key])} groups"
     comparisons = [one for one in comparisons if any(isfinite(row[one]) for row in rows)]
     axis = find_axis(quantity, [one for row in rows for one in read_limited(row)])
     cells = []

@@ -17,11 +17,10 @@ from skfair.audit._formats import (
     collect_facts,
     decode_report,
     render_markdown,
-    render_page,
     sections_to_json,
     write_kicker,
 )
-from skfair.audit._front import REPORT_TITLE, write_headline
+from skfair.audit._front import REPORT_TITLE
 from skfair.audit._protection import is_about
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
@@ -360,8 +359,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         html : str
             The page.
         """
-        page = render_page(self.title, self._sections(summary), self._kicker(), full)
-        return write_text(page, path)
+        return self._write_page(path, self._sections(summary), full)
 
     def to_markdown(
         self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
@@ -478,7 +476,7 @@ def report_audit(
     """The report of an audit, as :meth:`Audit.report`."""
     every = _report_samples(audit, settings)
     if min_published is None:
-        return _add_title(every)
+        return every
     if settings.by_threshold:
         raise argument_error(
             "by_threshold shows the numbers of samples between thresholds, which min_published "
@@ -496,7 +494,7 @@ def report_audit(
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
     facts = {name: one for name, one in report.provenance.items() if name != "sha256"}
     frame, gaps = _hide(report, every, protection)
-    published = replace(
+    return replace(
         report,
         frame=frame,
         gaps=gaps,
@@ -507,14 +505,6 @@ def report_audit(
         reliability=None,
         reading=audit.reading.protect(counted.n_samples, protection.hidden),
     )
-    return _add_title(published)
-
-
-def _add_title(report):
-    """The report with its widest gap as title, unless the user passed one."""
-    if report.title is None:
-        report.title = write_headline(report)
-    return report
 
 
 def _hide(report, every, protection):

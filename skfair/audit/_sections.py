@@ -6,9 +6,7 @@ import numpy as np
 
 from skfair.audit._formats import (
     FACT_TITLES,
-    Folded,
     Markup,
-    fold,
     render_strip,
     tabulate_facts,
     titled_facts,
@@ -33,6 +31,7 @@ from skfair.audit._front import (
     report_quantity,
     tabulate_rates,
 )
+from skfair.audit._reading import Folded
 from skfair.audit._sentences import (
     RATIO,
     Quantity,
@@ -344,7 +343,7 @@ def report_sections(report):
     main = next(key for key in tables if key[0] == attributes[-1])
     if gaps[0] is not None:
         main = tuple(gaps[0][["attribute", "metric"]])
-    strip = render_strip(list_main_numbers(report, tables, main))
+    strip = render_strip(list_main_numbers(report, tables, main, gaps[0]))
     yield "", [*describe_front(report, gaps), strip]
     yield "Rates by group", [_picture_note(report), metric_table(tables, main, ())]
     yield "All rates at a glance", [glance_table(report, tables, main[0])]
@@ -370,7 +369,7 @@ def report_sections(report):
         yield Folded("Calibration"), list(_reliability_tables(report.reliability))
     if report.thresholds is not None:
         yield Folded("By threshold"), list(threshold_tables(report.thresholds))
-    yield fold(report.reading.section())
+    yield report.reading.section()
     yield Folded("How to read this"), [_reading_notes(report)]
     yield tabulate_facts(page_facts(report))
 
@@ -403,27 +402,23 @@ def _impact_tables(report, metrics):
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
             rows = find_rows(report.frame, attribute, metric).to_dict("records")
-            cells = [
-                (_impact_cells(row, not report.assumption), False) for row in largest_groups(rows)
-            ]
+            cells = []
+            for row in largest_groups(rows):
+                line = (
+                    row["group"],
+                    f"{row['n']:,.0f}",
+                    "–" if report.assumption else f"{row['n'] * row['estimate']:,.0f}",
+                    describe_quantity(metric).shown(row["estimate"]),
+                    value_cell(RATIO, row, "impact_ratio"),
+                    _four_fifths_verdict(row),
+                )
+                cells.append((line, False))
             yield f"{name} by {attribute}", note, titles, cells
 
 
 def count_title(metric):
     """Title of the number of samples that a rate with impact ratios counts."""
     return "Above the median" if metric == "scoring_rate" else "Selected"
-
-
-def _impact_cells(row, is_counted):
-    """Cells of a group's impact ratio, with its selections if they are counted."""
-    return (
-        row["group"],
-        f"{row['n']:,.0f}",
-        f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
-        describe_quantity(row["metric"]).shown(row["estimate"]),
-        value_cell(RATIO, row, "impact_ratio"),
-        _four_fifths_verdict(row),
-    )
 
 
 def _format_number(value, form):

@@ -15,7 +15,6 @@ from skfair.audit._bins import cut_numbers, range_text
 from skfair.audit._formats import (
     Report,
     collect_facts,
-    fold,
     render_fragment,
     write_kicker,
 )
@@ -532,7 +531,7 @@ class SubgroupReport(Report):
 
     def _repr_html_(self):
         elements = [self.findings, *subgroup_tables(self)]
-        sections = [("", elements), fold(self.reading.section())]
+        sections = [("", elements), self.reading.section()]
         return render_fragment(self._headline(), sections, write_kicker("Subgroups", self.source))
 
     def _headline(self):

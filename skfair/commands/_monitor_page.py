@@ -7,16 +7,15 @@ import pandas as pd
 
 from skfair import __version__
 from skfair.audit._formats import (
-    Folded,
     Markup,
     Picture,
-    fold,
     render_page,
     tabulate_facts,
     titled_facts,
     write_kicker,
 )
 from skfair.audit._front import find_axis
+from skfair.audit._reading import Folded
 from skfair.audit._sentences import (
     confidence_text,
     describe_bound,
@@ -63,7 +62,7 @@ def render_monitor(monitor, title, period, facts, reading, min_published, is_ful
         (heading, over_time),
         ("Findings", [findings]),
         (Folded("How to read this"), [_describe_method(monitor, period)]),
-        fold(reading.section()),
+        reading.section(),
         tabulate_facts(titled_facts(facts)),
     ]
     verdict, _ = _describe_verdict(monitor, monitor.summary())

@@ -62,7 +62,7 @@ class Tables(HTMLParser):
 
 
 def draw_table(seed):
-    """A table of outcomes, decisions and one or two attributes with a small group."""
+    """A table of decisions, perhaps outcomes, and one or two attributes with a small group."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(150, 900))
     shares = [0.55, 0.35, 0.08, 0.02]
@@ -73,6 +73,8 @@ def draw_table(seed):
     table["y"] = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(int)
     rate = 0.2 + 0.4 * table["y"] + effects[table["race"].map("pqrs".index)]
     table["d"] = (rng.random(n) < rate).astype(int)
+    if seed % 4:
+        return table.drop(columns="y")
     table["right"] = (table["y"] == table["d"]).astype(int)
     return table
 
@@ -81,7 +83,7 @@ def report_table(table):
     """The report of a drawn table, and the names of its attributes with their groups as text."""
     attributes = [name for name in ("race", "sex") if name in table]
     audit = Audit.from_predictions(
-        table["y"], table["d"], sensitive_features=table[attributes], pos_label=1
+        table.get("y"), table["d"], sensitive_features=table[attributes], pos_label=1
     )
     by = {name: table[name] for name in attributes}
     if len(attributes) > 1:
@@ -128,7 +130,7 @@ def test_pages_of_drawn_reports(seeds):
         content = json.loads(report.to_json())
         n_compared += check_rates(table, by, page, pd.DataFrame(content["frame"]))
         n_plain += check_headline(table, by, page, pd.DataFrame(content["gaps"]))
-    assert n_compared > 20 * len(seeds) and (len(seeds) < 10 or n_plain > len(seeds) / 10)
+    assert n_compared > 8 * len(seeds) and (len(seeds) < 10 or n_plain > len(seeds) / 10)
 
 
 def check_rates(table, by, page, frame):
@@ -138,7 +140,8 @@ def check_rates(table, by, page, frame):
         (row["attribute"], row["metric"], row["group"]): row for row in frame.to_dict("records")
     }
     for attribute, groups in by.items():
-        for rate, (metric, _, _) in RATES.items():
+        for rate in list(RATES) if "y" in table else ["Selection rate"]:
+            metric = RATES[rate][0]
             counts = rate_counts(table, groups, rate)
             counts = counts[counts["count"] > 0]
             rows = page.tables[f"{rate} by {attribute}"][1:]
@@ -163,7 +166,7 @@ def check_rates(table, by, page, frame):
 HEADLINE = re.compile(r"([\d.]+) % of (.+) are selected, ([\d.]+) % of (.+?)(; .*chance)?$")
 EQUAL = re.compile(r"Selection rate: ([\d.]+) % for all groups by (.+)$")
 DECK = re.compile(
-    r"A gap of ([\d.]+) percentage points \(([\d.]+) to ([\d.]+) with 95 % confidence\) "
+    r"A gap of ([\d.]+) points \(([\d.]+) to ([\d.]+) with 95 % confidence\) "
     r"by (.+?)(, and .*)?\.$"
 )
 
