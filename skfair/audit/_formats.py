@@ -66,6 +66,7 @@ font-weight:400;border-bottom:1px solid var(--line);vertical-align:middle;backgr
 .skfair-report .plots :is(th,td):nth-child(n+3){text-align:right;padding:.22rem 0 .22rem .8rem}
 .skfair-report .plots :is(th,td):not(:nth-child(2),:first-child){width:1%}
 .skfair-report .plots td:nth-child(n+3){white-space:nowrap}
+.skfair-report .plots:has(th:nth-child(5)) td>small{display:block}
 .skfair-report .plots :is(th,td):nth-child(2){width:99%;padding:.22rem .6rem;min-width:7rem}
 .skfair-report .plots tbody th{min-width:13rem}
 .skfair-report tr.far :is(th,td:nth-child(3)){color:var(--far);font-weight:600}
@@ -101,6 +102,8 @@ border-bottom:1px solid var(--line)}
 .skfair-report .plots th:first-child{flex:1 1 7rem;min-width:0}
 .skfair-report .plots :is(th,td):nth-child(2){order:9;flex:1 1 100%;padding:.1rem .4rem .4rem}
 .skfair-report .plots td:nth-child(n+3){min-width:2.7rem}
+.skfair-report .plots:has(th:nth-child(5)) th:first-child{flex-basis:100%}
+.skfair-report .plots:has(th:nth-child(5)) :is(th,td):nth-child(n+3){flex:1 1 auto}
 .skfair-report .plots:not(:has(th:nth-child(5))) td>small{display:inline}}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#bbb;--mark:#eee;
 --dot:#0072b2;--far:#b84a00;--small:#555;font-size:9pt;line-height:1.35;max-width:none;padding:0}
@@ -135,9 +138,11 @@ def render_fragment(title, sections, kicker="", is_full=False):
     lines.append(f'<p class="kicker">{escape(kicker)}</p><h1>{_escape_units(title)}</h1>')
     for heading, elements in sections:
         title = f"<h2>{escape(heading)}</h2>" if heading else ""
-        start, end = f"<section>{title}", "</section>"
+        start = f"<section>{title}"
+        end = "</section>"
         if isinstance(heading, Folded):
-            start, end = f"<details{' open' * is_full}><summary>{title}</summary>", "</details>"
+            start = f"<details{' open' * is_full}><summary>{title}</summary>"
+            end = "</details>"
         inside = [line for element in elements for line in _render_element(element)]
         lines += [start, *inside, end]
     return "\n".join([*lines, "</article>"])

@@ -247,8 +247,12 @@ def glance_table(report, tables, attribute):
         reference = tables[attribute, name][0]["overall"]
         picture = Picture(axis, dots, reference=reference)
         cells.append((((title, meaning), picture, value_cell(quantity, gap, "gap")), False))
-    note = "Each dot is a group that is large enough to be compared."
-    return f"Gaps by {attribute}", note, ("Rate", "", "Widest gap"), cells
+    return (
+        f"Gaps by {attribute}",
+        "Groups that are large enough to be compared.",
+        ("Rate", "", "Widest gap"),
+        cells,
+    )
 
 
 def rate_table(tables, attribute, names, groups):

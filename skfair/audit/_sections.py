@@ -345,7 +345,12 @@ def report_sections(report):
         main = tuple(gaps[0][["attribute", "metric"]])
     strip = render_strip(list_main_numbers(report, tables, main, gaps[0]))
     yield "", [*describe_front(report, gaps), strip]
-    yield "Rates by group", [_picture_note(report), metric_table(tables, main, ())]
+    note = Markup(
+        f"<p>A dot is the value of a group, the line its {100 * report.confidence_level:g}&nbsp;% "
+        "interval, and the dashed line the value of all samples. The two groups that differ most "
+        f"are marked. Open circles: fewer than {report.min_group_size} samples.</p>"
+    )
+    yield "Rates by group", [note, metric_table(tables, main, ())]
     yield "All rates at a glance", [glance_table(report, tables, main[0])]
     groups = [row["group"] for row in largest_groups(tables[main])]
     yield "The numbers", [rate_table(tables, main[0], names, [OVERALL, *groups])]
@@ -579,15 +584,6 @@ def _subgroup_cells(row, axis):
         value_cell(quantity, row, "difference"),
         *map(quantity.shown, (row["estimate"], row["rest_estimate"])),
         f"{row['n']:,}",
-    )
-
-
-def _picture_note(report):
-    """Note on pictures, which are shown in HTML alone."""
-    return Markup(
-        f"<p>A dot is the value of a group, the line its {100 * report.confidence_level:g} % "
-        "interval, and the dashed line the value of all samples. The two groups that differ most "
-        f"are marked. Open circles: fewer than {report.min_group_size} samples.</p>"
     )
 
 

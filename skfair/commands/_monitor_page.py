@@ -22,6 +22,7 @@ from skfair.audit._sentences import (
     left_out_clause,
     samples_clause,
     small_groups_note,
+    value_cell,
     verdict_text,
 )
 from skfair.commands._decision_log import list_absent
@@ -66,6 +67,8 @@ def render_monitor(monitor, title, period, facts, reading, min_published, is_ful
         tabulate_facts(titled_facts(facts)),
     ]
     verdict, _ = _describe_verdict(monitor, monitor.summary())
+    quantity = _find_quantity(monitor)
+    verdict += f" ({quantity.noun}, tolerance {quantity.bound(monitor.tolerance)})"
     return render_page(verdict, sections, write_kicker(title, facts), is_full)
 
 
@@ -308,19 +311,19 @@ def _batch_table(monitor, period):
     quantity = _find_quantity(monitor)
     # Where outcomes come later, the verdict after a batch is about earlier decisions.
     waits = bool((summary["counted_until"] != summary["time"]).any())
-    titles = ("Samples", *["Known of decisions until"] * waits, f"Gap so far, {quantity.unit}")
-    titles = (period.title(), "", *titles, "For", "Against", "Verdict")
+    until = ["Known of decisions until"] * waits
+    titles = (period.title(), "", "Gap so far", "Samples", *until, "For", "Against", "Verdict")
     known = summary["batch_gap"].dropna()
     axis = find_axis(quantity, (), max(2.0 * monitor.tolerance, *known, 1e-3))
     rows = []
     for row in summary.itertuples():
-        gap = quantity.number(row.gap), quantity.interval(row.low, row.high)
+        gap = value_cell(quantity, row._asdict(), "gap")
         evidence = number_text(row.evidence_for), number_text(row.evidence_against)
         until = [date_text(row.counted_until)] * waits if row.counted_until is not pd.NaT else ["–"]
         mark = "far" if row.verdict == "contradicted" else "near"
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)
-        cells = [date_text(row.time), picture, f"{row.n:,}", *until, gap, *evidence]
+        cells = [date_text(row.time), picture, gap, f"{row.n:,}", *until, *evidence]
         rows.append(([*cells, row.verdict], mark))
     levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
     needed, against = map(number_text, levels)

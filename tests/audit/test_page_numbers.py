@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 
 from skfair.audit import Audit
 
-SEEDS = [range(3), pytest.param(range(3, 303), marks=pytest.mark.slow)]
+MANY = [pytest.param(range(n, n + 60), marks=pytest.mark.slow) for n in range(4, 304, 60)]
 MIN_SIZE = 30
 RATES = {
     "Base rate": ("base_rate", "y", None),
@@ -67,13 +67,13 @@ def draw_table(seed):
     n = int(rng.integers(150, 900))
     shares = [0.55, 0.35, 0.08, 0.02]
     table = pd.DataFrame({"race": rng.choice([*"pqrs"], n, p=shares)})
-    if seed % 4 == 1:
+    if seed % 8 == 1:
         table["sex"] = rng.choice(["man", "woman"], n)
     effects = rng.normal(0.0, rng.choice([0.0, 0.1, 0.3]), 4)
     table["y"] = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(int)
     rate = 0.2 + 0.4 * table["y"] + effects[table["race"].map("pqrs".index)]
     table["d"] = (rng.random(n) < rate).astype(int)
-    if seed % 4:
+    if seed % 8:
         return table.drop(columns="y")
     table["right"] = (table["y"] == table["d"]).astype(int)
     return table
@@ -119,7 +119,7 @@ def limits_text(k, n):
     return f"{percent(low, ROUND_FLOOR)} to {percent(high, ROUND_CEILING)}"
 
 
-@pytest.mark.parametrize("seeds", SEEDS, ids=["few", "many"])
+@pytest.mark.parametrize("seeds", [range(3), *MANY], ids=str)
 def test_pages_of_drawn_reports(seeds):
     n_compared = 0
     n_plain = 0
@@ -130,7 +130,7 @@ def test_pages_of_drawn_reports(seeds):
         content = json.loads(report.to_json())
         n_compared += check_rates(table, by, page, pd.DataFrame(content["frame"]))
         n_plain += check_headline(table, by, page, pd.DataFrame(content["gaps"]))
-    assert n_compared > 8 * len(seeds) and (len(seeds) < 10 or n_plain > len(seeds) / 10)
+    assert n_compared > 4 * len(seeds) and (len(seeds) < 10 or n_plain > len(seeds) / 10)
 
 
 def check_rates(table, by, page, frame):
