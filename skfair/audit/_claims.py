@@ -339,8 +339,12 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             picture = draw_limited(axis, row, reference=self.threshold)
             observed = quantity.decimal(self.estimate), quantity.reach(self.low, self.high)
             cells = (quantity.noun, quantity.unit), picture, observed
-            caption = "Observed, with limits", "The dashed line is the bound."
-            table = *caption, ("What", "", "Observed"), [(cells, False)]
+            table = (
+                "Observed, with limits",
+                "The dashed line is the bound.",
+                ("What", "", "Observed"),
+                [(cells, False)],
+            )
             yield "", [self.findings[1], table]
         yield "Claim", [self.findings]
         if self.sizes:
