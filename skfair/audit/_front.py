@@ -117,7 +117,7 @@ def _state_gap(report, gap):
     quantity = describe_quantity(metric)
     if is_zero_gap(quantity, gap, ends):
         title = describe_metric(metric)[0]
-        return f"{title}: {quantity.shown(values[0])} for all groups by {attribute}"
+        return f"{title}: {quantity.page_value(values[0])} for all groups by {attribute}"
     stratum = attribute.partition(STRATUM_SEPARATOR)[2]
     text = state_rates(metric, values, ends.index) + f", where {stratum}" * bool(stratum)
     return text if gap["is_significant"] else f"{text}; {chance_clause(report, gap)}"
@@ -148,7 +148,7 @@ def list_main_numbers(report, tables, main, gap):
     numbers = [(f"{report.n_samples:,}", "samples")]
     for name in OVERALL_METRICS:
         for row in tables.get((OVERALL, name), ()):
-            value = describe_quantity(name).shown(row["estimate"])
+            value = describe_quantity(name).page_value(row["estimate"])
             numbers.append((value, describe_metric(name)[1]))
     if gap is not None:
         numbers.append((value_cell(describe_quantity(metric), gap, "gap")[0], "widest gap"))

@@ -413,7 +413,7 @@ def _impact_tables(report, metrics):
                     row["group"],
                     f"{row['n']:,.0f}",
                     "–" if report.assumption else f"{row['n'] * row['estimate']:,.0f}",
-                    describe_quantity(metric).shown(row["estimate"]),
+                    describe_quantity(metric).page_value(row["estimate"]),
                     value_cell(RATIO, row, "impact_ratio"),
                     _four_fifths_verdict(row),
                 )
@@ -554,7 +554,7 @@ def _reliability_cells(row):
         (row["group"], f"{row['bin_low']:g} to {row['bin_high']:g}"),
         draw_limited(find_axis(share, ()), row, reference=predicted),
         value_cell(share, row),
-        share.shown(predicted),
+        share.page_value(predicted),
         f"{row['n']:,.0f}",
     )
 
@@ -582,7 +582,7 @@ def _subgroup_cells(row, axis):
         row["subgroup"],
         draw_limited(axis, row, "difference", reference=0.0),
         value_cell(quantity, row, "difference"),
-        *map(quantity.shown, (row["estimate"], row["rest_estimate"])),
+        *map(quantity.page_value, (row["estimate"], row["rest_estimate"])),
         f"{row['n']:,}",
     )
 

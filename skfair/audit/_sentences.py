@@ -155,7 +155,7 @@ class Quantity(NamedTuple):
         exact = Decimal(f"{round(100 * number, 6):.12g}")
         return format(exact.quantize(Decimal("0.1"), rounding) + 0, sign)
 
-    def shown(self, value):
+    def page_value(self, value):
         """The value of a group on a page, as text."""
         return self.decimal(value) + " %" * (self.is_share and isfinite(value))
 
@@ -279,7 +279,7 @@ def decision_verb():
 def state_rates(metric, values, groups):
     """Headline on the rates of two groups in their order."""
     quantity = describe_quantity(metric)
-    first, second = map(quantity.shown, values)
+    first, second = map(quantity.page_value, values)
     if metric == "selection_rate":
         return f"{first} of {groups[0]} {decision_verb()}, {second} of {groups[1]}"
     return f"{describe_metric(metric)[0]}: {first} for {groups[0]}, {second} for {groups[1]}"
