@@ -114,11 +114,6 @@ def percent(value, rounding=None):
     return f"{exact.quantize(Decimal('.1'), rounding):.1f}"
 
 
-def limits_text(k, n):
-    low, high = wilson_or_exact(k, n)
-    return f"{percent(low, ROUND_FLOOR)} to {percent(high, ROUND_CEILING)}"
-
-
 @pytest.mark.parametrize("seeds", [range(3), *MANY], ids=str)
 def test_pages_of_drawn_reports(seeds):
     n_compared = 0
@@ -128,18 +123,24 @@ def test_pages_of_drawn_reports(seeds):
         report, by = report_table(table)
         page = Tables(report.to_html())
         content = json.loads(report.to_json())
-        n_compared += check_rates(table, by, page, pd.DataFrame(content["frame"]))
-        n_plain += check_headline(table, by, page, pd.DataFrame(content["gaps"]))
+        n_compared += check_rates(table, by, page, list_rows(content["frame"]))
+        n_plain += check_headline(table, by, page, list_rows(content["gaps"]))
     assert n_compared > 4 * len(seeds) and (len(seeds) < 10 or n_plain > len(seeds) / 10)
+
+
+def list_rows(columns):
+    """Rows of a table that JSON holds by column."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def check_rates(table, by, page, frame):
     """Compare rates, limits and counts of page and JSON; return how many rates were compared."""
     n_compared = 0
-    stored = {
-        (row["attribute"], row["metric"], row["group"]): row for row in frame.to_dict("records")
-    }
+    stored = {(row["attribute"], row["metric"], row["group"]): row for row in frame}
     for attribute, groups in by.items():
+        # The table of all numbers is that of the attribute of the headline.
+        titles, *lines = page.tables.get(f"By {attribute}", [[]])
+        numbers = {line[0]: dict(zip(titles, line, strict=True)) for line in lines}
         for rate in list(RATES) if "y" in table else ["Selection rate"]:
             metric = RATES[rate][0]
             counts = rate_counts(table, groups, rate)
@@ -154,12 +155,15 @@ def check_rates(table, by, page, frame):
                 assert row["low"] == pytest.approx(low, abs=1e-9)
                 assert row["high"] == pytest.approx(high, abs=1e-9)
                 small = " small" * (n < MIN_SIZE)
-                expected = f"{percent(k / n)} % {limits_text(k, n)}", f"{n:,}{small}"
-                assert tuple(shown[group][2:4]) == expected
+                limits = f"{percent(low, ROUND_FLOOR)} to {percent(high, ROUND_CEILING)}"
+                expected = f"{percent(k / n)} % {limits}"
+                assert shown[group][2:4] == [expected, f"{n:,}{small}"]
+                assert not numbers or numbers[group][rate] == expected
                 n_compared += 1
             # Groups are in the order of their rates, and small ones last.
             order = [(n < MIN_SIZE, -k / n) for k, n in counts.loc[[*shown]].to_numpy()]
             assert order == sorted(order)
+    assert sum(f"By {attribute}" in page.tables for attribute in by) == 1
     return n_compared
 
 
@@ -175,28 +179,29 @@ def check_headline(table, by, page, gaps):
     """Groups, rates, direction, gap and limits are those of the widest gap; whether it is shown."""
     headline, deck = page.texts[1:3]
     counted = {}
+    rates = {}
     for attribute, groups in by.items():
         counts = rate_counts(table, groups, "Selection rate")
-        rates = (counts["sum"] / counts["count"])[counts["count"] >= MIN_SIZE]
-        counted[attribute] = rates.max() - rates.min()
+        rates[attribute] = counts["sum"] / counts["count"]
+        large = rates[attribute][counts["count"] >= MIN_SIZE]
+        counted[attribute] = large.max() - large.min(), large
     # Significance is a result of the report; the gaps are counted here.
-    stored = gaps[gaps["metric"] == "selection_rate"].set_index("attribute")
-    significant = stored.index[stored["is_significant"]]
-    widest = max(significant if len(significant) else counted, key=counted.get)
+    stored = {row["attribute"]: row for row in gaps if row["metric"] == "selection_rate"}
+    significant = [name for name, row in stored.items() if row["is_significant"]]
+    widest = max(significant or counted, key=lambda name: counted[name][0])
+    size, large = counted[widest]
     gap, low, high, attribute = DECK.match(deck).groups()[:4]
-    assert attribute == widest and gap == percent(counted[widest])
-    stated = stored.loc[widest]
-    assert stated["gap"] == pytest.approx(counted[widest])
+    assert attribute == widest and gap == percent(size)
+    stated = stored[widest]
+    assert stated["gap"] == pytest.approx(size)
     limits = percent(stated["gap_low"], ROUND_FLOOR), percent(stated["gap_high"], ROUND_CEILING)
     assert (low, high) == limits
-    counts = rate_counts(table, by[widest], "Selection rate")
-    rates = counts["sum"] / counts["count"]
+    rates = rates[widest]
     if equal := EQUAL.match(headline):
-        assert equal[2] == widest and not len(significant) and counted[widest] < 0.005
+        assert equal[2] == widest and not significant and size < 0.005
         return False
     first, highest, second, lowest, chance = HEADLINE.match(headline).groups()
-    large = rates[counts["count"] >= MIN_SIZE]
     assert rates[highest] == large.max() and rates[lowest] == large.min()
     assert (first, second) == (percent(rates[highest]), percent(rates[lowest]))
-    assert (chance is None) == bool(len(significant))
+    assert (chance is None) == bool(significant)
     return chance is None
