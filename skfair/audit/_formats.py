@@ -46,6 +46,7 @@ overflow-wrap:anywhere}
 .skfair-report ul{padding-left:1.3rem;margin:.3rem 0}
 .skfair-report .strip{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));
 gap:.4rem 1rem;border:solid var(--line);border-width:1px 0;margin:1rem 0;padding:.5rem 0}
+.skfair-report .strip>div{min-width:0;overflow-wrap:anywhere}
 .skfair-report .strip b{display:block;font-size:1.35rem;line-height:1.25}
 .skfair-report .strip span{display:block;font-size:.82rem;line-height:1.35;color:var(--soft)}
 .skfair-report .frame{overflow-x:auto;margin:0 0 1.2rem}
