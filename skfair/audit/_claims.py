@@ -15,6 +15,7 @@ from skfair.audit._formats import (
     tabulate_facts,
     titled_facts,
 )
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     BOUNDS,
@@ -22,6 +23,7 @@ from skfair.audit._sentences import (
     Quantity,
     confidence_text,
     left_out_clause,
+    read_limited,
     verdict_text,
 )
 from skfair.statistics._gaps import Verdict
@@ -243,7 +245,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     @property
     def findings(self) -> list[str]:
         """The sentences: verdict, what is observed, what would suffice, what is assumed."""
-        sentences = [self._describe_verdict()]
+        sentences = [f"{self._headline()}{left_out_clause(self.left_out)}."]
         if self.unpublished:
             sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
         sentences += [self._describe_observed(), self.order, self._advise()]
@@ -262,8 +264,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         ]
         return [*filter(None, sentences), *self.reading.describe_bins()]
 
-    def _describe_verdict(self):
-        """Sentence on the verdict, the groups, the bound and the groups that are left out."""
+    def _headline(self):
+        """Text on the verdict, the groups and the bound."""
         quantity = self._quantity
         bound = quantity.bound(self.threshold)
         if by_attribute := self._thresholds:
@@ -274,7 +276,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         if isinstance(reference, dict):
             named = (f"{label!r} by {name}" for name, label in reference.items())
             text += f" ({join_names(named)})"
-        return f"{text}{left_out_clause(self.left_out)}."
+        return text
 
     def _describe_observed(self):
         """Sentence on the estimate, the limit that decides, and how often it was read."""
@@ -330,12 +332,26 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
 
     def _sections(self):
         """Yield the sections of the page."""
-        yield self.reading.section()
-        yield "Claim", [self.findings[0], self.findings[1:]]
+        quantity = self._quantity
+        row = vars(self)
+        if isfinite(self.estimate):
+            axis = find_axis(quantity, [self.threshold, *read_limited(row)])
+            picture = draw_limited(axis, row, reference=self.threshold)
+            observed = quantity.decimal(self.estimate), quantity.reach(self.low, self.high)
+            cells = (quantity.noun, quantity.unit), picture, observed
+            table = (
+                "Observed, with limits",
+                "The dashed line is the bound.",
+                ("What", "", "Observed"),
+                [(cells, False)],
+            )
+            yield "", [self.findings[1], table]
+        yield "Claim", [self.findings]
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
             yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
         facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
+        yield self.reading.section()
         yield tabulate_facts(facts)
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._formats import PageReport
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
 from skfair.audit._sentences import (
     confidence_text,
@@ -90,6 +91,7 @@ class FairnessFront(PageReport, made_by="fairness_front"):
     description: str
 
     title = "Front of accuracy and gap"
+    source = {}
     _settings = ("title", "description", "frame")
 
     @property
@@ -132,32 +134,26 @@ class FairnessFront(PageReport, made_by="fairness_front"):
         """
         return ParetoFrontDisplay(self.frame, selected=selected, name=name).plot(ax)
 
+    def _headline(self):
+        return self.description.partition(". ")[0]
+
     def _sections(self):
         gap = describe_bound(self.constraint)
-        limits = self.frame.iloc[:, 1:]
-        low = limits.min()
-        high = limits.max()
-        rows = [
-            (
-                (
-                    f"{'none' if pd.isna(row.tolerance) else row.tolerance}",
-                    value_cell(
-                        describe_quantity("accuracy"),
-                        row[2:5],
-                        None,
-                        (low.accuracy_low, high.accuracy_high),
-                    ),
-                    value_cell(gap, row[5:], None, (low.gap_low, high.gap_high), text=gap.number),
-                ),
-                False,
+        accuracy = describe_quantity("accuracy")
+        axis = find_axis(gap, self.frame["gap_high"])
+        # The smallest rate is a share; a gap of rates is in percentage points.
+        name = "estimate" if gap.unit == "percent" else "gap"
+        rows = []
+        for row in self.frame.to_dict("records"):
+            limited = row | {"estimate": row["gap"], "low": row["gap_low"], "high": row["gap_high"]}
+            cells = (
+                "none" if pd.isna(row["tolerance"]) else f"{row['tolerance']}",
+                draw_limited(axis, row, "gap"),
+                value_cell(gap, limited, name),
+                value_cell(accuracy, row, "accuracy"),
             )
-            for row in self.frame.itertuples()
-        ]
-        title = (
-            f"{gap.form.capitalize()} in {gap.noun}"
-            f"{'' if gap.unit in ('', 'ratio') else f', {gap.unit}'}"
-        )
-        titles = ("Tolerance", "Accuracy", title)
+            rows.append((cells, False))
+        titles = ("Tolerance", "", f"{gap.form.capitalize()} in {gap.noun}", "Accuracy")
         yield "Findings", [*self.findings, ("Out of fold", _NOTE, titles, rows)]
 
     def __repr__(self):
@@ -168,7 +164,7 @@ _NOTE = (
     "Every sample is decided by a model that was fitted without its fold, and the decisions of all "
     "folds are pooled. Intervals treat the models of the folds as one, and hold one at a time. The "
     "row that looks best of several looks better than it is: test it on other data, by "
-    "Audit.certify. In pictures a bar is an interval; each column has an axis of its own."
+    "Audit.certify."
 )
 
 

@@ -477,6 +477,10 @@ class ColumnReading(NamedTuple):
 _UNKNOWN = "read as unknown"
 
 
+class Folded(str):
+    """Heading of a section of a page that is closed until a reader opens it."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """What was read of a table: its columns, its rows, and those that do not count.
@@ -598,7 +602,7 @@ class Reading:
                 ((one.name, one.role, one.notation, ", ".join(counts), "; ".join(changed)), False)
             )
         titles = ("Column", "Role", "Read as", "Values", "Changed entries")
-        return heading, [[str(self)], ("Columns", "", titles, rows)]
+        return Folded(heading), [[str(self)], ("Columns", "", titles, rows)]
 
 
 UNREAD = Reading((), 0, 0, {})

@@ -17,9 +17,10 @@ from skfair.audit._formats import (
     collect_facts,
     decode_report,
     render_markdown,
-    render_page,
     sections_to_json,
+    write_kicker,
 )
+from skfair.audit._front import REPORT_TITLE
 from skfair.audit._protection import is_about
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
@@ -101,7 +102,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     min_share : float
         Share of all samples below which a group is left out of :meth:`adverse_impact`.
     title : str
-        Heading of the page.
+        Heading of the page, by default the widest gap.
     n_missing : dict of str to int
         Number of samples of unknown group, by attribute.
     counts_samples : bool
@@ -338,7 +339,11 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         return missing_fields(self)
 
     def to_html(
-        self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        full: bool = False,
+        summary: Literal["ll144"] | None = None,
     ) -> str:
         """The report as one self-contained page: no network, no scripts.
 
@@ -346,6 +351,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         ----------
         path : str or path-like, default=None
             File to write; None writes none.
+        full : bool, default=False
+            Whether sections are open that a reader else opens, as before the page is printed.
         summary : {"ll144"}, default=None
             "ll144" makes the summary of a bias audit that New York City's Local Law 144 requires
             to be published (6 RCNY 5-301 and 5-303) instead of the report.
@@ -355,7 +362,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         html : str
             The page.
         """
-        return write_text(render_page(self.title, self._sections(summary)), path)
+        return self._write_page(path, self._sections(summary), full)
 
     def to_markdown(
         self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
@@ -439,6 +446,12 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         check_choice("summary", summary, ("ll144",))
         return summary_sections(self)
 
+    def _headline(self):
+        return self.title
+
+    def _kicker(self):
+        return write_kicker(REPORT_TITLE, self.provenance)
+
     def __repr__(self):
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
@@ -458,7 +471,7 @@ class ReportSettings(NamedTuple):
     min_share: float
     subgroups: SubgroupReport | None
     by_threshold: bool
-    title: str
+    title: str | None
     digest: str | None  # of the samples, with a salt
 
 

@@ -5,7 +5,7 @@ assumed, and which groups are left out.
 """
 
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite, isnan
 from typing import NamedTuple
 
@@ -167,6 +167,23 @@ class Quantity(NamedTuple):
             f"{self.number(high, rounding=ROUND_CEILING)}"
         )
 
+    def decimal(self, number, rounding=ROUND_HALF_EVEN, sign=""):
+        """A number of a page without its unit: percentages have one digit after the point."""
+        if not self.is_share or not isfinite(number):
+            return self.number(number, rounding=rounding, sign=sign)
+        exact = Decimal(f"{round(100 * number, 6):.12g}")
+        return format(exact.quantize(Decimal("0.1"), rounding) + 0, sign)
+
+    def page_value(self, value):
+        """The value of a group on a page, as text."""
+        return self.decimal(value) + " %" * (self.is_share and isfinite(value))
+
+    def reach(self, low, high):
+        """The limits of a value or a gap on a page, rounded outwards, without their unit."""
+        if isnan(low) or isnan(high):
+            return "no interval"
+        return f"{self.decimal(low, ROUND_FLOOR)} to {self.decimal(high, ROUND_CEILING)}"
+
     def size(self, gap, low, high):
         """Clause on a gap, or on the rate of the worst group, with its limits."""
         return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
@@ -279,6 +296,20 @@ def _find_unit(constraint, form):
     return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")
 
 
+# Headlines: the rates of two groups.
+
+
+def state_rates(metric, values, groups, burden=None):
+    """Headline on the rates of two groups in their order; `burden` as in `describe_metric`."""
+    quantity = describe_quantity(metric)
+    first, second = map(quantity.page_value, values)
+    if metric == "selection_rate":
+        verb = "are selected" if burden is None else f"are decided {burden!r}"
+        return f"{first} of {groups[0]} {verb}, {second} of {groups[1]}"
+    title = describe_metric(metric, burden)[0]
+    return f"{title}: {first} for {groups[0]}, {second} for {groups[1]}"
+
+
 # What is claimed: a verdict on a bound, one sentence for each kind of gap.
 
 
@@ -373,14 +404,18 @@ def describe_unpublished(hidden):
     return f"Not published{part}: {hidden}."
 
 
-def value_cell(quantity, limited, *picture, text=None):
-    """Cell of a value with its limits, and of the reference and the axis of a picture."""
-    value, low, high = limited
-    reach = quantity.interval(low, high) if isfinite(value) else ""
-    cell = (text or quantity.value)(value), reach
-    return (*cell, (low, value, high, *picture)) if picture else cell
+def read_limited(row, name="estimate"):
+    """A value of a row of a table, and its limits."""
+    prefix = f"{name}_" if f"{name}_low" in row else ""
+    return row[name], row[f"{prefix}low"], row[f"{prefix}high"]
 
 
-def difference_cell(quantity, limited, *picture):
-    """As `value_cell`, of a difference, which has a sign and no unit."""
-    return value_cell(quantity, limited, *picture, text=quantity.difference)
+def value_cell(quantity, row, name="estimate"):
+    """Cell of a value of a row with its limits; those of differences and changes have a sign."""
+    value, low, high = read_limited(row, name)
+    if not isfinite(value):
+        return "–"
+    sign = "+" * name.endswith(("difference", "change"))
+    unit = " points" if sign or name == "gap" else " %"
+    text = quantity.decimal(value, sign=sign) + unit * quantity.is_share
+    return text, quantity.reach(low, high)

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
-    difference_cell,
     value_cell,
 )
 from skfair.audit._tables import group_text
@@ -126,10 +126,10 @@ def threshold_tables(table, burden):
         groups = rows["group"].unique()
         cells = []
         for threshold, at in rows.groupby("threshold"):
-            values = at[["estimate", "low", "high"]].to_numpy()
-            gap = difference_cell(quantity, at[_GAP].iloc[0], 0.0, (0.0, 1.0))
-            cells.append(
-                ((f"{threshold:.4g}", gap, *(value_cell(quantity, one) for one in values)), False)
-            )
+            records = at.to_dict("records")
+            picture = draw_limited(find_axis(quantity, ()), records[0], "gap")
+            size = value_cell(quantity, records[0], "gap")
+            values = (value_cell(quantity, row) for row in records)
+            cells.append(((f"{threshold:.4g}", picture, size, *values), False))
         title = f"{describe_metric(metric, burden)[0]} by threshold and {attribute}"
-        yield title, note, ("Threshold", "Gap, points", *groups), cells
+        yield title, note, ("Threshold", "", "Gap", *groups), cells

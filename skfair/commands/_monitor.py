@@ -207,6 +207,7 @@ def _write(monitor, options, reading, bins, results):
             facts=facts,
             reading=reading,
             min_published=options.min_published,
+            is_full=options.full,
         )
         write_text(page, options.out)
     if options.state is not None:

@@ -338,6 +338,7 @@ def add_output_options(command, page=None, formats=""):
     if formats:
         default = "none" if page is None else f"{page}, with --json none"
         command.add_argument("--out", type=Path, help=f"{formats} (default {default})")
+        command.add_argument("--full", action="store_true", help="open what the page folds")
     command.add_argument(
         "--json", metavar="FILE", help="write the results as JSON; - is standard output"
     )
@@ -355,7 +356,7 @@ def resolve_output(options, suffixes=tuple(_FORMATS)):
         check_output(Path(options.json), files, (".json",), "--json")
 
 
-def write_report(report, out, **settings):
+def write_report(report, out, full=False, **settings):
     """Write a report in the format that the name of the file ends in."""
     suffix = out.suffix.lower()
     if suffix == ".json":
@@ -363,7 +364,7 @@ def write_report(report, out, **settings):
     elif suffix == ".md":
         report.to_markdown(out, **settings)
     else:
-        report.to_html(out, **settings)
+        report.to_html(out, full=full, **settings)
 
 
 def describe_file(options, **facts):

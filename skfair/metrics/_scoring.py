@@ -342,12 +342,12 @@ def find_positive_class(estimator, pos_label):
     return positive, classes.index(positive) if len(classes) == 2 else 1
 
 
-def _label_arguments(estimator, X, y, sensitive_features, pos_label):
+def _label_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of predicted labels: classes or clusters."""
     return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
 
 
-def _add_target(arguments, estimator, X, y, sensitive_features, pos_label):
+def _add_target(arguments, estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of predictions, and true classes before them."""
     positive, _ = find_positive_class(estimator, pos_label)
     predictions, params = arguments(estimator, X, y, sensitive_features, pos_label)
@@ -369,12 +369,12 @@ def _margins(estimator, X, sensitive_features, position):
     return margins if position else -margins
 
 
-def _regression_arguments(estimator, X, y, sensitive_features, pos_label):
+def _regression_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of regression."""
     return (y, _call_with_groups(estimator, "predict", X, sensitive_features)), {}
 
 
-def _score_arguments(estimator, X, y, sensitive_features, pos_label):
+def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
         return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
@@ -384,7 +384,7 @@ def _score_arguments(estimator, X, y, sensitive_features, pos_label):
     return (respond(estimator, X, sensitive_features, position),), {}
 
 
-def _decision_arguments(estimator, X, y, sensitive_features, pos_label):
+def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores at a threshold."""
     _, position = find_positive_class(estimator, pos_label)
     if hasattr(estimator, "decision_function"):
@@ -392,20 +392,20 @@ def _decision_arguments(estimator, X, y, sensitive_features, pos_label):
     return (_probabilities(estimator, X, sensitive_features, position),), {"threshold": 0.5}
 
 
-def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label):
+def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and values of the decision function."""
     positive, position = find_positive_class(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
 
 
-def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label):
+def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and probabilities."""
     positive, position = find_positive_class(estimator, pos_label)
     probabilities = _probabilities(estimator, X, sensitive_features, position)
     return (y, probabilities), {"pos_label": positive}
 
 
-def _prediction_arguments(estimator, X, y, sensitive_features, pos_label):
+def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of whatever is predicted: two classes, several, or numbers."""
     if len(getattr(estimator, "classes_", ())) in (1, 2):
         classify = ARGUMENTS_BY_METRIC_KIND["classification"]
@@ -416,7 +416,7 @@ def _prediction_arguments(estimator, X, y, sensitive_features, pos_label):
 _SET_METHODS = ("predict_set", "predict_interval")
 
 
-def _set_arguments(estimator, X, y, sensitive_features, pos_label):
+def _set_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of prediction sets: true values, and sets or intervals."""
     method = next((method for method in _SET_METHODS if hasattr(estimator, method)), None)
     if method is None or pos_label is not None:
