@@ -158,8 +158,8 @@ def list_main_numbers(report, tables, main, gap):
     numbers = [(f"{report.n_samples:,}", "samples")]
     for name in OVERALL_METRICS:
         for row in tables.get((OVERALL, name), ()):
-            value = describe_quantity(name).page_value(row["estimate"])
-            numbers.append((value, row["words"][1]))
+            quantity = report_quantity(report, name)
+            numbers.append((quantity.page_value(row["estimate"]), quantity.noun))
     if gap is not None:
         numbers.append((value_cell(describe_quantity(metric), gap, "gap")[0], "widest gap"))
     n_groups = len(tables[main]) + report.hidden.get(attribute, [0])[0]

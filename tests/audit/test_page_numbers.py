@@ -79,11 +79,15 @@ def draw_table(seed):
     return table
 
 
-def report_table(table):
+def report_table(table, is_burden):
     """The report of a drawn table, and the names of its attributes with their groups as text."""
     attributes = [name for name in ("race", "sex") if name in table]
     audit = Audit.from_predictions(
-        table.get("y"), table["d"], sensitive_features=table[attributes], pos_label=1
+        table.get("y"),
+        table["d"],
+        sensitive_features=table[attributes],
+        pos_label=1,
+        burden=is_burden,
     )
     by = {name: table[name] for name in attributes}
     if len(attributes) > 1:
@@ -120,11 +124,18 @@ def test_pages_of_drawn_reports(seeds):
     n_plain = 0
     for seed in seeds:
         table = draw_table(seed)
-        report, by = report_table(table)
-        page = Tables(report.to_html())
+        is_burden = seed % 16 > 7
+        report, by = report_table(table, is_burden)
+        html = report.to_html()
+        if is_burden:
+            # All that the words of a burden change in rates.
+            assert "are selected" not in html and "Selection rate" not in html
+            html = html.replace("Share decided &#x27;1&#x27;", "Selection rate")
+            html = html.replace("are decided &#x27;1&#x27;", "are selected")
+        page = Tables(html)
         content = json.loads(report.to_json())
         n_compared += check_rates(table, by, page, list_rows(content["frame"]))
-        n_plain += check_headline(table, by, page, list_rows(content["gaps"]))
+        n_plain += check_headline(table, by, page, list_rows(content["gaps"]), is_burden)
     assert n_compared > 4 * len(seeds) and (len(seeds) < 10 or n_plain > len(seeds) / 10)
 
 
@@ -171,11 +182,11 @@ HEADLINE = re.compile(r"([\d.]+) % of (.+) are selected, ([\d.]+) % of (.+?)(; .
 EQUAL = re.compile(r"Selection rate: ([\d.]+) % for all groups by (.+)$")
 DECK = re.compile(
     r"A gap of ([\d.]+) points \(([\d.]+) to ([\d.]+) with 95 % confidence\) "
-    r"by (.+?)(, and .*)?\.$"
+    r"by (.+?)(?:, and a ratio of ([\d.]+) \(.*?\)( of the share not decided '1')?, .*)?\.$"
 )
 
 
-def check_headline(table, by, page, gaps):
+def check_headline(table, by, page, gaps, is_burden):
     """Groups, rates, direction, gap and limits are those of the widest gap; whether it is shown."""
     headline, deck = page.texts[1:3]
     counted = {}
@@ -190,8 +201,13 @@ def check_headline(table, by, page, gaps):
     significant = [name for name, row in stored.items() if row["is_significant"]]
     widest = max(significant or counted, key=lambda name: counted[name][0])
     size, large = counted[widest]
-    gap, low, high, attribute = DECK.match(deck).groups()[:4]
+    gap, low, high, attribute, ratio, turned = DECK.match(deck).groups()
     assert attribute == widest and gap == percent(size)
+    if ratio is not None:
+        # Four fifths compare those who are selected, or who are spared.
+        favourable = 1.0 - large if is_burden else large
+        assert (turned is not None) == is_burden
+        assert float(ratio) == pytest.approx(favourable.min() / favourable.max(), rel=6e-3)
     stated = stored[widest]
     assert stated["gap"] == pytest.approx(size)
     limits = percent(stated["gap_low"], ROUND_FLOOR), percent(stated["gap_high"], ROUND_CEILING)
