@@ -1,7 +1,7 @@
 """Write the cheat sheet, one page with a question, a line of code and a picture in each cell.
 
-``python doc/cheat_sheet.py`` writes ``cheat_sheet.svg`` and ``cheat_sheet.pdf`` beside this file, as
-the build of the documentation does. Pictures are sketches: their numbers are made up.
+``python doc/cheat_sheet.py`` writes ``cheat_sheet.svg`` and ``cheat_sheet.pdf`` beside this file.
+The build of the documentation does so too. Pictures are sketches: their numbers are made up.
 """
 
 from collections.abc import Callable
@@ -69,7 +69,9 @@ def draw_before_and_after(axes):
     """Rates of a plain model and of a constrained one."""
     axes.bar([0, 2.5], [0.48, 0.57], color=FIRST, label="women")
     axes.bar([1, 3.5], [0.66, 0.6], color=SECOND, label="men")
-    axes.set(xticks=[0.5, 3], xticklabels=["plain", "constrained"], ylabel="selected", ylim=(0, 0.8))
+    axes.set(
+        xticks=[0.5, 3], xticklabels=["plain", "constrained"], ylabel="selected", ylim=(0, 0.8)
+    )
 
 
 def draw_linear(axes):
@@ -141,8 +143,7 @@ CELLS = (
     Cell(
         "How does a model treat groups?",
         "skfair.audit",
-        "audit = Audit.from_predictions(\n  y, decisions, sensitive_features=sex)\n"
-        "audit.report()",
+        "audit = Audit.from_predictions(\n  y, decisions, sensitive_features=sex)\naudit.report()",
         draw_rates,
     ),
     Cell(
@@ -174,8 +175,7 @@ CELLS = (
     Cell(
         "Can a linear classifier keep it?",
         "skfair.classification",
-        'ConstrainedERMClassifier(\n  "equalized_odds", tolerance=0.05,\n'
-        "  confidence_level=0.95)",
+        'ConstrainedERMClassifier(\n  "equalized_odds", tolerance=0.05,\n  confidence_level=0.95)',
         draw_linear,
     ),
     Cell(

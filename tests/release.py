@@ -1,4 +1,4 @@
-"""``python tests/release.py [TAG]``: what must agree before a release, else the reasons and status 1.
+"""``python tests/release.py [TAG]``: what must agree before a release, or reasons and status 1.
 
 ``make release-check`` does all but the upload: these checks, the built sdist and wheel, and tests
 against the installed wheel. The workflow of releases passes the tag that started it.

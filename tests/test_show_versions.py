@@ -21,21 +21,21 @@ def read_lines(text):
 
 
 @pytest.fixture
-def printed(capsys):
+def output(capsys):
     skfair.show_versions()
     return capsys.readouterr().out
 
 
-def test_versions_are_those_of_the_packages_that_run(printed):
-    lines = read_lines(printed)
+def test_versions_are_those_of_the_packages_that_run(output):
+    lines = read_lines(output)
     assert lines["skfair"] == skfair.__version__
     assert lines["sklearn"] == sklearn.__version__
     assert lines["numba"] == numba.__version__
     assert lines["python"].startswith(sys.version.split()[0])
 
 
-def test_a_package_that_is_not_installed_has_no_version(printed):
-    lines = read_lines(printed)
+def test_a_package_that_is_not_installed_has_no_version(output):
+    lines = read_lines(output)
     for name in ("dask", "polars", "pyarrow", "skops", "torch", "fairlearn"):
         try:
             expected = version(name)
@@ -44,13 +44,13 @@ def test_a_package_that_is_not_installed_has_no_version(printed):
         assert lines[name] == expected
 
 
-def test_processor_cores_and_kernels_are_printed(printed):
-    lines = read_lines(printed)
+def test_processor_cores_and_kernels_are_printed(output):
+    lines = read_lines(output)
     assert lines["CPU"] == get_host_cpu_name()
     assert lines["CPU cores"] == str(os.cpu_count())
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    assert all(f"architecture: {library['architecture']}" in printed for library in libraries)
-    assert printed.count("num_threads:") >= len(libraries)
+    assert all(f"architecture: {library['architecture']}" in output for library in libraries)
+    assert output.count("num_threads:") >= len(libraries)
 
 
 def test_versions_are_printed_where_numba_is_blocked():
