@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help demo demo-dask test test-all test-digits test-random test-bench test-lowest test-newest test-some test-torch \
-	doctest lint types format build release-check test-wheel doc bench environments newest-environment clean
+	doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
 help:
@@ -34,7 +34,8 @@ help:
 	@echo "make format  style and formatting, repaired"
 	@echo "make build   sdist and wheel, in dist"
 	@echo "make test-wheel  the wheel, installed outside the checkout, and tests that run against it"
-	@echo "make release-check  changelog, version and tag, then build and test-wheel"
+	@echo "make release-check  changelog, version, citation and tag, then build, test-wheel and manifests"
+	@echo "make manifests  a conda recipe and a bill of materials (SBOM), in build/manifests"
 	@echo "make doc     the documentation, in doc/_build/html"
 	@echo "make bench   the paper's tables beside ours"
 	@echo "make clean   remove the environment and everything that was built"
@@ -140,7 +141,11 @@ build: $(VENV)/.has-release
 # The tests are copied out of the checkout: no source of the package lies beside them.
 release-check: $(BIN)/python
 	$(BIN)/python tests/release.py
-	$(MAKE) --no-print-directory test-wheel
+	$(MAKE) --no-print-directory test-wheel manifests
+
+# From the metadata of what is built; packaging comes with build.
+manifests: build
+	$(BIN)/python tests/manifests.py
 
 test-wheel: build
 	tests/wheel.sh $(PYTHON) dist/skfair_estimators-*-py3-none-any.whl
