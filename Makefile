@@ -58,8 +58,8 @@ test-all: $(VENV)/.has-test
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
 
 # Tests that read sources and pages alone compute nothing.
-TEXTS := examples $(patsubst %,test_%.py,call_chains covering documented_names layers maintainability \
-	mirror moving names newest project_files rate_clients release surface typing words)
+TEXTS := examples $(patsubst %,test_%.py,call_chains cheat_sheet covering documented_names layers maintainability \
+	manifests mirror moving names newest project_files rate_clients release surface typing versions_added words)
 
 # With the same kernels test-newest runs the SELECTION, if there is another Python.
 test-digits: $(VENV)/.has-test
