@@ -15,6 +15,9 @@ from skfair import metrics
 from skfair.metrics import METRICS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
+sys.path.insert(0, str(Path(__file__).parent))
+from cheat_sheet import write_sheet
+
 from benchmarks.papers.index import PAPERS, table
 
 project = "skfair"
@@ -191,6 +194,11 @@ def write_papers_table(app):
     (app.srcdir / "papers_table.rst").write_text(text, encoding="utf-8")
 
 
+def write_cheat_sheet(app):
+    """Write the cheat sheet beside its page, as SVG and PDF."""
+    write_sheet(app.srcdir)
+
+
 def setup(app):
     app.set_translator("html", Translator)
     app.connect("autodoc-process-docstring", drop_links_of_others)
@@ -198,5 +206,6 @@ def setup(app):
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
+    app.connect("builder-inited", write_cheat_sheet)
     app.connect("html-page-context", replace_empty_headers)
     app.connect("build-finished", copy_mathjax)
