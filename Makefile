@@ -162,7 +162,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst doc/cheat_sheet.svg doc/cheat_sheet.pdf
+	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst doc/tasks_table.rst doc/cheat_sheet.svg doc/cheat_sheet.pdf
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Those of .ci/run beside $(VENV), one after the other.

@@ -1,6 +1,7 @@
-"""Collection of tests: what is left out where an optional package is not installed, and speed."""
+"""Collection of tests: what is left out without an optional package or real data, and speed."""
 
 import gc
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,9 @@ NEED = {
     ),
 }
 """Examples that need an optional package, by its name."""
+
+REAL_DATA = {ROOT / "doc" / "index.rst": "adult/adult.data"}
+"""Pages that read real data, by the file in the folder that SKFAIR_DATA names."""
 
 collect_ignore = [] if find_spec("torch") else ["skfair/torch/_outputs.py"]
 """Modules that cannot be imported without an optional package."""
@@ -62,3 +66,7 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.path in left_out:
                 item.add_marker(skip)
+    for item in items:
+        file = REAL_DATA.get(item.path)
+        if file and not Path(os.environ.get("SKFAIR_DATA", ""), file).is_file():
+            item.add_marker(pytest.mark.skip(reason=f"{file} is not in SKFAIR_DATA"))

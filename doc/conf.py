@@ -17,6 +17,7 @@ from skfair.metrics import METRICS
 sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
 sys.path.insert(0, str(Path(__file__).parent))
 from cheat_sheet import write_sheet
+from tasks import page_table
 
 from benchmarks.papers.index import PAPERS, table
 
@@ -37,9 +38,10 @@ extensions = [
 
 default_role = "py:obj"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "metrics_table.rst", "papers_table.rst"]
+exclude_patterns = ["_build", "metrics_table.rst", "papers_table.rst", "tasks_table.rst"]
 html_theme = "pydata_sphinx_theme"
 html_title = "skfair"
+html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["skfair.css"]
@@ -51,7 +53,17 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "api/index": ["page-toc"]},
     "show_toc_level": 2,
 }
-WIDE = ("index", "install", "gallery/**", "api/index", "developer", "release")
+WIDE = (
+    "index",
+    "install",
+    "gallery/**",
+    "api/index",
+    "developer",
+    "extending",
+    "kernels",
+    "testing",
+    "release",
+)
 html_sidebars = {page: [] for page in WIDE}
 
 # Formulas are set by MathJax in the browser. Where the package sphinx-mathjax-offline is installed
@@ -199,6 +211,11 @@ def write_cheat_sheet(app):
     write_sheet(app.srcdir)
 
 
+def write_tasks_table(app):
+    """Write the table of tasks, of which README has another form."""
+    (app.srcdir / "tasks_table.rst").write_text(page_table(), encoding="utf-8")
+
+
 def setup(app):
     app.set_translator("html", Translator)
     app.connect("autodoc-process-docstring", drop_links_of_others)
@@ -207,5 +224,6 @@ def setup(app):
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
     app.connect("builder-inited", write_cheat_sheet)
+    app.connect("builder-inited", write_tasks_table)
     app.connect("html-page-context", replace_empty_headers)
     app.connect("build-finished", copy_mathjax)

@@ -28,7 +28,9 @@ N_COLORS = 32  # of text in grey levels
 
 def predict(X, y, groups):
     """Held-out samples, with sex, truth and the predictions of gradient boosting."""
-    X, X_test, y, y_test, _, held_out_groups = train_test_split(X, y, groups, random_state=0)
+    X, X_test, y, y_test, _, held_out_groups = train_test_split(
+        X, y, groups, test_size=0.5, random_state=0
+    )
     model = HistGradientBoostingClassifier(random_state=0).fit(X, y)
     return X_test.assign(sex=held_out_groups, y=y_test, prediction=model.predict(X_test))
 

@@ -31,6 +31,8 @@ class FitMonitor:
     then passes it a fitted view of itself at the end of every iteration. One monitor may watch
     several fits, one after another or, in a search, many at once: the log numbers the runs.
 
+    Read more in the :ref:`guide <watch_fit>`.
+
     Attributes
     ----------
     log : pandas.DataFrame of shape (n_iterations, 7)

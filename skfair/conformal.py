@@ -154,6 +154,8 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     group is `coverage` on out-of-fold scores. All samples together are covered at least at the
     level. Predictions do not take the group.
 
+    Read more in the :ref:`guide <prediction_sets>`.
+
     Parameters
     ----------
     estimator : estimator, default=None
@@ -336,6 +338,8 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     of their width. Else the coefficients solve as many equations as there are groups: the coverage
     of each group is `coverage` on out-of-fold predictions. All samples together are covered at
     least at the level. Predictions do not take the group.
+
+    Read more in the :ref:`guide <prediction_sets>`.
 
     Parameters
     ----------

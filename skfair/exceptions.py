@@ -18,6 +18,8 @@ class MissingSensitiveFeaturesWarning(UserWarning):
 
     The estimator then treats all samples as one group and returns the unconstrained fit.
 
+    Read more in the :ref:`guide <statuses>`.
+
     Examples
     --------
     >>> import warnings
@@ -39,6 +41,8 @@ class ConstraintCostWarning(UserWarning):
     :func:`skfair.audit.fairness_front` fits without this warning, since its front states the
     accuracy of every tolerance.
 
+    Read more in the :ref:`guide <statuses>`.
+
     Examples
     --------
     >>> import warnings
@@ -52,6 +56,8 @@ class InfeasibleConstraintWarning(UserWarning):
     """The fitted model does not meet the requested fairness bound.
 
     The message names the value that was reached and what to change.
+
+    Read more in the :ref:`guide <statuses>`.
 
     Examples
     --------
@@ -68,6 +74,8 @@ class MissingSensitiveFeaturesError(ValueError):
     A search or cross-validation with ``error_score="raise"`` raises it. With another
     ``error_score`` scikit-learn would turn it into a score: an :class:`UnscorableSearchError` with
     the same message then stops the search.
+
+    Read more in the :ref:`guide <statuses>`.
 
     Examples
     --------
@@ -91,6 +99,8 @@ class UnscorableSearchError(Exception):
     search raise this error, as if its ``error_score`` was "raise". It is raised inside searches
     only. With ``error_score="raise"`` the original exception, such as a
     :class:`MissingSensitiveFeaturesError`, reaches the caller.
+
+    Read more in the :ref:`guide <pipelines>`.
 
     Examples
     --------

@@ -55,6 +55,8 @@ _BLOCK = 1 << 16
 class Pointwise(NamedTuple):
     """A function of one score per sample, and its first two derivatives.
 
+    Read more in the :ref:`guide <own_constraints>`.
+
     Attributes
     ----------
     value : ndarray of shape (n_samples,)
@@ -227,6 +229,8 @@ class HingeLoss(ScoreFunction):
     the parabola :math:`(1 - ys)^2 / (2\,width)`, so that Newton's method applies; it is at most
     width / 2 below the hinge.
 
+    Read more in the :ref:`guide <solvers>`.
+
     Parameters
     ----------
     width : float, default=0.1
@@ -286,6 +290,8 @@ class AbsoluteLoss(ScoreFunction):
 
     It is :math:`|s - y|` except near 0.
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     width : float or None, default=None
@@ -323,6 +329,8 @@ class QuantileLoss(ScoreFunction):
 
     With the residual :math:`r = y - s` it is :math:`\max(q \, r, (q - 1) \, r)`, except near 0.
     The constant with the least mean loss is the quantile q of the target.
+
+    Read more in the :ref:`guide <fair_regression>`.
 
     Parameters
     ----------
@@ -369,6 +377,8 @@ class TweedieLoss(ScoreFunction):
     :math:`2 (\log (s / y) + y / s - 1)` for p = 2 (gamma). Its mean is
     :func:`sklearn.metrics.mean_tweedie_deviance`. It is convex in the logarithm of s, so that a
     rule is linear on that scale.
+
+    Read more in the :ref:`guide <fair_regression>`.
 
     Parameters
     ----------
@@ -510,6 +520,8 @@ class AUCLoss(BaseEstimator):
     nothing. So it can be minimised under criteria on ranks, but not under those on decisions. If
     for any model the best negatives of an interval score above the average positive, equal scores
     are optimal.
+
+    Read more in the :ref:`guide <fair_ranking>`.
 
     Parameters
     ----------

@@ -133,6 +133,8 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
     networks: each group has its own shift, so that equal values of a feature become different
     ones, which tell such a model the group (see Notes).
 
+    Read more in the :ref:`guide <reweighing>`.
+
     Parameters
     ----------
     alpha : float in [0, 1], default=1.0
@@ -313,6 +315,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     Pass it to `~skfair.classification.ConstrainedClassifierCV` where there are scores, but no
     model. The other columns of X do not change the scores. From them the group is estimated, which
     the scores alone say little about.
+
+    Read more in the :ref:`guide <any_model>`.
 
     Parameters
     ----------

@@ -133,6 +133,8 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
     bound. The gap is counted on orders, not on a smooth surrogate. Predictions need no groups.
     Of more than 200,000 pairs a random sample is drawn, on which the tolerance is kept.
 
+    Read more in the :ref:`guide <fair_ranking>`.
+
     Parameters
     ----------
     constraint : "ranking_parity", RankingParity, list of these, or None, default="ranking_parity"
@@ -432,6 +434,8 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
     with the score h of the ranker. Where the probabilities are 0 and 1, no ranking with the same
     exposures has a larger mean of score times attention, the discounted cumulative gain by the
     scores. Offsets are chosen on out-of-fold scores, as small as the bound allows.
+
+    Read more in the :ref:`guide <fair_ranking>`.
 
     Parameters
     ----------

@@ -104,6 +104,8 @@ class ConstrainedERMRegressor(LinearRegressor):
     them. The fit itself is one of target and predictions in standard deviations of the target, so
     that the penalty means the same for every target.
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     constraint : str, Constraint, list of these, or None, default="mean_parity"
@@ -269,6 +271,8 @@ class PartialParityRegressor(LinearRegressor):
     prediction ranks within the interval, the same share is above every threshold, up to a
     tolerance, or above a given one.
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     constraint : {"partial_statistical_parity", "partial_demographic_parity"} or Constraint, \
@@ -433,6 +437,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     deviances of positive targets, such as that of counts, f and the prediction of the linear model
     are replaced by their logarithms, so that predictions are positive. Bounds are on predictions as
     they are. Predictions that keep the bound already are not changed.
+
+    Read more in the :ref:`guide <any_regressor>`.
 
     Parameters
     ----------

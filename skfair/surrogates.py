@@ -16,6 +16,8 @@ class Sigmoid(ScoreFunction):
 
     It is :math:`1 / (1 + e^{-s/T})` of a score s.
 
+    Read more in the :ref:`guide <solvers>`.
+
     Parameters
     ----------
     temperature : float, default=1.0
@@ -45,6 +47,8 @@ class Ramp(ScoreFunction):
     r"""Surrogate of a decision that rises from 0 to 1 in a straight line around the threshold.
 
     It is :math:`\mathrm{clip}(s / width + \tfrac12, 0, 1)` of a score s.
+
+    Read more in the :ref:`guide <solvers>`.
 
     Parameters
     ----------

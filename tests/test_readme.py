@@ -13,6 +13,7 @@ from skfair.datasets import load_patients
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```pycon\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+README_ROWS = re.findall(r"^\|[^|]*\|([^|]*)\| `(skfair\.\w+)` \|$", README, flags=re.MULTILINE)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -65,12 +66,40 @@ def test_both_places_name_every_paper(paper):
 
 
 def test_names_of_the_table_of_tasks_are_in_their_modules():
-    rows = re.findall(r"^\|[^|]*\|([^|]*)\| `(skfair\.\w+)` \|$", README, flags=re.MULTILINE)
-    assert len(rows) > 15
-    for names, module in rows:
+    assert len(README_ROWS) > 15
+    for names, module in README_ROWS:
         for name in re.findall(r"`(\w+)`", names):
             if name != "plan":
                 assert name in importlib.import_module(module).__all__
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    monkeypatch.syspath_prepend(str(HOME / "doc"))
+    return importlib.import_module("tasks")
+
+
+def test_readme_start_page_and_guide_have_one_table_of_tasks(tasks):
+    assert tasks.readme_table() in README
+    for page in ("index", "guide"):
+        text = (HOME / "doc" / f"{page}.rst").read_text(encoding="utf-8")
+        assert text.count(".. include:: tasks_table.rst") == 1
+    labels = "".join(path.read_text(encoding="utf-8") for path in HOME.glob("doc/*.rst"))
+    table = tasks.page_table()
+    for label in re.findall(r":ref:`(\w+)`", table):
+        assert f".. _{label}:\n" in labels
+    assert len(re.findall(r"^   \* - ", table, flags=re.MULTILINE)) == len(README_ROWS) + 1
+
+
+def test_readme_and_start_page_have_one_example_that_tests_the_tolerance_that_it_sets():
+    page = (HOME / "doc" / "index.rst").read_text(encoding="utf-8")
+    example = page.split("\n.. example\n")[1].split("\n.. end of example\n")[0]
+    lines = [line[4:] for line in example.splitlines() if line.startswith("    ")]
+    assert "\n".join(lines) + "\n" == BLOCKS[0]
+    tolerances = re.findall(r"tolerance=([\d.]+)", BLOCKS[0])
+    assert len(tolerances) == 2 and len(set(tolerances)) == 1
+    start = (HOME / "doc" / "install.rst").read_text(encoding="utf-8")
+    assert ".. include:: index.rst\n   :start-after: .. example\n" in start
 
 
 def test_the_command_of_a_report_writes_the_page_of_its_picture(tmp_path, monkeypatch):
@@ -83,4 +112,4 @@ def test_the_command_of_a_report_writes_the_page_of_its_picture(tmp_path, monkey
     page = pictures.write_page(table, tmp_path).read_text(encoding="utf-8")
     assert f"<h1>{pictures.TITLE}</h1>" in page
     accuracy = f"{100 * np.mean(table['y'] == table['prediction']):.3g}"
-    assert "111 samples in 2 groups by sex were audited" in page and f"{accuracy}&nbsp;%" in page
+    assert "221 samples in 2 groups by sex were audited" in page and f"{accuracy}&nbsp;%" in page

@@ -1,6 +1,6 @@
 """Words that the repository does not use: ``python -m tests.words [PATH ...]`` lists what is left.
 
-The developer page has the glossary: which standard term stands for each of them.
+The guide has the glossary: which standard term stands for each of them.
 """
 
 import ast
@@ -31,7 +31,7 @@ CODE = [*PACKAGE, *TESTS, *BENCHMARKS, *EXAMPLES]
 INTERFACES = {"ConstrainedProblem", "Evaluation", "Gap", "Model", "check_groups"}
 INTERFACES |= {"LinearModel", "MLPModel", "RangeGap", "RatioGap", "TotalRangeGap", "LargestMean"}
 INTERFACES |= {"DistanceToOverall", "ExcessOverOverall", "GapBase", "Shortfall"}
-"""What the developer page asks authors of models, solvers and constraints to read or implement."""
+"""What the page on extensions asks authors of models, solvers and constraints to implement."""
 
 TEXT = re.compile(
     r"\b(everybody|nobody|somebody|whoever|whomever|rehears\w*|in parts|by heart|strangers?|"

@@ -72,9 +72,9 @@ first_shown = (summary["verdict"] == "shown").argmax()
 first_alarm = (summary["verdict"] == "contradicted").argmax()
 display = monitor.plot()
 display.ax_.set_title(
-    f"Monthly gaps of up to {summary['batch_gap'][:12].max():.2f} in a year whose tolerance is "
-    f"shown to be kept after {first_shown + 1} months.\nAn alarm {first_alarm - 11} months after "
-    "the model was retrained without the constraint",
+    f"Monthly gaps of up to {summary['batch_gap'][:12].max():.2f} in a year whose tolerance\n"
+    f"is shown to be kept after {first_shown + 1} months. An alarm {first_alarm - 11} months\n"
+    "after the model was retrained without the constraint",
     pad=84,
 )
 

@@ -40,6 +40,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
     The task follows from the predictions: real numbers with a real target are a regression,
     anything else is a classification.
 
+    Read more in the :ref:`guide <audit>`.
+
     Attributes
     ----------
     n_samples : int

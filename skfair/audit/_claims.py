@@ -40,6 +40,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     ``print`` shows it as a sentence, and ``to_json``, ``to_html`` and ``to_markdown`` file it. A
     claim is neither true nor false, so that ``if claim:`` raises: ask for its verdict.
 
+    Read more in the :ref:`guide <audit_certificate>`.
+
     Attributes
     ----------
     verdict : {"shown", "open", "contradicted"}
@@ -364,6 +366,8 @@ def _constraint_text(constraint):
 
 def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None = None) -> list[str]:
     """Recompute a filed claim from the data, and name what differs.
+
+    Read more in the :ref:`guide <audit_certificate>`.
 
     Parameters
     ----------

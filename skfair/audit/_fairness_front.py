@@ -189,6 +189,8 @@ def fairness_front(
     folds are pooled. Intervals of accuracy and gap treat the models of the folds as one: those of
     five folds share most of their training data.
 
+    Read more in the :ref:`guide <price_of_fairness>`.
+
     Parameters
     ----------
     estimator : estimator

@@ -51,6 +51,8 @@ def gap_importance(
     An importance is no cause. Columns that depend on each other share what they carry, or neither
     shows it: name them as one set. Permuted samples may be ones that do not occur.
 
+    Read more in the :ref:`guide <audit_importance>`.
+
     Parameters
     ----------
     estimator : estimator

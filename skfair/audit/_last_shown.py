@@ -42,6 +42,8 @@ def last_shown(
     The order must be fixed before these samples are seen. That it was is the user's word, and the
     claim says so. All models together are one attempt of a ledger.
 
+    Read more in the :ref:`guide <theorem>`.
+
     Parameters
     ----------
     audits : sequence of Audit

@@ -83,6 +83,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     together, with Bonferroni's level for all pairs of groups. ``python -m benchmarks reports``
     prints how often reports of a fair model claim a gap.
 
+    Read more in the :ref:`guide <audit>`.
+
     Parameters
     ----------
     frame : DataFrame

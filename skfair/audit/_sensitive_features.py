@@ -47,6 +47,8 @@ class SensitiveFeatures:
 
     Where the group of every sample is known, pass the labels themselves.
 
+    Read more in the :ref:`guide <missing_groups>`.
+
     Parameters
     ----------
     labels : array-like, str or list of str, default=None

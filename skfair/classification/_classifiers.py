@@ -222,6 +222,8 @@ class ConstrainedERMClassifier(LinearClassifier):
     fit without constraint keeps every bound, it is returned. On new data the gap differs by
     sampling noise; see ``constraint_report_`` for standard errors.
 
+    Read more in the :ref:`guide <fair_classification>`.
+
     Parameters
     ----------
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
@@ -375,6 +377,8 @@ class PartialParityClassifier(LinearClassifier):
     training scores, keeps the tolerance. On new data it differs by sampling noise, which is not
     small: perfectly fair scores of 16,000 samples differ by .03 on a quarter of the ranks.
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     constraint : str or Constraint, default="partial_statistical_parity"
@@ -494,6 +498,19 @@ class PartialParityClassifier(LinearClassifier):
         is tens of times faster and keeps the rows of (15) to 1e-5 instead of 5e-3
         (``python -m benchmarks partial-parity``, 2026-11-25).
 
+        It differs from the print in two further points. The tolerance is in units of whole groups:
+        at ten percentiles p from :math:`\alpha` to :math:`\beta` the shares are between p and
+        :math:`p + \kappa`. The paper prints :math:`\kappa (\beta - \alpha)` in place of
+        :math:`\kappa` in (15) and (21), which is ``scale="normalized"``, and percentiles in
+        :math:`[\alpha, \beta - \kappa (\beta - \alpha))`. Its experiments have ten in
+        :math:`[\alpha, \beta)`, and the fairness in its tables falls to about
+        :math:`1 - \kappa`, as it does here. With ``constraint="partial_demographic_parity"`` the
+        minima in (21) distinguish three cases: the shares of the groups are close to each other,
+        or none is far above :math:`\alpha`, or none far below :math:`\beta`. The constraint here
+        requires the case that is nearest to the plain fit. ``python -m benchmarks
+        partial-convergence`` has sharp breakpoints, the paper's columns, its :math:`\kappa` and
+        percentiles, and all cases of (21).
+
         Parameters
         ----------
         interval : pair of floats
@@ -501,7 +518,7 @@ class PartialParityClassifier(LinearClassifier):
         tolerance : float
             Largest difference of shares above a threshold, :math:`\kappa` in units of whole groups.
             The print has :math:`\kappa` times the width of the interval, with which the published
-            results do not agree; see :ref:`partial_parity`.
+            results do not agree.
         constraint : str, default="partial_statistical_parity"
             Name of the constraint. "partial_demographic_parity" is problem (21) with the same
             :math:`\kappa`, and of its minima the case that is nearest to the plain fit.
@@ -626,6 +643,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     mini-batches with smooth rates. Then the last layer is fitted again, those before it held fixed:
     in it scores are linear, so that the decisions on the training data keep the tolerance exactly
     as those of a linear model do. Columns are standardised inside.
+
+    Read more in the :ref:`guide <networks>`.
 
     Parameters
     ----------

@@ -91,6 +91,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     scores and probabilities, so that what holds for the training data holds for new data too, up to
     sampling noise.
 
+    Read more in the :ref:`guide <any_model>`.
+
     Parameters
     ----------
     estimator : estimator, default=None

@@ -117,6 +117,8 @@ class PartialParityPostprocessor(
     are overfitted. A new sample has the mean of its ranks by the classifiers of all folds, as
     scores of a classifier of all samples would have another distribution.
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     estimator : estimator, default=None

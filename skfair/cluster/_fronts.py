@@ -64,6 +64,8 @@ class ParetoFront(Record):
     last point is the most balanced. The other of the two is reported as well, and may fall on the
     way.
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Attributes
     ----------
     cost : ndarray of shape (n_points,)

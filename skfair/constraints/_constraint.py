@@ -127,6 +127,8 @@ class Constraint(ComparedGroups):
     samples whose rates are compared, and what is averaged over them: a `table`, if decisions are
     counted, or else a method `terms`. It declares in ``applies_to`` which predictions it is about.
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     tolerance : float, dict or None, default=None

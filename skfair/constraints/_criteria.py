@@ -78,6 +78,8 @@ class DemographicParity(DecisionRateParity):
     certificates state the ratio and r themselves. The smaller the rates are, the larger is the
     sampling noise of their ratio.
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {tolerance}
@@ -216,6 +218,8 @@ class EqualOpportunity(DecisionRateParity):
 
     :math:`P(\hat y = 1 \mid y = 1, g)` is the same for all groups g.
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {tolerance, ratio, one_sided_options}
@@ -247,6 +251,8 @@ class EqualizedOdds(DecisionRateParity):
     r"""Equal true positive rates and equal false positive rates in every group.
 
     The larger of the two gaps counts, or their sum.
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------
@@ -288,6 +294,8 @@ class MeanParity(Constraint):
     :math:`E[s \mid g]` is the same for all groups g, with s what a regressor predicts, or
     ``predict_proba`` of the positive class. Of a classifier without probabilities, such as one of
     another loss than the logistic, s is the decision function. Decisions and ranks may differ.
+
+    Read more in the :ref:`guide <mean_errors>`.
 
     Parameters
     ----------
@@ -331,6 +339,8 @@ class MeanErrorParity(MeanParity):
     have equal mean errors, differences of their mean predictions are those of their targets. It is
     for regressors, and for audits and monitors of numbers with outcomes, and not for plans.
     ``make_scorer("mean_error", transform="difference")`` is minus its gap.
+
+    Read more in the :ref:`guide <mean_errors>`.
 
     Parameters
     ----------
@@ -415,6 +425,8 @@ class LossParity(ConstraintOnLoss):
     ``reference="above_overall"`` no group's mean loss may exceed that of all samples by more than
     the tolerance, and any may be below it (see :class:`Constraint`).
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {loss}
@@ -437,6 +449,8 @@ class LossParity(ConstraintOnLoss):
 class EqualOpportunityLossParity(ConstraintOnLoss):
     r"""Equal mean losses of all groups within the positive class.
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {loss, loss_tolerance, options}
@@ -458,6 +472,8 @@ class EqualizedOddsLossParity(ConstraintOnLoss):
     r"""Equal mean losses of all groups within each class.
 
     The larger of the two gaps counts, or their sum.
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------
@@ -482,6 +498,8 @@ class BoundedGroupLoss(ConstraintOnLoss):
 
     :math:`E[\ell(s, y) \mid g] \le upper\_bound` for all groups g. The gap of this constraint is
     the largest mean loss itself, so it binds a single group too.
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------
@@ -536,6 +554,8 @@ class RankingParity(DecisionRateParity):
     for all groups :math:`a \ne b` ([1]_, "pairwise equal opportunity"; [2]_, appendix D.3). It is
     bound to pairs, as :class:`skfair.ranking.ConstrainedRanker` makes them: a sample is a pair, its
     score the difference :math:`h_i - h_j`, and its group the query and the groups of the two.
+
+    Read more in the :ref:`guide <fair_ranking>`.
 
     Parameters
     ----------
@@ -823,6 +843,8 @@ class ExposureParity(Constraint):
     :math:`e_g` of a group the mean attention of its documents. All queries count together ([1]_).
     The largest difference of two exposures is bounded, or the smallest ratio. For
     :class:`skfair.ranking.ConstrainedRankerCV`.
+
+    Read more in the :ref:`guide <fair_ranking>`.
 
     Parameters
     ----------

@@ -118,6 +118,8 @@ class Gap(GapBase):
     say what clients may conclude from it; subclasses do not inherit `form` and `is_range`, so that
     clients refuse what they do not know.
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Examples
     --------
     >>> from skfair.constraints import EqualizedOdds
@@ -457,6 +459,8 @@ class RatioGap(RangeGap):
     A block without positive rates keeps every bound: its gap is 0. The gap is at most t where
     ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
     scaled `RangeGap`. Limits compare logarithms of the rates.
+
+    Read more in the :ref:`guide <ratios>`.
 
     Parameters
     ----------

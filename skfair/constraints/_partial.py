@@ -163,6 +163,8 @@ class PartialStatisticalParity(PartialParity):
     with thresholds :math:`\theta_p` shared by all groups as auxiliary unknowns, and :math:`\tau`
     in place of :math:`\tau (\beta - \alpha)` if the scale is "raw".
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     {interval, tolerance}
@@ -228,6 +230,8 @@ class PartialGroupAUC(PartialParity):
     member of group k scores above a member of group k', both from the interval of their group
     ([1]_, Definition A.1 and problem (49)).
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     {interval, tolerance, wide_ramp, min_group_size}
@@ -269,6 +273,8 @@ class PartialDemographicParity(PartialParity):
         - \Pr(h > \theta \mid k', F_{k'}(h) \in I) \bigr|
 
     for the threshold :math:`\theta` at which decisions are made ([1]_, Definition 4.3).
+
+    Read more in the :ref:`guide <partial_parity>`.
 
     Parameters
     ----------
@@ -318,6 +324,8 @@ class PartialEqualOpportunity(PartialParity):
     r"""Equal true positive rates of the groups within an interval of percentiles.
 
     As :class:`PartialDemographicParity`, among the positive class ([1]_, Definition A.2).
+
+    Read more in the :ref:`guide <partial_parity>`.
 
     Parameters
     ----------
@@ -373,6 +381,8 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
 
     As :class:`PartialEqualOpportunity`, in both classes; the larger of the two gaps counts ([1]_,
     Definition A.3).
+
+    Read more in the :ref:`guide <partial_parity>`.
 
     Parameters
     ----------

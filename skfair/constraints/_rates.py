@@ -110,6 +110,8 @@ class RateParity(ConstraintOnRate):
     A group without positive decisions has no precision: with a denominator of 0 no constraint is
     kept. A fit that ends so is "infeasible", and its ``constraint_violation_`` is nan.
 
+    Read more in the :ref:`guide <own_rates>`.
+
     Parameters
     ----------
     rate : str or Rate
@@ -175,6 +177,8 @@ class MaximumRate(BoundedRate):
     :math:`r_g \le bound` for all groups g. The gap of this constraint is the largest rate itself,
     and its tolerance the bound. Groups below ``min_group_size`` are not covered.
 
+    Read more in the :ref:`guide <own_rates>`.
+
     Parameters
     ----------
     rate : str or Rate
@@ -207,6 +211,8 @@ class MinimumRate(BoundedRate):
     gap of this constraint is m less the smallest rate, and its tolerance m less the floor, so that
     an excess is in units of the rate. Groups below ``min_group_size`` are not covered. A list of a
     parity and of floors at the rates of a plain model asks for equality by raising rates alone.
+
+    Read more in the :ref:`guide <own_rates>`.
 
     Parameters
     ----------

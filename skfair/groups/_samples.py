@@ -49,6 +49,8 @@ AUTO_MIN_GROUP_SIZE = 30
 class Samples(NamedTuple):
     """Samples that a constraint is bound to: target, groups, weights and features.
 
+    Read more in the :ref:`guide <own_constraints>`.
+
     Attributes
     ----------
     target : ndarray of shape (n_samples,) or None

@@ -38,6 +38,8 @@ def expected_calibration_error(
     :func:`reliability_table`. As a metric of groups its bootstrap limits correct only a part of
     this in groups of a few hundred samples, so that lower limits are too high there.
 
+    Read more in the :ref:`guide <audit_calibration>`.
+
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
@@ -148,6 +150,8 @@ def reliability_table(
     """Predicted and observed frequency of the positive class by group and bin of probabilities.
 
     ``table.attrs["confidence_level"]`` is the level of the intervals.
+
+    Read more in the :ref:`guide <audit_calibration>`.
 
     Parameters
     ----------

@@ -43,6 +43,8 @@ def demographic_parity_difference(
 
     .. math:: \max_g s_g - \min_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {y_true}
@@ -129,6 +131,8 @@ def equal_opportunity_difference(
 
     .. math:: \max_g t_g - \min_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
@@ -172,6 +176,8 @@ def false_positive_rate_difference(
     r"""Largest difference of false positive rates between groups.
 
     .. math:: \max_g f_g - \min_g f_g, \quad f_g = \Pr(\hat{y} = 1 \mid y = 0, g)
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------
@@ -220,6 +226,8 @@ def equalized_odds_difference(
 
     with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
     :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`.
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------
@@ -273,6 +281,8 @@ def accuracy_score_difference(
 
     With ``method="above_overall"`` it is the largest excess of a group's *error rate* over that
     of all samples.
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------
@@ -361,6 +371,8 @@ def demographic_parity_ratio(
     Also known as the adverse impact ratio. The four-fifths (80 %) rule of employment law requires
     at least 0.8.
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features}
@@ -413,6 +425,8 @@ def equal_opportunity_ratio(
 
     .. math:: \min_g t_g \, / \, \max_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
@@ -456,6 +470,8 @@ def false_positive_rate_ratio(
     r"""Smallest over largest false positive rate among groups.
 
     .. math:: \min_g f_g \, / \, \max_g f_g, \quad f_g = \Pr(\hat{y} = 1 \mid y = 0, g)
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------
@@ -505,6 +521,8 @@ def equalized_odds_ratio(
     with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
     :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`.
 
+    Read more in the :ref:`guide <which_constraint>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, method, agg, sample_weight, pos_label}
@@ -548,6 +566,8 @@ def error_rate_ratio(
     r"""Smallest over largest error rate among groups.
 
     .. math:: \min_g e_g \, / \, \max_g e_g, \quad e_g = \Pr(\hat{y} \ne y \mid g)
+
+    Read more in the :ref:`guide <which_constraint>`.
 
     Parameters
     ----------

@@ -75,6 +75,8 @@ def balance_score(
     with n_kj the weight of group j in cluster k. The balance of the clustering is the smallest b_k.
     No clustering can have a larger one than the data itself (all samples as one cluster).
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Parameters
     ----------
     {labels, sensitive_features, sample_weight, agg}
@@ -141,6 +143,8 @@ def share_ratio_score(
     and that of the clustering is the smallest s_k. The four-fifths (80 %) rule requires at least
     0.8. Unlike the balance it detects a group that is rare in the data and common in a cluster: a
     ratio of s implies a relative balance of s, not the reverse.
+
+    Read more in the :ref:`guide <fair_clustering>`.
 
     Parameters
     ----------
@@ -266,6 +270,8 @@ def cluster_composition(
 ) -> pd.DataFrame:
     """Table of the groups in every cluster.
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Parameters
     ----------
     {labels, sensitive_features, sample_weight}
@@ -325,6 +331,8 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     .. math:: \sum_k \frac{\mathrm{cut}(C_k)}{\mathrm{vol}(C_k)}, \quad
         \mathrm{cut}(C) = \sum_{i \in C, j \notin C} K_{ij}, \quad
         \mathrm{vol}(C) = \sum_{i \in C} \sum_j K_{ij}
+
+    Read more in the :ref:`guide <fair_clustering>`.
 
     Parameters
     ----------

@@ -82,6 +82,8 @@ class GroupMetric:
     rate of 1 has no spread in resamples. Registered names, such as "balanced_accuracy", have
     intervals that are made of exact or Wilson's limits of the rates.
 
+    Read more in the :ref:`guide <audit_metrics>`.
+
     Parameters
     ----------
     metric : callable
@@ -339,6 +341,8 @@ _SYNONYMS = {
 
 def get_metric_names() -> list[str]:
     """List the names of metrics of one group, which reports and scorers take.
+
+    Read more in the :ref:`guide <audit_metrics>`.
 
     Returns
     -------

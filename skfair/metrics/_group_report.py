@@ -92,6 +92,8 @@ def group_report(
     ``report.attrs["intervals"]`` names the method of each metric, and
     ``report.attrs["confidence_level"]`` is their level.
 
+    Read more in the :ref:`guide <audit_report>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, sample_weight}
@@ -374,6 +376,8 @@ def class_report(
     Metrics of decisions take one class against the rest as ``metric(y_true == label, y_pred ==
     label, sensitive_features=group)``. The largest value over the classes is the gap that
     :class:`skfair.classification.ConstrainedClassifierCV` keeps below its tolerance.
+
+    Read more in the :ref:`guide <audit_report>`.
 
     Parameters
     ----------

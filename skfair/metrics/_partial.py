@@ -245,6 +245,8 @@ def partial_statistical_parity_difference(
 
     (Definition 4.2 of [1]_). On [0, 1] it is the Kolmogorov-Smirnov distance of the groups' scores.
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     {y_score}
@@ -344,6 +346,8 @@ def partial_demographic_parity_difference(
 
     (Definition 4.3 of [1]_).
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     {y_score, sensitive_features, interval, threshold}
@@ -415,6 +419,8 @@ def partial_group_auc_difference(
         + \tfrac{1}{2} \Pr(s = s' \mid F_k(s) \in I, F_{k'}(s') \in I) - \tfrac{1}{2} \bigr|
 
     (Definition A.1 of [1]_, which counts a tie as 1, ``ties="full"``).
+
+    Read more in the :ref:`guide <partial_parity>`.
 
     Parameters
     ----------
@@ -518,6 +524,8 @@ def partial_equal_opportunity_difference(
 
     (Definition A.2 of [1]_).
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     {y_true, y_score, sensitive_features, interval, threshold}
@@ -602,6 +610,8 @@ def partial_equalized_odds_difference(
         - \Pr(s > \theta \mid k', y = c, F_{k'}(s) \in I) \bigr|
 
     (Definition A.3 of [1]_). If either class cannot be compared it is nan.
+
+    Read more in the :ref:`guide <partial_parity>`.
 
     Parameters
     ----------

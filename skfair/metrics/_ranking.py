@@ -44,6 +44,8 @@ def ranking_parity_difference(
     Of tied scores neither is ranked above the other. This is what
     :class:`skfair.constraints.RankingParity` bounds ([1]_, "pairwise equal opportunity").
 
+    Read more in the :ref:`guide <fair_ranking>`.
+
     Parameters
     ----------
     y_true : array-like of shape (n_documents,)
@@ -160,6 +162,8 @@ def exposure_difference(
     that :math:`e_g` is the mean exposure of the documents of a group ([1]_). With a merit exposure
     should be in proportion to it.
 
+    Read more in the :ref:`guide <fair_ranking>`.
+
     Parameters
     ----------
     {y_score, sensitive_features, query_id, merit, k, discount, method, sample_weight}
@@ -213,6 +217,8 @@ def exposure_ratio(
     .. math:: \min_g e_g \, / \, \max_g e_g
 
     with the mean exposure :math:`e_g` of :func:`exposure_difference`.
+
+    Read more in the :ref:`guide <fair_ranking>`.
 
     Parameters
     ----------

@@ -132,6 +132,8 @@ class Rate:
     where n and d are tables of four numbers, what a true positive (tp), a false positive (fp), a
     false negative (fn) and a true negative (tn) count. A group whose denominator is 0 has no rate.
 
+    Read more in the :ref:`guide <own_rates>`.
+
     Parameters
     ----------
     name : str

@@ -135,6 +135,8 @@ def separation_gap(
     :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`. Separation means that prediction and group are
     independent given the true class [1]_.
 
+    Read more in the :ref:`guide <audit_metrics>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, sample_weight, pos_label}
@@ -185,6 +187,8 @@ def sufficiency_gap(
     with the positive predictive value :math:`p_g = \Pr(y = 1 \mid \hat{y} = 1, g)` and the false
     omission rate :math:`o_g = \Pr(y = 1 \mid \hat{y} = 0, g)`. Sufficiency means that true class
     and group are independent given the prediction [1]_.
+
+    Read more in the :ref:`guide <audit_metrics>`.
 
     Parameters
     ----------

@@ -37,6 +37,8 @@ def loss_parity_difference(
 
     This is what :class:`skfair.constraints.LossParity` bounds.
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     {y_true, y_score, sensitive_features, loss, method, sample_weight, pos_label}
@@ -178,6 +180,8 @@ def largest_group_loss(
 
     This is what :class:`skfair.constraints.BoundedGroupLoss` bounds ([1]_, Definition 2).
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     {y_true, y_score, sensitive_features, loss, sample_weight, pos_label}
@@ -258,6 +262,8 @@ def mean_squared_error_difference(
 
     .. math:: \max_{g, g'} \bigl( E[(\hat y - y)^2 \mid g] - E[(\hat y - y)^2 \mid g'] \bigr)
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, method, sample_weight}
@@ -296,6 +302,8 @@ def mean_absolute_error_difference(
 
     .. math:: \max_{g, g'} \bigl( E[|\hat y - y| \mid g] - E[|\hat y - y| \mid g'] \bigr)
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, method, sample_weight}
@@ -332,6 +340,8 @@ def largest_mean_squared_error(
     r"""Largest mean squared error of a group: that of the group with the worst predictions.
 
     .. math:: \max_g E[(\hat y - y)^2 \mid g]
+
+    Read more in the :ref:`guide <fair_regression>`.
 
     Parameters
     ----------
@@ -387,6 +397,8 @@ def mean_score_difference(
     This is what :class:`skfair.constraints.MeanParity` bounds. The scores may be predictions of a
     real target.
 
+    Read more in the :ref:`guide <fair_regression>`.
+
     Parameters
     ----------
     {y_score}
@@ -429,6 +441,8 @@ def wasserstein_distance_between_groups(
     with :math:`Q_g` the quantiles of the scores in group g, without any binning. Of order 1, for
     two groups and scores in [0, 1], it is the mean of :func:`demographic_parity_difference` over
     all thresholds.
+
+    Read more in the :ref:`guide <fair_regression>`.
 
     Parameters
     ----------

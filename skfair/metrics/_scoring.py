@@ -485,6 +485,8 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     selected. Missing groups are the most frequent cause. With ``error_score="raise"`` the error
     itself is raised, else an :class:`skfair.exceptions.UnscorableSearchError` with its message.
 
+    Read more in the :ref:`guide <pipelines>`.
+
     Parameters
     ----------
     scoring : str
@@ -549,6 +551,8 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
 def get_scorer_names() -> list[str]:
     """List the names of the scorers that compare groups, for :func:`get_scorer`.
 
+    Read more in the :ref:`guide <pipelines>`.
+
     Returns
     -------
     names : list of str
@@ -604,6 +608,8 @@ def make_scorer(
 
     Positive class, several classes, routing of groups and errors are as with :func:`get_scorer`. A
     function takes the labels of more than two classes, or the numbers of a regressor.
+
+    Read more in the :ref:`guide <pipelines>`.
 
     Parameters
     ----------

@@ -260,6 +260,8 @@ class GapMonitor(BaseEstimator):
     random. The order is computed from the data, so that it repeats with them and does not depend on
     the order in which they are passed.
 
+    Read more in the :ref:`guide <monitoring>`.
+
     Parameters
     ----------
     constraint : str or Constraint

@@ -43,6 +43,8 @@ class GroupCalibrationDisplay(Display):
     intervals. Marks above it mean that the probabilities of the group are too low, marks below it
     that they are too high.
 
+    Read more in the :ref:`guide <audit_calibration>`.
+
     Parameters
     ----------
     table : DataFrame

@@ -45,6 +45,8 @@ class ClusterCompositionDisplay(Display):
     the smallest over the largest share of a group that is in the cluster, which the four-fifths
     (80 %) rule requires to be at least 0.8.
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Parameters
     ----------
     table : DataFrame
@@ -259,6 +261,8 @@ class ParetoFrontDisplay(Display):
 
     Of classifiers, whose accuracies and gaps are estimates, all points are drawn and connected by
     ascending gap, with their intervals.
+
+    Read more in the :ref:`guide <fair_clustering>`.
 
     Parameters
     ----------

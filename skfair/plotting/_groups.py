@@ -53,6 +53,8 @@ class GroupRateDisplay(Display):
     the rate of all samples. Next to each mark is the number of samples that it is a share of. A
     difference between marks may be sampling noise if the bars overlap by much.
 
+    Read more in the :ref:`guide <audit>`.
+
     Parameters
     ----------
     table : DataFrame
@@ -367,6 +369,8 @@ class GroupRateCurveDisplay(Display):
     the diagonal. Bands mark an interval of percentiles on both axes. Partial parity requires the
     diagonal only where they cross. To compare several models on the same axes, pass
     ``ax=display.ax_`` to the next call: colours and lines advance automatically.
+
+    Read more in the :ref:`guide <partial_parity>`.
 
     Parameters
     ----------

@@ -53,6 +53,8 @@ class ScoreDistributionDisplay(Display):
     An interval of percentiles is shaded under the curve of each group. The area that is shaded is
     the share of the group in the interval. Partial parity requires equal curves only there.
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     table : DataFrame

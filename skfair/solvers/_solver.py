@@ -82,6 +82,8 @@ def estimate_multipliers(evaluation, tol):
 class Iterate(NamedTuple):
     """An iterate of a solver.
 
+    Read more in the :ref:`guide <solvers>`.
+
     Attributes
     ----------
     evaluation : Evaluation
@@ -202,6 +204,8 @@ class Result:
 
 class Solver(BaseEstimator):
     """Base class of all solvers, which implement one generator of iterates.
+
+    Read more in the :ref:`guide <solvers>`.
 
     Parameters
     ----------

@@ -371,6 +371,8 @@ class SQP(Solver):
     correct them. ``solver="sqp"`` is that for the logistic loss of 200 dense columns or more,
     without ``confidence_level``.
 
+    Read more in the :ref:`guide <solvers>`.
+
     Parameters
     ----------
     max_iter : int, default=200
@@ -574,6 +576,8 @@ class AugmentedLagrangian(Solver):
     then sets :math:`\lambda \leftarrow [\lambda + \rho\, G(x)]_+` and raises :math:`\rho` unless
     infeasibility and complementarity, :math:`\max_i |\max(G_i, -\lambda_i/\rho)|`, have decreased
     enough ([1]_, Algorithm 17.4; [2]_, Algorithm 4.1).
+
+    Read more in the :ref:`guide <solvers>`.
 
     Parameters
     ----------

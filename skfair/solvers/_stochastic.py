@@ -216,6 +216,8 @@ class SGD(LoopSolver):
     one the violation at a given :math:`\rho` is not controlled. With a tolerance of 0 the penalty
     is a norm of the gaps, as in [1]_. The answer is the last iterate.
 
+    Read more in the :ref:`guide <solvers>`.
+
     Parameters
     ----------
     max_iter : int, default=20
@@ -324,6 +326,8 @@ class AdamPrimalDual(StochasticSolver):
     groups have no bias, so that the moves of an epoch add up to one on all samples. A sum of
     gaps of many groups, and a gap of one's own, has one row. It is the default for networks. The
     answer is the last iterate.
+
+    Read more in the :ref:`guide <solvers>`.
 
     Parameters
     ----------

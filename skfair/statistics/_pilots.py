@@ -56,6 +56,8 @@ class FitPilot:
     to be planned: data of an earlier year or of another region, or simulated data. The plan is for
     populations like the pilot, whose own gap is uncertain if it is small.
 
+    Read more in the :ref:`guide <sample_size>`.
+
     Parameters
     ----------
     estimator : classifier

@@ -217,6 +217,8 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     layer is fitted again, all before it held fixed, so that the decisions on the training data keep
     the tolerance exactly. It needs the package ``torch``.
 
+    Read more in the :ref:`guide <networks>`.
+
     Parameters
     ----------
     module : torch.nn.Module, callable or None, default=None

@@ -244,6 +244,8 @@ class ConstrainedObjective:
     SSL-ALM itself draws two, one for each factor of a product. Batches must have samples of each
     group. `ConstraintTerm` needs none of this.
 
+    Read more in the :ref:`guide <networks>`.
+
     Parameters
     ----------
     solver : str or Solver

@@ -35,6 +35,8 @@ class ConstraintTerm:
     Decisions end near the tolerance. End the training with
     ``ConstrainedTorchClassifier(module, constraint, solver=None)``, whose decisions keep it.
 
+    Read more in the :ref:`guide <networks>`.
+
     Parameters
     ----------
     constraint : str, Constraint or list of these

@@ -386,6 +386,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     with :math:`N_j` the size of group j and s = ``min_share_ratio``: members of any group are in
     cluster k about as often as those of any other group.
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Parameters
     ----------
     n_clusters : int, default=8

@@ -100,6 +100,8 @@ class Homotopy(BaseEstimator):
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Parameters
     ----------
     n_levels : int, default=4

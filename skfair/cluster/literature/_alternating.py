@@ -292,6 +292,8 @@ class AlternatingSwaps(BaseEstimator):
     may lack one to the end though there are members enough, more often with local targets; the fit
     is then "infeasible".
 
+    Read more in the :ref:`guide <fair_clustering>`.
+
     Parameters
     ----------
     n_kmeans_updates : int, default=20
@@ -318,6 +320,20 @@ class AlternatingSwaps(BaseEstimator):
 
     Examples
     --------
+    A swap helps the first cluster, and may make the target the worst one. Let one cluster have 1
+    and 3 members of groups *a* and *b*, and the target 2 and 5:
+
+    >>> from skfair.metrics import balance_score
+    >>> groups = ["a"] + ["b"] * 3 + ["a"] * 2 + ["b"] * 5
+    >>> before = [0] * 4 + [1] * 7
+    >>> round(balance_score(before, sensitive_features=groups), 2)
+    0.33
+    >>> after = before.copy()
+    >>> after[4] = 0  # an "a" into the first cluster
+    >>> after[1] = 1  # a "b" out of it: 2 and 2, but 1 and 6
+    >>> round(balance_score(after, sensitive_features=groups), 2)
+    0.17
+
     >>> from skfair.cluster import AlternatingSwaps
     >>> AlternatingSwaps.from_paper(5, 2)
     AlternatingSwaps(n_iter=428, n_kmeans_updates=5, n_swap_updates=2)
@@ -385,6 +401,8 @@ class AlternatingFront(BaseEstimator):
 
     Every clustering of the list goes through q iterations of Algorithm 2 with each of the pairs
     (n_a, n_b); the results join the list, and what others dominate leaves it.
+
+    Read more in the :ref:`guide <fair_clustering>`.
 
     Parameters
     ----------

@@ -39,6 +39,8 @@ class SFSC(BaseEstimator):
     so that its smallest eigenvalues are those of feasible eigenvectors ([1]_; compared in [2]_).
     The known eigenvector is not computed.
 
+    Read more in the :ref:`guide <fair_spectral_clustering>`.
+
     Parameters
     ----------
     sigma : float or "norm", default=2.0
@@ -137,6 +139,8 @@ class DCADMM(BaseEstimator):
     shifted as below. The embedding H itself does not become feasible, however many iterations
     follow. With ``project_last`` the last H is projected onto the constraint, which is not in the
     paper. The penalty stays below 0.9, as Proposition 3.2 requires :math:`\alpha < 1`.
+
+    Read more in the :ref:`guide <fair_spectral_clustering>`.
 
     Parameters
     ----------

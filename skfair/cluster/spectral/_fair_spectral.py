@@ -55,6 +55,8 @@ class FairSpectralClustering(FairClusterer):
     exact. k-means on it weighs samples by their degrees d, as the normalised cut does, and its
     balance counts each as one. Time and memory are linear in the number of samples.
 
+    Read more in the :ref:`guide <fair_spectral_clustering>`.
+
     Parameters
     ----------
     n_clusters : int, default=8

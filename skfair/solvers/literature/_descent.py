@@ -384,6 +384,8 @@ class SwitchingSubgradient(Solver):
     multipliers: they are estimated by the recent steps against each row, relative to those against
     the objective ([1]_, section 3.2.5).
 
+    Read more in the :ref:`guide <solvers>`.
+
     Parameters
     ----------
     max_iter : int, default=10000

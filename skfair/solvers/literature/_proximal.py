@@ -190,6 +190,8 @@ class IDCA(Solver):
     ``details["n_oracle"]``, the number of (sub)gradients of convex problems computed so far, which
     is the oracle complexity of [1]_ (Theorem 6.5).
 
+    Read more in the :ref:`guide <partial_parity>`.
+
     Parameters
     ----------
     max_iter : int, default=200
@@ -544,6 +546,8 @@ class PLADA(Solver):
 
     The perturbation :math:`z_k = (\lambda_k - \mu_k) / \alpha` follows from these. Callbacks get
     :math:`\lambda_k` and :math:`\mu_k` in ``progress.details``.
+
+    Read more in the :ref:`guide <solvers>`.
 
     Parameters
     ----------

@@ -41,6 +41,8 @@ class SSLALM(LoopSolver):
         + \mu (x_k - z_k)\bigr]\bigr), \\
         z_{k+1} &= z_k + \beta (x_k - z_k).
 
+    Read more in the :ref:`guide <solvers>`.
+
     Parameters
     ----------
     max_iter : int, default=20
@@ -283,6 +285,8 @@ class StochasticGhost(StochasticSolver):
     :math:`\alpha_k = \alpha_{k-1} (1 - \hat\alpha \alpha_{k-1})`. It has no multipliers; they are
     estimated at the answer.
 
+    Read more in the :ref:`guide <solvers>`.
+
     Parameters
     ----------
     max_iter : int, default=20
@@ -420,6 +424,8 @@ class StochasticSwitching(LoopSolver):
         \;\text{ else.}
 
     It has no multipliers; they are estimated at the answer.
+
+    Read more in the :ref:`guide <solvers>`.
 
     Parameters
     ----------
