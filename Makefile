@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help demo demo-dask test test-all test-digits test-random test-bench test-lowest test-newest test-some test-torch \
-	doctest lint types format build release-check test-wheel doc bench environments newest-environment clean
+	doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
 help:
@@ -34,7 +34,8 @@ help:
 	@echo "make format  style and formatting, repaired"
 	@echo "make build   sdist and wheel, in dist"
 	@echo "make test-wheel  the wheel, installed outside the checkout, and tests that run against it"
-	@echo "make release-check  changelog, version and tag, then build and test-wheel"
+	@echo "make release-check  changelog, version, citation and tag, then build, test-wheel and manifests"
+	@echo "make manifests  a conda recipe and a bill of materials (SBOM), in build/manifests"
 	@echo "make doc     the documentation, in doc/_build/html"
 	@echo "make bench   the paper's tables beside ours"
 	@echo "make clean   remove the environment and everything that was built"
@@ -57,8 +58,8 @@ test-all: $(VENV)/.has-test
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
 
 # Tests that read sources and pages alone compute nothing.
-TEXTS := examples $(patsubst %,test_%.py,call_chains covering documented_names layers maintainability \
-	mirror moving names newest project_files rate_clients release surface typing words)
+TEXTS := examples $(patsubst %,test_%.py,call_chains cheat_sheet covering documented_names layers maintainability \
+	manifests mirror moving names newest project_files rate_clients release surface typing versions_added words)
 
 # With the same kernels test-newest runs the SELECTION, if there is another Python.
 test-digits: $(VENV)/.has-test
@@ -140,7 +141,11 @@ build: $(VENV)/.has-release
 # The tests are copied out of the checkout: no source of the package lies beside them.
 release-check: $(BIN)/python
 	$(BIN)/python tests/release.py
-	$(MAKE) --no-print-directory test-wheel
+	$(MAKE) --no-print-directory test-wheel manifests
+
+# From the metadata of what is built; packaging comes with build.
+manifests: build
+	$(BIN)/python tests/manifests.py
 
 test-wheel: build
 	tests/wheel.sh $(PYTHON) dist/skfair_estimators-*-py3-none-any.whl
@@ -157,7 +162,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst doc/tasks_table.rst
+	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst doc/tasks_table.rst doc/cheat_sheet.svg doc/cheat_sheet.pdf
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Those of .ci/run beside $(VENV), one after the other.

@@ -16,6 +16,7 @@ from skfair.metrics import METRICS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
 sys.path.insert(0, str(Path(__file__).parent))
+from cheat_sheet import write_sheet
 from tasks import page_table
 
 from benchmarks.papers.index import PAPERS, table
@@ -205,6 +206,11 @@ def write_papers_table(app):
     (app.srcdir / "papers_table.rst").write_text(text, encoding="utf-8")
 
 
+def write_cheat_sheet(app):
+    """Write the cheat sheet beside its page, as SVG and PDF."""
+    write_sheet(app.srcdir)
+
+
 def write_tasks_table(app):
     """Write the table of tasks, of which README has another form."""
     (app.srcdir / "tasks_table.rst").write_text(page_table(), encoding="utf-8")
@@ -217,6 +223,7 @@ def setup(app):
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
+    app.connect("builder-inited", write_cheat_sheet)
     app.connect("builder-inited", write_tasks_table)
     app.connect("html-page-context", replace_empty_headers)
     app.connect("build-finished", copy_mathjax)

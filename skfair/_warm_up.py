@@ -11,8 +11,6 @@ from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
-N_LARGE_SAMPLES = 150_000  # samples in blocks, each of which a kernel evaluates
-
 
 def fit_all(verbose):
     """Fit every estimator that has kernels, on small or large data of two groups."""
@@ -33,7 +31,8 @@ def fit_all(verbose):
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
-        X, y, metadata = _draw_data(N_LARGE_SAMPLES)
+        # So many samples are in blocks, each of which a kernel evaluates.
+        X, y, metadata = _draw_data(150_000)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         # Mostly zeros: stored as a sparse matrix. Decisions are corrected after one iteration.

@@ -417,7 +417,8 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     np.float64(0.0)
     """
 
-    _base, max_columns = ConstrainedRegressorCV._base, 2
+    _base = ConstrainedRegressorCV._base
+    max_columns = 2
 
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     coverage: OpenShare = 0.9

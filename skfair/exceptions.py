@@ -38,7 +38,7 @@ class ConstraintCostWarning(UserWarning):
     Where constraints compare ranks alone, it is what the model improves on random ranks, by the
     area under the ROC curve or, of a real target, by the rank correlation with it.
 
-    :func:`skfair.audit.fairness_front` fits without this warning, since its table states the
+    :func:`skfair.audit.fairness_front` fits without this warning, since its front states the
     accuracy of every tolerance.
 
     Read more in the :ref:`guide <statuses>`.

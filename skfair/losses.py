@@ -269,7 +269,8 @@ class SquaredLoss(ScoreFunction):
     array([0.5, 4.5])
     """
 
-    _code, degree = SQUARED, 2
+    _code = SQUARED
+    degree = 2
     width = 1.0  # twice the factor of the square is one over it
 
     def _evaluate(self, scores, target):
@@ -437,9 +438,6 @@ LOSSES = {
 
 LossName = Annotated[str, StrOptions(LOSSES)]
 
-_FULL_SQUARE, _NO_WIDTH = 0.5, 1e-100
-"""Widths of a parabola that is the square itself, and of one that rounds nothing."""
-
 
 def loss_targets(loss):
     """Targets for which a loss is, passed by name or itself; a callable may be for any."""
@@ -470,9 +468,9 @@ def averaged_loss(loss, is_smooth=False):
     """
     if type(loss) in (SquaredLoss, SquaredHingeLoss):
         loss = type(loss)()
-        loss.width = _FULL_SQUARE
+        loss.width = 0.5  # the parabola is the square itself
     elif type(loss) in (AbsoluteLoss, QuantileLoss) and not is_smooth:
-        loss = clone(loss).set_params(width=_NO_WIDTH)
+        loss = clone(loss).set_params(width=1e-100)  # the parabola rounds nothing
     return loss
 
 
@@ -624,7 +622,7 @@ class AUCLoss(BaseEstimator):
     def _check_interval(self):
         """Both ends of the interval, validated."""
         validate_params(self)
-        interval = np.asarray(self.interval, dtype=np.float64)
+        interval = np.asarray(self.interval, dtype=float)
         if interval.shape != (2,) or not 0.0 <= interval[0] < interval[1] <= 1.0:
             raise ValueError(
                 "interval must be a pair 0 <= alpha < beta <= 1 of false positive rates, such as "
@@ -639,15 +637,15 @@ class AUCLoss(BaseEstimator):
         return interval.tolist()
 
 
+@dataclass(eq=False)
 class _Majorant:
     """An `AUCLoss` with its concave part replaced by the tangent."""
 
-    compares_pairs = True
+    loss: Any
+    scores: np.ndarray
+    subtracted: Pointwise
 
-    def __init__(self, loss, scores, subtracted):
-        self.loss = loss
-        self.scores = scores
-        self.subtracted = subtracted
+    compares_pairs = True
 
     def __call__(self, scores, target, weights):
         convex, _ = self.loss.parts(scores, target, weights)
@@ -666,7 +664,8 @@ class _ClassScores:
         self.n_samples = len(scores)
         self.positives = positive[np.argsort(scores[positive], kind="stable")]
         self.negatives = negative[np.argsort(-scores[negative], kind="stable")]
-        self.positive_scores, self.negative_scores = scores[self.positives], scores[self.negatives]
+        self.positive_scores = scores[self.positives]
+        self.negative_scores = scores[self.negatives]
         self.weights = weights[self.positives].sum(), weights[self.negatives].sum()
         # Shares within the class; a class without samples has none.
         self.positive_shares, self.negative_shares = (
@@ -745,7 +744,8 @@ class _ClassScores:
         """Counts averaged over negatives of equal score, in proportion to their shares."""
         # The order of equal scores is arbitrary, so each of them has the same count per weight.
         _, ties = np.unique(self.negative_scores, return_inverse=True)
-        tie_counts, shares = np.bincount(ties, counts), np.bincount(ties, self.negative_shares)
+        tie_counts = np.bincount(ties, counts)
+        shares = np.bincount(ties, self.negative_shares)
         return self.negative_shares * (tie_counts / shares)[ties]
 
     def _find_tapered_negatives(self, rank, length):
@@ -802,7 +802,7 @@ def step_function(scores: ArrayLike) -> Pointwise:
     >>> step_function([-1.0, 0.0, 2.0]).value
     array([0., 0., 1.])
     """
-    value = (np.asarray(scores) > 0).astype(np.float64)
+    value = (np.asarray(scores) > 0).astype(float)
     nothing = np.zeros(value.shape)
     return Pointwise(value, nothing, nothing)
 
@@ -826,7 +826,8 @@ def kernel_rate_kind(rate):
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is pointwise_score:
         return SCORE, 1.0, False
-    table, surrogate = getattr(rate, "table", None), getattr(rate, "surrogate", None)
+    table = getattr(rate, "table", None)
+    surrogate = getattr(rate, "surrogate", None)
     if table is None:
         code = kernel_kind_and_width(rate)
     else:

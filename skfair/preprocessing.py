@@ -487,7 +487,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         scores = check_array(
             safe_indexing(X, self.column, axis=1),
             ensure_2d=False,
-            dtype=np.float64,
+            dtype=float,
             input_name=f"column {self.column!r} of X",
             estimator=self,
         )

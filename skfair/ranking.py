@@ -282,7 +282,11 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
         # A pair of documents is a sample: the difference of features, of target +1.
         training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
         if constraints:
-            _warn_of_small_groups(documents)
+            groups = documents.groups
+            is_large = documents.check_group_sizes(groups)
+            sizes = zip(groups.names, groups.counts, is_large, strict=True)
+            small = {name: size for name, size, compared in sizes if not compared}
+            warn_of_small_groups(documents.min_group_size, small, is_large.sum() == 1)
         # Fit the linear model to the pairs, under constraints on pairs of groups.
         check_loss(self, "classes")
         lacks_groups = bool(constraints) and sensitive_features is None
@@ -333,7 +337,7 @@ def _check_documents(ranker, data, metadata, compares_groups):
     check_column("y", y)
     y = to_floats("y", y)
     with explain_conversion(X, ranker):
-        X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, estimator=ranker)
+        X, y = check_X_y(X, y, accept_sparse="csr", dtype=float, estimator=ranker)
     check_finite_squares(X, "X", ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     missing = (
@@ -361,15 +365,6 @@ def _make_training_pairs(X, y, query, documents, draw):
     shares = documents.weights / documents.weights.max()  # whose products are no underflow
     weights = shares[better] * shares[worse]
     return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
-
-
-def _warn_of_small_groups(documents):
-    """Warn of groups that have too few documents to be compared."""
-    groups = documents.groups
-    is_large = documents.check_group_sizes(groups)
-    sizes = zip(groups.names, groups.counts, is_large, strict=True)
-    small = {name: size for name, size, compared in sizes if not compared}
-    warn_of_small_groups(documents.min_group_size, small, is_large.sum() == 1)
 
 
 def _encode_queries(query_id, n_documents):
@@ -524,7 +519,9 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
 
     __metadata_request__fit = {"query_id": True, "groups": UNUSED}
 
-    ensemble, n_jobs, confidence_level = True, None, None
+    ensemble = True
+    n_jobs = None
+    confidence_level = None
 
     estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
     constraint: (

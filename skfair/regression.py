@@ -38,7 +38,6 @@ from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
     check_exportable,
     check_rule_format,
-    cross_fit_samples,
     fit_rule,
     store_rule,
     write_rule,
@@ -236,8 +235,11 @@ class ConstrainedERMRegressor(LinearRegressor):
         """
         validate_params(self)
         constraints = _resolve_constraints(self)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"group_probabilities": group_probabilities}
+        columns = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "group_probabilities": group_probabilities,
+        }
         return fit_samples(self, check_regression_data, X, y, columns, constraints)
 
 
@@ -630,37 +632,29 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             are not; the message says what must hold.
         """
         validate_params(self)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        cross = self._cross_fit(X, y, groups=groups, X_fit=X_fit, **columns, **params)
+        cross = self._cross_fit(
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            X_fit=X_fit,
+            **params,
+        )
         return self._fit_rule(cross, X, y)
 
-    def _cross_fit(
-        self,
-        X,
-        y,
-        *,
-        sensitive_features=None,
-        sample_weight=None,
-        groups=None,
-        X_fit=None,
-        **params,
-    ):
-        """Score the samples by regressors that were not fitted to them."""
+    def _find_constraints(self):
+        """The constraints; raise for those on classes, for classifiers and for their losses."""
         if not is_regressor(self._base):
             raise ValueError(
                 f"estimator must be a regressor, but {type(self._base).__name__} is none by "
                 "sklearn.base.is_regressor. Pass a classifier to ConstrainedClassifierCV; derive a "
                 "regressor of your own from sklearn.base.RegressorMixin."
             )
-        constraints = self._find_constraints()
+        constraints = _resolve_constraints(self)
         if self.loss is not None:
             check_loss(self, "numbers", is_positive=True)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
-
-    def _find_constraints(self):
-        """The constraints; raise for those on classes."""
-        return _resolve_constraints(self)
+        return constraints
 
     def _fit_rule(self, cross, X, y):
         """Fit the final linear model to scored samples, and store what the fit is."""
@@ -770,7 +764,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
 def _describe_regressor(training, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
-    unit, problem, candidate = training.unit, rule.problem, rule.guarantee.candidate
+    unit = training.unit
+    problem = rule.problem
+    candidate = rule.guarantee.candidate
     coefficients = problem.model.coefficients(candidate.parameters)
     coef, intercept = rule.features.convert_coefficients(*coefficients, unit.rule_unit)
     report = problem.constraint.report_columns(candidate.scores)

@@ -42,6 +42,7 @@ from skfair.constraints import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
+from skfair.model_selection import fit_ladder
 from skfair.regression import (
     ConstrainedERMRegressor,
     ConstrainedRegressorCV,
@@ -543,6 +544,39 @@ def combine_classes():
         )
 
 
+# One of several tolerances.
+
+
+def fit_step(criterion, knows_groups, data, tolerance):
+    """Fit a classifier at a tighter and a looser tolerance, too, and judge the one between."""
+    constraint = None
+    if tolerance is not None:
+        constraint = criterion.make(None, **criterion.settings(data))
+    model = wrap(LogisticRegression, knows_groups, data, constraint)
+    model.set_params(pos_label=data.classes[1])
+    values = [1.0] if tolerance is None else [0.5 * tolerance, tolerance, min(1.0, 2.0 * tolerance)]
+    columns = data.pass_columns(X=data.X, y=data.labels)
+    ladder = fit_ladder(model, parameter="tolerance", values=values, **columns)
+    model = ladder[len(ladder) // 2]
+    scores = model.oof_decision_function_
+    scores = scores if model.classes_[1] == data.classes[1] else -scores
+    gap = criterion.gap_of_decisions(data, scores > 0)
+    return Fit(model, error_rate(data, scores > 0), gap, scores)
+
+
+def combine_ladders():
+    """Yield the combinations of ladders of fits."""
+    criterion = DECISIONS["demographic parity"]
+    for knows_groups in (True, False):
+        yield Combination(
+            f"ladder of logistic, {'known' if knows_groups else 'blind'}, demographic parity",
+            partial(fit_step, criterion, knows_groups),
+            partial(shift_decisions, criterion),
+            two_samples,
+            ("plain", "weights", "three groups", "two attributes"),
+        )
+
+
 # The k highest scores.
 
 
@@ -737,7 +771,11 @@ def fit_ranks(make, name, is_real, needs_groups, data, tolerance):
     model.fit(**data.pass_columns(X=data.X, y=target))
     method = model.predict if is_real else model.decision_function
     scores = method(data.X, **({"sensitive_features": data.groups} if needs_groups else {}))
-    return Fit(model, rank_loss(target, scores, data.weights), gap(data, scores), scores)
+    loss = rank_loss(target, scores, data.weights)
+    # A postprocessor chooses decisions first: where the bound is on these, they are its measure.
+    if needs_groups and name == "percentiles at 0":
+        loss = error_rate(data, scores > 0.0)
+    return Fit(model, loss, gap(data, scores), scores)
 
 
 def no_alternatives(data, plain):
@@ -859,6 +897,7 @@ COMBINATIONS = [
     *combine_decisions({"below the reference": BELOW_REFERENCE}, ONE_SIDED_KINDS),
     *combine_classes(),
     *combine_places(),
+    *combine_ladders(),
 ]
 
 

@@ -1,7 +1,7 @@
-"""``python tests/release.py``: what must agree before a release, else the reasons and status 1.
+"""``python tests/release.py [TAG]``: what must agree before a release, or reasons and status 1.
 
 ``make release-check`` does all but the upload: these checks, the built sdist and wheel, and tests
-against the installed wheel.
+against the installed wheel. The workflow of releases passes the tag that started it.
 """
 
 import re
@@ -37,13 +37,36 @@ def problems(version, changelog, tags):
         yield f"The heading '## {first}' must end in the date, as in '## {released} (2030-01-31)'."
 
 
-def main():
+def citation_problems(version, changelog, citation):
+    """Sentences on what CITATION.cff states otherwise than the package and the changelog."""
+    versions = re.findall(r"^ *version: (\S+)$", citation, flags=re.MULTILINE)
+    if set(versions) != {version}:
+        yield f"CITATION.cff must state version {version} wherever it states one, not {versions}."
+    date = re.search(rf"^## {re.escape(version)} \((\S+)\)$", changelog, flags=re.MULTILINE)
+    expected = [date[1]] if date else []
+    dates = re.findall(r"^ *date-released: (\S+)$", citation, flags=re.MULTILINE)
+    if dates != expected:
+        yield f"CITATION.cff must have the date-released of the changelog, {expected}, not {dates}."
+
+
+def tag_problems(version, tag):
+    """A sentence if a tag is not that of the version."""
+    if tag != f"v{version}":
+        yield f"The tag of version {version} must be v{version}, but it is {tag!r}."
+
+
+def main(tag=None):
     """Print what is missing, or the name of the next tag."""
     project = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = read_version((HOME / "skfair" / "__init__.py").read_text(encoding="utf-8"))
     changelog = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
     tags = subprocess.check_output(["git", "tag", "--list"], cwd=HOME, text=True).split()
-    missing = list(problems(version, changelog, tags))
+    citation = (HOME / "CITATION.cff").read_text(encoding="utf-8")
+    missing = [
+        *problems(version, changelog, set(tags) - {tag}),
+        *citation_problems(version, changelog, citation),
+        *(tag_problems(version, tag) if tag else ()),
+    ]
     print(
         *missing,
         f"{project['name']} {version}, next tag v{version.removesuffix('.dev0')}",
@@ -53,4 +76,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

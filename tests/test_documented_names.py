@@ -74,9 +74,9 @@ RESULTS = {
         .report()
         .adjusted_differences()
     ),
-    "fairness_front": lambda: fairness_front(
+    "FairnessFront.to_frame": lambda: fairness_front(
         ConstrainedERMClassifier(), X, Y, sensitive_features=GROUPS, values=[0.1]
-    ),
+    ).to_frame(),
     "gap_importance": lambda: gap_importance(
         LogisticRegression().fit(X, Y), X, sensitive_features=GROUPS, n_repeats=1
     ),

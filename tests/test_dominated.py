@@ -18,13 +18,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from skfair.classification import ConstrainedERMClassifier
+from skfair.audit import Audit, last_shown
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _homotopy
 from skfair.conformal import ConformalClassifier
 from skfair.constraints import DemographicParity, LossParity, PartialStatisticalParity
 from skfair.fitting._counting import DecisionCounter
 from skfair.losses import SquaredLoss
+from skfair.model_selection import fit_ladder
 from skfair.ranking import ConstrainedRankerCV
 from tests.combinations import (
     COMBINATIONS,
@@ -50,6 +52,7 @@ from tests.combinations import (
     rescale_columns,
     shift_decisions,
     smallest_balance,
+    two_samples,
     wrap,
 )
 
@@ -264,6 +267,8 @@ def check_best_of_computed(case):
         pytest.skip("neither ranks nor samples in blocks are counted one by one")
     if "three classes" in case.combination.name:
         pytest.skip("models of several classes are not recorded")
+    if "ladder" in case.combination.name:
+        pytest.skip("models of all tolerances are recorded")
     plain = fit_plain(case)
     # Losses and means of numbers are computed in units of their variance and deviation.
     unit = gap_unit = 1.0
@@ -389,7 +394,9 @@ def test_a_balance_costs_no_more_than_a_ratio_of_shares_that_keeps_it(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plain", "three groups", "few distinct rows", "many columns"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "weights", "three groups", "few distinct rows", "many columns"]
+)
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_a_postprocessor_ranks_no_worse_than_a_wrapper(kind, share):
     # Both know the groups, and move the scores of one model.
@@ -485,6 +492,56 @@ def test_the_cheapest_of_several_starts_is_kept():
         model.fit(X, sensitive_features=groups)
     assert len(costs) > 1
     assert model.inertia_ <= min(costs) * (1.0 + ROUNDING)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "plain",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("weights", "three groups", "two attributes", "each attribute")
+        ),
+    ],
+)
+def test_the_last_shown_is_the_best_that_may_be_tested(kind):
+    # Models are tested from tight to loose until one is not shown: each by itself says the same.
+    data = draw(kind, SEED, 500)
+    held_out = draw(kind, SEED + 1, 2000)
+    model = ConstrainedClassifierCV(LogisticRegression(), group_estimator="sensitive_features")
+    ladder = fit_ladder(
+        model,
+        data.X,
+        data.y,
+        parameter="tolerance",
+        values=[0.02, 0.1, 0.2, 1.0],
+        sensitive_features=data.groups,
+        sample_weight=data.weights,
+    )
+    audits = [
+        Audit.from_estimator(
+            one,
+            held_out.X,
+            held_out.y,
+            sensitive_features=held_out.groups,
+            sample_weight=held_out.weights,
+        )
+        for one in ladder
+    ]
+    errors = [error_rate(data, one.oof_decision_function_ > 0.0) for one in ladder]
+    ends = set()
+    for tolerance in (0.05, 0.12, 0.2, 0.28, 0.4):
+        position, claim = last_shown(audits, tolerance=tolerance)
+        is_shown = [one.certify(tolerance=tolerance).is_shown for one in audits]
+        n_tested = (*is_shown, False).index(False)
+        ends.add(n_tested)
+        assert position == (n_tested - 1 if n_tested else None)
+        assert claim.is_shown == (n_tested > 0)
+        # What is returned is not behind one that was shown before it; the last one is plain.
+        if n_tested:
+            best = max(min(errors[:n_tested]), errors[-1])
+            assert errors[position] <= best + two_samples(data, None)
+    assert len(ends) > 1
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "few distinct rows", "group of 1 %"])

@@ -14,7 +14,7 @@ LONG_PAGES = {"any_model", "audit", "fair_clustering", "monitoring", "networks",
 """Pages with more than MAX_PAGE words of prose, which have not been split yet."""
 
 QUESTIONS = {
-    "Can I keep my LightGBM pipeline, and at what cost?": "any_model",
+    "Can I keep my LightGBM pipeline, and what does it cost?": "any_model",
     "How does the sex reach GridSearchCV in a pipeline?": "pipelines",
     "The test gap exceeds my tolerance: is it a bug?": "new_data",
     "The status is infeasible: what now?": "statuses",
@@ -26,7 +26,7 @@ QUESTIONS = {
     "The group is missing for some: what now?": "missing_groups",
     "May I publish small groups?": "audit_publish",
     "What does Local Law 144 ask for?": "audit_ll144",
-    "Which rules of law are there?": "audit_laws",
+    "Which rules of law are there?": "laws",
     "May we use the sex at all?": "group_access",
     "How do I get cells of equal size?": "balanced_clusters",
     "Can I keep my centres?": "own_centres",

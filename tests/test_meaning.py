@@ -356,7 +356,7 @@ def read_front(model, constraint, data):
         cv=2,
         pos_label=data.positive,
     )
-    return front["gap"].iloc[0], None
+    return front.to_frame()["gap"].iloc[0], None
 
 
 CLIENTS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.release import problems, read_version
+from tests.release import citation_problems, problems, read_version, tag_problems
 
 FILLED = "# Changelog\n\n## {}\n\n### Added\n\n- something\n"
 
@@ -34,3 +34,26 @@ def test_a_version_with_its_section_may_be_tagged(version, heading):
 def test_what_is_missing_is_named(version, changelog, tags, reason):
     (sentence,) = problems(version, changelog, tags)
     assert reason in sentence
+
+
+def test_the_citation_has_the_version_and_the_date_of_the_release():
+    changelog = FILLED.format("0.1.0 (2026-11-22)")
+    citation = "version: {}\ndate-released: {}\npreferred-citation:\n  version: 0.1.0\n"
+    assert list(citation_problems("0.1.0", changelog, citation.format("0.1.0", "2026-11-22"))) == []
+    late, old = citation.format("0.1.0", "2026-11-23"), citation.format("0.0.9", "2026-11-22")
+    assert ["2026-11-23" in one for one in citation_problems("0.1.0", changelog, late)] == [True]
+    assert ["0.0.9" in one for one in citation_problems("0.1.0", changelog, old)] == [True]
+
+
+def test_between_releases_a_citation_has_no_date():
+    unreleased = "version: 0.2.0.dev0\n"
+    changelog = FILLED.format("Unreleased")
+    assert list(citation_problems("0.2.0.dev0", changelog, unreleased)) == []
+    dated = unreleased + "date-released: 2026-11-22\n"
+    assert len(list(citation_problems("0.2.0.dev0", changelog, dated))) == 1
+
+
+def test_a_tag_is_that_of_the_version():
+    assert list(tag_problems("0.1.0", "v0.1.0")) == []
+    assert "v0.1.1" in next(tag_problems("0.1.0", "v0.1.1"))
+    assert "v0.1.0.dev0" in next(tag_problems("0.1.0.dev0", "v0.1.0"))

@@ -142,7 +142,7 @@ rates.loc[[*metrics, "positive_predictive_value"], "estimate"].round(3)
 # In the rates above, the base rates of women and men differ, and the model repeats this. Whether it
 # should is the question to answer now. The recorded incomes are those of a labour market that paid
 # women less, and do not measure what a person could do. The guidelines on employee selection of the
-# United States compare selection rates (four-fifths rule, :ref:`audit_laws`). So this tutorial
+# United States compare selection rates (four-fifths rule, :ref:`laws`). So this tutorial
 # bounds the difference between selection rates: demographic parity, with a tolerance of five
 # percentage points. Its cost is known: among people with the same recorded income, women and men
 # are then proposed at different rates.

@@ -13,7 +13,7 @@ import os
 import threading
 import types
 import warnings
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from time import perf_counter
 
@@ -113,9 +113,7 @@ def _move_compilation_to_thread(kernel):
     def compile_for_args(*args):
         if threading.current_thread() is not threading.main_thread():
             return compile_here(*args)
-        entry = Future()
-        threading.Thread(target=_set_future_result, args=(entry, compile_here, args)).start()
-        return entry.result()
+        return ThreadPoolExecutor(1).submit(compile_here, *args).result()
 
     kernel._compile_for_args = compile_for_args
     return kernel
@@ -131,14 +129,6 @@ def _pause_garbage_collection():
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _set_future_result(entry, function, args):
-    """Set the result of a call, or the exception that it raised, on a future."""
-    try:
-        entry.set_result(function(*args))
-    except BaseException as error:
-        entry.set_exception(error)
 
 
 def announce_compilation(verbose):

@@ -75,22 +75,10 @@ def _measure_candidates(X, centers, clusters, distances):
 # The dual of sizes: its value on candidates, and damped Newton steps to its maximum.
 
 
-MAX_STEPS, MAX_RIDGES = 100, 10  # of an ascent; of a step, each with more ridge
-FIRST_RIDGE, MIN_RIDGE, MAX_RIDGE = 1.0, 3e-3, 10.0  # relative to the Hessian's mean diagonal
-RIDGE_GROWTH, RIDGE_FALL, RIDGE_RISE = 10.0, 0.2, 3.0  # factors of the ridge
-GOOD_GAIN, POOR_GAIN = (
-    0.75,
-    0.25,
-)  # shares of the predicted gain: the ridge falls above, rises below
-MIN_DUAL_GAIN = 1e-9  # relative gain of the dual below which the ascent stops
+FIRST_RIDGE, MIN_RIDGE = 1.0, 3e-3  # relative to the mean of the Hessian's diagonal
+RIDGE_GROWTH = 10.0  # factor of the ridge where a step gains nothing
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
-MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
-N_GAPS = 4000  # gaps from which the width is estimated, about
 SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
-STOP_SHARE = 0.02  # ... and above which an ascent stops
-MAX_DENSE = 200  # multipliers, up to which steps are solved for directly ...
-MAX_CONJUGATE_STEPS = 100  # ... and of conjugate gradients for more
-FALL_QUANTILE = 0.05  # of the changes of multipliers, which is taken for the least
 
 
 class Evaluations(NamedTuple):
@@ -114,7 +102,8 @@ def allocate_evaluations(n_samples, n_clusters):
 def _find_least_change(multipliers, before):
     """Change of the multiplier that fell most, but for a few that fell more."""
     changes = np.sort(multipliers - before)
-    return changes[int(FALL_QUANTILE * (len(changes) - 1))]
+    # A twentieth of the multipliers may have fallen more.
+    return changes[int(0.05 * (len(changes) - 1))]
 
 
 def find_short_lists(candidates, multipliers):
@@ -198,7 +187,8 @@ def _solve_laplacian(laplacian, damping, target, free, fixed):
     direction = scale * residual
     product = residual @ direction
     least = 1e-8 * (target @ target)
-    for _ in range(MAX_CONJUGATE_STEPS):
+    # At most 100 steps of conjugate gradients.
+    for _ in range(100):
         image = laplacian @ direction + damping * direction
         step = product / (direction @ image)
         solution += step * direction
@@ -214,13 +204,21 @@ def _solve_laplacian(laplacian, damping, target, free, fixed):
 def _build_laplacian(edges, n):
     """Degrees of clusters less the weights of the edges between them, (n, n); sparse if large."""
     first, second, weights = edges
-    if n <= MAX_DENSE:
+    # Up to 200 multipliers, steps are solved for directly.
+    if n <= 200:
         graph = np.bincount(first * np.int64(n) + second, weights, n * n).reshape(n, n)
         graph += graph.T
         return np.diag(graph.sum(axis=1)) - graph
     graph = sparse.coo_array((weights, (first, second)), (n, n)).tocsr()
     graph = graph + graph.T
     return (sparse.diags_array(graph.sum(axis=1)) - graph).tocsr()
+
+
+def adapt_ridge(ridge, gain, predicted, least):
+    """The next ridge: less where the model predicted the gain, more where it did not."""
+    if gain > 0.75 * predicted:
+        return max(0.2 * ridge, least)
+    return 3.0 * ridge if gain < 0.25 * predicted else ridge
 
 
 def _take_step(laplacian, multipliers, slope, ridge):
@@ -249,12 +247,12 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
 
     Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
     the evaluations is the last one, its value, the number of samples that may need more candidates,
-    the number of samples by which a size misses its bound, smoothing width and ridge.
+    smoothing width and ridge.
     """
     n_samples = len(weights)
     n_clusters = len(multipliers)
     at = 0
-    stride = 1 + n_samples // N_GAPS
+    stride = 1 + n_samples // 4000  # of the gaps from which the width is estimated
 
     def evaluate(multipliers, at):
         return _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at)
@@ -268,11 +266,13 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             value = trial
             n_short, n_ties = numbers
             multipliers[:] = 0.0
-    for _ in range(MAX_STEPS):
+    for _ in range(100):
         slope = _find_slope(evaluations.counts[at], multipliers, bounds)
-        if n_short > STOP_SHARE * n_samples or abs(slope).max() <= slack:
+        # Too many samples need more candidates, or all sizes are within the slack.
+        if n_short > 0.02 * n_samples or abs(slope).max() <= slack:
             break
-        if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
+        # The width stays as it is while it takes in a fair share of the samples.
+        if not 0.02 <= n_ties / n_samples <= 0.32:
             gaps = np.sort(evaluations.gaps[at, ::stride])
             width = max(gaps[int(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
             value, n_short, n_ties = evaluate(multipliers, at)
@@ -281,7 +281,7 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
         ends = evaluations.labels[at][ties], evaluations.second[at][ties]
         laplacian = _build_laplacian((*ends, weights[ties] * (0.5 / width)), n_clusters)
         # Levenberg-Marquardt: more ridge until a step gains.
-        for _ in range(MAX_RIDGES):
+        for _ in range(10):
             stepped, predicted = _take_step(laplacian, multipliers, slope, ridge)
             trial, *numbers = evaluate(stepped, 1 - at)
             gain = trial - value
@@ -290,18 +290,15 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             ridge *= RIDGE_GROWTH
         if not gain > 0.0:
             break
-        if gain > GOOD_GAIN * predicted:
-            ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
-        elif gain < POOR_GAIN * predicted:
-            ridge *= RIDGE_RISE
+        ridge = adapt_ridge(ridge, gain, predicted, MIN_RIDGE)
         at = 1 - at
         value = trial
         n_short, n_ties = numbers
         multipliers[:] = stepped
-        if gain <= MIN_DUAL_GAIN * abs(value):
+        # The relative gain has become too small.
+        if gain <= 1e-9 * abs(value):
             break
-    worst = abs(_find_slope(evaluations.counts[at], multipliers, bounds)).max()
-    return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
+    return at, value, n_short, width, min(max(ridge, MIN_RIDGE), 10.0)
 
 
 # Exact sizes: members move along shortest paths between clusters.
@@ -350,12 +347,12 @@ def find_shortest_path(costs, potentials, can_grow, can_shrink, excess, lengths,
 def search_candidates(X, clusters, clustering, sizes, bounds):
     """Lower the cost by a pass of moves and exchanges that keep the sizes in bounds, in place.
 
-    ``sizes`` are numbers of members. Returns the gain.
+    ``sizes`` are numbers of members.
     """
     arcs = (len(sizes), len(sizes))
     gains, partners = np.full(arcs, np.inf, np.float32), np.full(arcs, -1, np.int32)
     rows = kernel_rows(X)
-    return _search_candidates(
+    _search_candidates(
         rows, clusters, clustering.labels, clustering.centers, sizes, bounds, gains, partners
     )
 
@@ -363,7 +360,6 @@ def search_candidates(X, clusters, clustering, sizes, bounds):
 @jit
 def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partners):
     smallest, largest = bounds
-    total = 0.0
     n_features = centers.shape[1]
     for p in range(len(labels)):
         a = labels[p]
@@ -397,7 +393,6 @@ def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partn
                 gains[a, b], partners[a, b] = there - here, p
         if goal == NO_INDEX:
             continue
-        total -= lowest
         labels[p] = goal
         if partner == NO_INDEX:
             for f in range(n_features):
@@ -413,4 +408,3 @@ def _search_candidates(X, clusters, labels, centers, sizes, bounds, gains, partn
                 difference = y[f] - x[f]
                 centers[a, f] += difference / sizes[a]
                 centers[goal, f] -= difference / sizes[goal]
-    return total

@@ -27,10 +27,7 @@ from skfair._kernels.sparse_samples import row_of
 # a list of these and of the violated constraints (an active set), so that many groups cost little.
 
 
-MAX_CG_ITER = 100
 CG_TOLERANCE = 1e-3
-# times per step that multipliers are fixed at 0 and the others solved for again
-MAX_FIXING_ROUNDS = 3
 ROW_SENTINEL = -1  # in place of the first group: the second is the number of a row of the limits
 
 
@@ -248,7 +245,8 @@ def newton_direction(rows, ratios, limits, ties, ridge):
     direction = np.zeros(rows.n_rows)
     is_free = np.ones(rows.n_rows, np.bool_)
     shift = ridge * _mean_hessian_diagonal(rows, ties, ratios, limits) + 1e-300
-    for _ in range(MAX_FIXING_ROUNDS):
+    # Fix multipliers and solve for the others again, three times at most.
+    for _ in range(3):
         _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction)
         # Fix multipliers that would become negative.
         n_stopped = 0
@@ -283,7 +281,8 @@ def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
         norm += residual[r] * residual[r]
         bound = CG_TOLERANCE * rows.violations[r]
         goal += bound * bound
-    for _ in range(MAX_CG_ITER):
+    # At most 100 steps of conjugate gradients.
+    for _ in range(100):
         if norm <= goal:
             break
         _apply_negative_hessian(search, rows, ties, ratios, limits, shift, image)
@@ -303,39 +302,17 @@ def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
 
 
 @deferred_helper
-def store_multipliers(rows, values, multipliers):
-    """Write the multipliers of the free rows, in place."""
+def add_to_multipliers(rows, direction, multipliers):
+    """Move the multipliers of the free rows along a direction, in place."""
     ratio_multipliers, row_multipliers = multipliers
     for r in range(rows.n_rows):
         k = rows.cells[r, 0]
         i = rows.cells[r, 1]
         j = rows.cells[r, 2]
         if i >= 0:
-            ratio_multipliers[k, i, j] = values[r]
+            ratio_multipliers[k, i, j] = rows.values[r] + direction[r]
         else:
-            row_multipliers[k, j] = values[r]
-
-
-@deferred_helper
-def kkt_residual_from_groups(multipliers, counts, limits, ratios):
-    """Maximum violation of feasibility or of complementary slackness, in units of weight."""
-    ratio_multipliers, row_multipliers = multipliers
-    worst = 0.0
-    n_clusters, n_groups, _ = ratio_multipliers.shape
-    for k in range(n_clusters):
-        for i in range(n_groups):
-            for j in range(n_groups):
-                violation = ratios[i, j] * counts[k, j] - counts[k, i]
-                if i != j:
-                    worst = max(worst, violation)
-                    if ratio_multipliers[k, i, j] > 0.0:
-                        worst = max(worst, -violation)
-        for r in range(limits.rows.shape[0]):
-            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
-            worst = max(worst, violation)
-            if row_multipliers[k, r] > 0.0:
-                worst = max(worst, -violation)
-    return worst
+            row_multipliers[k, j] = rows.values[r] + direction[r]
 
 
 # The dual of fair assignment: its value at given multipliers, and Newton steps to better ones.
@@ -359,7 +336,6 @@ def kkt_residual_from_groups(multipliers, counts, limits, ratios):
 
 
 BLOCK = 128
-TYPICAL_CG_STEPS = 16  # conjugate gradients take about as many in a Newton step
 
 
 class DualEvaluation(NamedTuple):
@@ -458,19 +434,28 @@ def _evaluate_dual(distances, codes, weights, offsets, width, outputs):
     return value, n_near
 
 
-def kkt_residual(multipliers, counts, limits, ratios):
-    """Maximum violation of feasibility or of complementary slackness, in units of weight.
-
-    ``counts`` are by intersection.
-    """
-    return _kkt_residual(multipliers, counts, limits, ratios)
-
-
 @interpret_at_first(lambda multipliers, *_: 20 * multipliers.ratios.size)
-def _kkt_residual(multipliers, counts, limits, ratios):
-    by_group = np.empty((counts.shape[0], ratios.shape[0]))
-    sum_intersections(counts, limits.intersections, by_group)
-    return kkt_residual_from_groups(multipliers, by_group, limits, ratios)
+def kkt_residual(multipliers, counts_by_intersection, limits, ratios):
+    """Maximum violation of feasibility or of complementary slackness, in units of weight."""
+    ratio_multipliers, row_multipliers = multipliers
+    n_clusters, n_groups, _ = ratio_multipliers.shape
+    counts = np.empty((n_clusters, n_groups))
+    sum_intersections(counts_by_intersection, limits.intersections, counts)
+    worst = 0.0
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            for j in range(n_groups):
+                violation = ratios[i, j] * counts[k, j] - counts[k, i]
+                if i != j:
+                    worst = max(worst, violation)
+                    if ratio_multipliers[k, i, j] > 0.0:
+                        worst = max(worst, -violation)
+        for r in range(limits.rows.shape[0]):
+            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
+            worst = max(worst, violation)
+            if row_multipliers[k, r] > 0.0:
+                worst = max(worst, -violation)
+    return worst
 
 
 def take_newton_step(multipliers, counts, density, ridge, limits, ratios):
@@ -502,7 +487,8 @@ def list_ties(density):
 def _count_newton_steps(multipliers, counts, ties, *_):
     """Ties, offsets and free multipliers in each step of a system, and all multipliers once."""
     n_each = len(ties.densities) + 2 * counts.size + np.count_nonzero(multipliers.ratios)
-    return TYPICAL_CG_STEPS * n_each + multipliers.ratios.size
+    # A Newton step takes about 16 steps of conjugate gradients.
+    return 16 * n_each + multipliers.ratios.size
 
 
 @interpret_at_first(_count_newton_steps)
@@ -511,10 +497,7 @@ def _take_newton_step(multipliers, counts, ties, ridge, limits, ratios):
     sum_intersections(counts, limits.intersections, by_group)
     rows = list_free_multipliers(multipliers, by_group, limits, ratios)
     direction, gain = newton_direction(rows, ratios, limits, ties, ridge)
-    values = np.empty(rows.n_rows)
-    for r in range(values.size):
-        values[r] = rows.values[r] + direction[r]
-    store_multipliers(rows, values, multipliers)
+    add_to_multipliers(rows, direction, multipliers)
     return gain
 
 
@@ -608,7 +591,8 @@ def _queue_cheapest_samples(
     ``distances`` are those of the rows to all centres. Returns the length of the queue and the
     destination of its first row.
     """
-    (masses, weights, codes), (labels, _, sizes, counts, _) = samples, clustering
+    _, masses, weights, codes = samples
+    labels, _, sizes, counts, _ = clustering
     smallest, largest = find_least_ratio(counts[target], limits)
     any_gain_suffices = limits.level <= above * (1 + 1e-12)
     n_intersections = limits.intersections.shape[0]
@@ -673,13 +657,13 @@ def _fill_queue(rows, distances, samples, clustering, target, above, limits, que
 
 
 @deferred_helper
-def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
+def _find_cheapest_queued(samples, clustering, target, above, queue, limits):
     """Index in the queue, cost and destination of the cheapest move at the current centres."""
     labels, centers, sizes, _, _ = clustering
     distances = np.empty((queue.size, sizes.size))
     for i in range(queue.size):
         p = queue[i]
-        x = row_of(X, p)
+        x = row_of(samples.X, p)
         for k in range(sizes.size):
             if k == target or k == labels[p] or labels[p] == target:
                 distances[i, k] = squared_distance(x, centers[k])
@@ -691,7 +675,7 @@ def _find_cheapest_queued(X, samples, clustering, target, above, queue, limits):
     return best[0] if n_candidates else -1, least_cost[0], k
 
 
-def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, max_moves):
+def raise_balance(samples, clustering, rows, distances, limits, max_moves):
     """Raise the least balanced cluster by the cheapest move, until all reach the level.
 
     Balance is the ratio of the limits; their rows are kept.
@@ -708,7 +692,7 @@ def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits
         cost_changes=np.empty(max_moves),
         balances=np.empty(max_moves),
     )
-    n_moves = _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path)
+    n_moves = _raise_balance(samples, clustering, rows, distances, limits, path)
     return MovePath._make(column[:n_moves] for column in path)
 
 
@@ -723,24 +707,25 @@ def _argmin(values):
 
 
 @deferred_helper
-def _record_move(X, masses, clustering, p, k, path, n_moves):
+def _record_move(samples, clustering, p, k, path, n_moves):
     """Record the move of a sample and its cost, before it is made."""
     labels, centers, sizes, _, _ = clustering
     a = labels[p]
-    x = row_of(X, p)
+    x = row_of(samples.X, p)
     path.cost_changes[n_moves] = move_cost(
         squared_distance(x, centers[k]),
         squared_distance(x, centers[a]),
         sizes[k],
         sizes[a],
-        masses[p],
+        samples.masses[p],
     )
     path.samples[n_moves], path.clusters[n_moves] = p, k
 
 
-def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
+def _count_steps(samples, clustering, rows, distances, limits, path):
     # About as many moves as members that groups lack.
-    lacking = len(clustering.sizes) * max_violation(clustering.counts, limits) / weights.max()
+    weight = samples.weights.max()
+    lacking = len(clustering.sizes) * max_violation(clustering.counts, limits) / weight
     return (
         distances.size
         + min(1 + lacking, path.samples.size) * QUEUE_SIZE * clustering.centers.shape[1]
@@ -748,9 +733,8 @@ def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits,
 
 
 @interpret_at_first(_count_steps)
-def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
+def _raise_balance(samples, clustering, rows, distances, limits, path):
     labels, _, sizes, counts, members = clustering
-    samples = (masses, weights, codes)
     n_clusters = sizes.size
     queues = np.empty((n_clusters, QUEUE_SIZE), np.int64)
     lengths = np.empty(n_clusters, np.int64)
@@ -774,7 +758,7 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
         while True:
             queue = queues[target, : lengths[target]]
             best, least_cost, k = _find_cheapest_queued(
-                X, samples, clustering, target, above, queue, limits
+                samples, clustering, target, above, queue, limits
             )
             if n_filled == 1 or (best >= 0 and least_cost <= highest[target]):
                 break
@@ -788,10 +772,10 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
         p = queue[best]
         queue[best] = queue[queue.size - 1]
         lengths[target] -= 1
-        _record_move(X, masses, clustering, p, k, path, n_moves)
+        _record_move(samples, clustering, p, k, path, n_moves)
         # Move it and update the ratios of both clusters.
         a = labels[p]
-        move(X, masses, weights, codes, clustering, p, k, limits)
+        move(samples, clustering, p, k, limits)
         ratios[a] = composition_ratio(counts[a], members[a], limits)
         ratios[k] = composition_ratio(counts[k], members[k], limits)
         path.balances[n_moves] = ratios[_argmin(ratios)]

@@ -17,11 +17,8 @@ from skfair._kernels import NO_INDEX, deferred_helper, helper, inline_helper, ji
 from skfair._kernels.limits import largest_values, pair_rows
 
 MIN_GAIN = 1e-9  # share of the cost that is more than rounding
-MAX_PASSES = 1000  # of one search, which rounding might keep from its end
 MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
-PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
-PATIENCE_SAMPLES = 6000  # divided by the number of more samples it is their patience
-MANY_ROWS = 100  # of limits, for which patience is half as long
+PATIENCE = 300  # failures in a row after which that ends
 ROUNDING = 1e-12  # of sums of weights
 
 
@@ -76,9 +73,10 @@ def iterate_search(samples, labels, n_clusters, random_state):
     labels = labels.copy()
     n_failures = 0
     # Less patience with many groups, whose pairs are rows that every step has to look at.
-    patience = max(PATIENCE // (1 + samples.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
+    patience = max(PATIENCE // (1 + samples.rows.shape[1] // 100), 30)
     if len(labels) > MAX_ITERATED_SAMPLES:
-        patience = min(patience, 1 + PATIENCE_SAMPLES // len(labels))
+        # Searches of many samples take long.
+        patience = min(patience, 1 + 6000 // len(labels))
     while n_failures < patience:
         # Kicks: two to four random samples go to random clusters.
         kicked = random_state.randint(len(labels), size=(patience, 4))
@@ -124,10 +122,11 @@ def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures,
                 clustering.labels[kicked[i, j]] = targets[i, j]
         _sum_over_pairs(samples, clustering)
         # Moves, then exchanges, until there are none or the search is back at the cost from which
-        # it started. They make the limits hold first, and lower the cost then.
+        # it started. They make the limits hold first, and lower the cost then. There is a limit as
+        # rounding might keep a search from its end.
         is_valid = not _has_empty(clustering)
         is_exchange = False
-        for _ in range(MAX_PASSES if is_valid else 0):
+        for _ in range(1000 if is_valid else 0):
             is_repair = _sum_excess(clustering) > 0.0
             if _take_steps(samples, clustering, is_exchange, is_repair):
                 is_exchange = False

@@ -46,6 +46,15 @@ class Clustering(NamedTuple):
     members: np.ndarray  # (n_clusters, n_groups) int64, number of the members
 
 
+class KernelSamples(NamedTuple):
+    """Samples as kernels of single moves read them."""
+
+    X: np.ndarray  # (n_samples, n_features), or `SparseSamples`
+    masses: np.ndarray  # (n_samples,)
+    weights: np.ndarray  # (n_samples,)
+    codes: np.ndarray  # (n_samples,) intersections of the limits
+
+
 def clustering_from_sums(labels, summed):
     """The clustering of labels and their `cluster_sums`, summed over all partitions.
 
@@ -59,7 +68,7 @@ def clustering_from_sums(labels, summed):
 def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
     """Sums, sizes, counts and members by cluster, which add up over partitions of the samples."""
     n_codes = len(limits.intersections)
-    n_groups = limits.scales.shape[1]
+    n_groups = limits.n_groups
     # Count intersections first, then groups: a sample is in one intersection but several groups.
     cells = np.asarray(labels, dtype=np.intp) * n_codes + codes
     weights_by_code = np.bincount(cells, weights, n_clusters * n_codes).reshape(-1, n_codes)
@@ -100,19 +109,20 @@ def squared_distance(x, center):
 
 
 @deferred_helper
-def move(X, masses, weights, codes, clustering, p, k, limits):
+def move(samples, clustering, p, k, limits):
     """Move sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
     a = labels[p]
-    code = codes[p]
-    mass = masses[p]
+    code = samples.codes[p]
+    mass = samples.masses[p]
+    weight = samples.weights[p]
     # Label, sizes and counts.
     labels[p] = k
     sizes[a] -= mass
     sizes[k] += mass
-    update_counts(counts[a], members[a], limits.intersections, code, -weights[p])
-    update_counts(counts[k], members[k], limits.intersections, code, weights[p])
-    x = row_of(X, p)
+    update_counts(counts[a], members[a], limits.intersections, code, -weight)
+    update_counts(counts[k], members[k], limits.intersections, code, weight)
+    x = row_of(samples.X, p)
     for f in range(x.size):
         # Means without and with the sample.
         centers[a, f] += mass * (centers[a, f] - x[f]) / sizes[a]
@@ -263,13 +273,13 @@ def _assign_nearest(X, masses, centers, outputs, block_arrays):
 # Passes of single moves that lower the k-means cost and keep a balance (Hartigan, 1975).
 
 
-def _count_checks(X, distances, masses, weights, codes, clustering, limits):
+def _count_checks(samples, distances, clustering, limits):
     # Features count where they are many.
     return distances.size * max(1, clustering.centers.shape[1] - 200)
 
 
 @interpret_at_first(_count_checks)
-def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
+def hartigan_pass(samples, distances, clustering, limits):
     """Move each sample to the cluster of minimum cost, within the limits.
 
     ``distances`` are those to the centres at the start. They select the samples that are checked
@@ -283,37 +293,35 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     cache = checked, np.empty(checked.shape, np.bool_)
     for p in range(labels.size):
         at = distances[p]
-        if _find_best_destination(at, masses, weights, codes, clustering, p, limits, cache) >= 0:
+        if _find_best_destination(at, samples, clustering, p, limits, cache) >= 0:
             # Check the candidate again at the current centres, which earlier moves have changed.
-            x = row_of(X, p)
+            x = row_of(samples.X, p)
             for k in range(sizes.size):
                 row[k] = squared_distance(x, centers[k])
-            best = _find_best_destination(row, masses, weights, codes, clustering, p, limits, cache)
+            best = _find_best_destination(row, samples, clustering, p, limits, cache)
             if best >= 0:
                 checked[:, :, labels[p]] = checked[:, :, best] = np.nan
-                move(X, masses, weights, codes, clustering, p, best, limits)
+                move(samples, clustering, p, best, limits)
                 n_moves += 1
     return n_moves
 
 
-def find_improvable_samples(distances, masses, weights, codes, clustering, limits):
+def find_improvable_samples(samples, distances, clustering, limits):
     """Indices of the samples of which a single allowed move lowers the cost."""
-    movers = np.empty(len(weights), np.intp)
-    n_movers = _find_improvable_samples(
-        distances, masses, weights, codes, clustering, limits, movers
-    )
+    movers = np.empty(len(distances), np.intp)
+    n_movers = _find_improvable_samples(samples, distances, clustering, limits, movers)
     return movers[:n_movers]
 
 
-@interpret_at_first(lambda distances, *_: distances.size)
-def _find_improvable_samples(distances, masses, weights, codes, clustering, limits, movers):
+@interpret_at_first(lambda samples, distances, *_: distances.size)
+def _find_improvable_samples(samples, distances, clustering, limits, movers):
     labels, _, sizes, _, _ = clustering
     checked = np.full((2, limits.intersections.shape[0], sizes.size), np.nan)
     cache = checked, np.empty(checked.shape, np.bool_)
     n_movers = 0
     for p in range(labels.size):
         at = distances[p]
-        if _find_best_destination(at, masses, weights, codes, clustering, p, limits, cache) >= 0:
+        if _find_best_destination(at, samples, clustering, p, limits, cache) >= 0:
             movers[n_movers] = p
             n_movers += 1
     return n_movers
@@ -332,7 +340,7 @@ def _has_cheaper_cluster(distances, sizes, a, mass):
 
 
 @inline_helper
-def _find_best_destination(distances, masses, weights, codes, clustering, p, limits, cache):
+def _find_best_destination(distances, samples, clustering, p, limits, cache):
     """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
 
     ``distances`` are those of sample p to all centres. ``cache`` has the weight last checked, and
@@ -340,9 +348,9 @@ def _find_best_destination(distances, masses, weights, codes, clustering, p, lim
     """
     (labels, _, sizes, _, _), (checked, allowed) = clustering, cache
     a = labels[p]
-    g = codes[p]
-    w = masses[p]
-    weight = weights[p]
+    g = samples.codes[p]
+    w = samples.masses[p]
+    weight = samples.weights[p]
     if not _has_cheaper_cluster(distances, sizes, a, w):
         return -1
     # Destinations by cost; whether a cluster keeps the limits is checked for cheaper ones only.
@@ -386,7 +394,7 @@ class ExchangeCandidates(NamedTuple):
     lowest: np.ndarray  # (n_clusters, n_clusters, n_intersections) minimum bound of a to c
 
 
-def exchange_pass(X, weights, codes, clustering, rows, bounds, cells, lowest, limits):
+def exchange_pass(samples, clustering, rows, bounds, cells, lowest, limits):
     """Exchange pairs of samples between clusters where that lowers the cost.
 
     For equal sample weights. The limits are kept. Sizes do not change, nor does the composition in
@@ -396,7 +404,7 @@ def exchange_pass(X, weights, codes, clustering, rows, bounds, cells, lowest, li
     """
     starts = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=lowest.size))))
     candidates = ExchangeCandidates(rows, bounds, starts, lowest)
-    return _exchange_pass(X, weights, codes, clustering, candidates, limits)
+    return _exchange_pass(samples, clustering, candidates, limits)
 
 
 def min_exchange_bounds(distances, codes, weight, clustering, n_intersections):
@@ -446,14 +454,8 @@ def _fill_min_exchange_bounds(distances, labels, codes, tables, lowest):
 
 
 def argsort_candidates(bounds, cells, n_cells):
-    """The order that sorts by cell, then by bound."""
-    order = np.argsort(bounds, kind="stable")
-    return order[argsort_cells(cells[order], n_cells)]
-
-
-def argsort_cells(cells, n_cells):
-    """The stable order that sorts cells, as short integers, which is faster."""
-    return np.argsort(cells.astype(np.min_scalar_type(n_cells)), kind="stable")
+    """The order that sorts by cell, as a short integer, which is faster, then by bound."""
+    return np.lexsort((bounds, cells.astype(np.min_scalar_type(n_cells))))
 
 
 def partner_bounds(clustering, lowest, weight, limits):
@@ -526,12 +528,12 @@ def _fill_candidates(distances, labels, codes, tables, partners, candidates):
     return n
 
 
-def _count_steps(X, weights, codes, clustering, candidates, limits):
+def _count_steps(samples, clustering, candidates, limits):
     return candidates.lowest.size + 10 * candidates.samples.size * clustering.centers.shape[1]
 
 
 @interpret_at_first(_count_steps)
-def _exchange_pass(X, weights, codes, clustering, candidates, limits):
+def _exchange_pass(samples, clustering, candidates, limits):
     n_clusters = clustering.sizes.size
     n_intersections = limits.intersections.shape[0]
     lowest = candidates.lowest
@@ -541,10 +543,10 @@ def _exchange_pass(X, weights, codes, clustering, candidates, limits):
             for g in range(n_intersections):
                 for h in range(n_intersections):
                     if lowest[a, c, g] + lowest[c, a, h] < 0.0 and _may_exchange(
-                        clustering, a, c, g, h, weights[0], limits
+                        clustering, a, c, g, h, samples.weights[0], limits
                     ):
                         n_exchanges += _exchange(
-                            X, weights, codes, clustering, candidates, limits, (a, c, g, h)
+                            samples, clustering, candidates, limits, (a, c, g, h)
                         )
     return n_exchanges
 
@@ -566,26 +568,26 @@ def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
 
 
 @deferred_helper
-def _exchange(X, weights, codes, clustering, candidates, limits, cell):
+def _exchange(samples, clustering, candidates, limits, cell):
     """Exchange each candidate of a for the one of c that lowers the cost most, if one does."""
     labels, centers, sizes, _, _ = clustering
-    samples, bounds, starts, lowest = candidates
+    listed, bounds, starts, lowest = candidates
     n_clusters = clustering.sizes.size
     n_intersections = limits.intersections.shape[0]
     a, c, g, h = cell
-    w = weights[0]
+    w = samples.weights[0]
     giving = (a * n_clusters + c) * n_intersections + g
     returning = (c * n_clusters + a) * n_intersections + h
     n_exchanges = 0
     for j in range(starts[giving], starts[giving + 1]):
-        p = samples[j]
+        p = listed[j]
         if bounds[j] + lowest[c, a, h] >= 0.0:
             break
         if labels[p] != a:
             continue
         # Contribution of p to the change, and bounds that end the search.
         kappa = w / sizes[a] + w / sizes[c]
-        x = row_of(X, p)
+        x = row_of(samples.X, p)
         share = squared_distance(x, centers[c]) - squared_distance(x, centers[a])
         # The best partner: bounds ascend, so the search ends at the first that cannot gain.
         best = NO_INDEX
@@ -593,16 +595,16 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
         for i in range(starts[returning], starts[returning + 1]):
             if bounds[j] + bounds[i] >= 0.0:
                 break
-            q = samples[i]
+            q = listed[i]
             if labels[q] == c:
-                y = row_of(X, q)
+                y = row_of(samples.X, q)
                 change = share + squared_distance(y, centers[a]) - squared_distance(y, centers[c])
                 change -= kappa * squared_distance(x, y)
                 if change < least:
                     best, least = q, change
         # Make the exchange.
         if best >= 0 and _may_exchange(clustering, a, c, g, h, w, limits):
-            move(X, weights, weights, codes, clustering, p, c, limits)
-            move(X, weights, weights, codes, clustering, best, a, limits)
+            move(samples, clustering, p, c, limits)
+            move(samples, clustering, best, a, limits)
             n_exchanges += 1
     return n_exchanges

@@ -48,6 +48,16 @@ class Limits(NamedTuple):
     rounding: np.ndarray  # (n_rows,) weight by which rounding may exceed the bound
     required: np.ndarray  # (n_groups,) bool: every cluster must have a member, if there is a level
 
+    @property
+    def n_groups(self):
+        """Number of groups, those of all attributes."""
+        return self.scales.shape[1]
+
+    @property
+    def n_attributes(self):
+        """Number of attributes, each of which has a group of every sample."""
+        return self.intersections.shape[1]
+
 
 def balance_limits(n_groups, level=0.0):
     """Limits on the balance of clusters, the smallest over the largest group, and no other rows."""
@@ -82,10 +92,8 @@ def size_rows(limits, smallest, largest):
 
     Bounds have the shape (2,), or (n_clusters, 2) where those of either side are arrays.
     """
-    n_attributes = limits.intersections.shape[1]
-    n_groups = limits.scales.shape[1]
     bounds = np.stack(np.broadcast_arrays(-smallest, largest), axis=-1).astype(float)
-    rows = np.outer([-1.0, 1.0], np.full(n_groups, 1.0 / n_attributes))
+    rows = np.outer([-1.0, 1.0], np.full(limits.n_groups, 1.0 / limits.n_attributes))
     is_finite = np.isfinite(bounds).reshape(-1, 2).all(axis=0)
     return rows[is_finite], bounds[..., is_finite]
 
@@ -145,6 +153,12 @@ def allow_slack(limits, slack, ratio):
 def intersection_coefficients(limits):
     """Change of every row by a sample of an intersection and of weight 1, (n_intersections, _)."""
     return limits.rows.T[limits.intersections].sum(axis=1)
+
+
+def find_memberships(limits: Limits) -> np.ndarray:
+    """Whether samples of an intersection are in a group, (n_intersections, n_groups)."""
+    groups = np.arange(limits.n_groups)
+    return (limits.intersections[:, :, np.newaxis] == groups).any(axis=1)
 
 
 def composition_ratios(counts, limits):

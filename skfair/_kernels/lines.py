@@ -12,10 +12,6 @@ ERROR, MIN_ERROR, TOTAL_CHANGE, COUNT, MEANS = range(5)
 sum of all changes of means in the bin, its number of flips, and, from the last one on, the means
 before the bin."""
 
-MAX_BINS = 4096
-
-_FLIPS_PER_BIN = 16
-
 _OUTER_LENGTH = 3.0
 """Length from the outermost flip of a line to the end of the interval beyond it."""
 
@@ -25,7 +21,8 @@ _INSERTION_SORT_LENGTH = 16
 
 def choose_n_bins(n_samples, n_cells, max_entries):
     """Number of bins of a line, a power of 2, such that its table has so many entries at most."""
-    largest = min(MAX_BINS, n_samples / _FLIPS_PER_BIN, max_entries / (MEANS + n_cells))
+    # At most 4096 bins, with 16 flips or more on average.
+    largest = min(4096, n_samples / 16, max_entries / (MEANS + n_cells))
     return 1 << max(4, int(np.log2(largest)))
 
 

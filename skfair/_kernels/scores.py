@@ -27,8 +27,6 @@ from skfair._kernels import (
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """Two numbers whose sum is log(2); small integers times the first one are exact."""
 
-_LOG2_E = 1.4426950408889634
-
 _MIN_EXPONENT = -708.0
 """Exponent below which an exponential is no normal number."""
 
@@ -111,9 +109,10 @@ def _negative_exponentials(sizes, n, powers, result):
     """exp(-size) of the first n sizes, written into `result`; `powers` is a buffer."""
     bits = powers.view(np.int64)
     for i in range(n):
-        # exp(x) = 2**k exp(r), where |r| is at most log(2) / 2; nan stays nan.
+        # exp(x) = 2**k exp(r), where |r| is at most log(2) / 2; nan stays nan. The factor is
+        # 1 / log(2).
         x = _MIN_EXPONENT if sizes[i] > -_MIN_EXPONENT else -sizes[i]
-        k = np.floor(x * _LOG2_E + 0.5)
+        k = np.floor(x * 1.4426950408889634 + 0.5)
         r = x - k * _LN2_HIGH - k * _LN2_LOW
         total = 0.0
         for coefficient in _EXP_COEFFICIENTS:

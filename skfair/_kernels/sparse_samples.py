@@ -49,10 +49,14 @@ if find_numba() is not None:
         return (lambda X, p: X[p]) if isinstance(X, types.Array) else _copy_row
 
 
+def to_dense(table):
+    """A table as an array, also if it is sparse."""
+    return table.toarray() if sparse.issparse(table) else table
+
+
 def dense_rows(X, rows):
     """Some samples as an array of float64."""
-    drawn = X[rows]
-    return np.asarray(drawn.toarray() if sparse.issparse(X) else drawn, dtype=np.float64)
+    return np.asarray(to_dense(X[rows]), dtype=np.float64)
 
 
 def multiply(X, factors, out):
@@ -102,8 +106,7 @@ def member_sums(X, masses, labels, n_clusters):
     """
     columns = masses, labels, np.arange(X.shape[0] + 1)
     members = sparse.csc_array(columns, shape=(n_clusters, X.shape[0]))
-    sums = members @ X
-    return sums.toarray() if sparse.issparse(X) else sums
+    return to_dense(members @ X)
 
 
 def _expand(norms, products, squares):

@@ -8,7 +8,7 @@ report can be attached to a model card.
 from skfair._names import refuse_unknown_names
 from skfair.audit._audit import Audit
 from skfair.audit._claims import Claim, verify
-from skfair.audit._fairness_front import fairness_front
+from skfair.audit._fairness_front import FairnessFront, fairness_front
 from skfair.audit._importance import gap_importance
 from skfair.audit._last_shown import last_shown
 from skfair.audit._report import FairnessReport
@@ -18,6 +18,7 @@ from skfair.audit._subgroups import SubgroupReport
 __all__ = [
     "Audit",
     "Claim",
+    "FairnessFront",
     "FairnessReport",
     "SensitiveFeatures",
     "fairness_front",

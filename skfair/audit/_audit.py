@@ -16,6 +16,7 @@ from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._formats import render_fragment
+from skfair.audit._front import write_headline
 from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
@@ -76,7 +77,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         min_share: float = 0.02,
         subgroups: SubgroupReport | None = None,
         by_threshold: bool = False,
-        title: str = "Fairness report",
+        title: str | None = None,
         salt: str | None = None,
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
@@ -117,8 +118,9 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             Limits hold for all thresholds, groups, metrics and attributes together ([1]_). The
             findings name the threshold of the smallest gap, which is a choice on these data. The
             table is ``thresholds``. Not with `min_published`, weights or clusters.
-        title : str, default="Fairness report"
-            Heading of the page.
+        title : str, default=None
+            Heading of the page. None states the widest gap in outcomes: that of two groups which
+            are not small, among significant gaps if there are any.
         salt : str, default=None
             Secret text with which the report states a digest of the samples, as in :meth:`certify`.
 
@@ -152,7 +154,10 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             title=title,
             digest=digest_with_salt(self, salt),
         )
-        return report_audit(self, settings, min_published)
+        report = report_audit(self, settings, min_published)
+        if title is None:
+            report.title = write_headline(report)
+        return report
 
     def certify(
         self,
@@ -466,7 +471,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         return replace(self, k=k, columns=columns, task=task, pos_label=pos_label)
 
     def _repr_html_(self):
-        return render_fragment("Audit", [self.reading.section()])
+        return render_fragment("Audit", [self.reading.section()], is_full=True)
 
     def __repr__(self) -> str:
         attributes = self.samples.groups.attributes or ["groups that overlap"]

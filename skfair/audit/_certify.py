@@ -28,7 +28,13 @@ from skfair.audit._predictions import (
     resolve_loss_and_unit,
 )
 from skfair.audit._report_input import protect_audit
-from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
+from skfair.audit._sentences import (
+    LOWER_BOUNDS,
+    bounds_spared,
+    describe_bound,
+    event_text,
+    name_left_out,
+)
 from skfair.audit._tables import group_text, is_missing_group
 from skfair.constraints import check_applies_to_numbers, check_task
 from skfair.constraints._bound import reported_gap
@@ -183,10 +189,7 @@ def _arrange_model(audit, constraint):
     )
     if kind == "classification" or is_regressor(estimator):
         classes = getattr(estimator, "classes_", ())
-        arranged = arrange_for_metric(
-            constraint, y_true, predicted, audit.task, audit.pos_label, classes
-        )
-        return arranged, resolved
+        return _arrange_classes(audit, constraint, y_true, predicted, classes), resolved
     if kind == "score":
         return [((columns["y_score"],), {})], resolved
     # Values of the decision function are in no other unit.
@@ -210,10 +213,20 @@ def _arrange_columns(audit, constraint):
             f"{constraint.name} compares scores, but there are decisions alone. Pass their scores "
             "too; a command decides by --threshold, above which scores are positive."
         )
-    per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
+    per_class = _arrange_classes(audit, constraint, y_true, predicted)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     kinds = {"is_real": is_real, "has_probabilities": has_probabilities}
     return per_class, resolve_loss_and_unit(constraint, **kinds)
+
+
+def _arrange_classes(audit, constraint, y_true, predicted, classes=()):
+    """As `arrange_for_metric`; ratios of a burden are of the samples that do not bear it."""
+    positive = audit.pos_label
+    if bounds_spared(constraint, audit.burden):
+        y_true = None if y_true is None else y_true != positive
+        predicted = predicted != positive
+        positive = True
+    return arrange_for_metric(constraint, y_true, predicted, audit.task, positive, classes)
 
 
 def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
@@ -263,11 +276,13 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     if known.is_modelled:
         # Required sizes are those of samples that are all recorded.
         limits = limits._replace(required_sample_size=None, sizes={})
-    claim = _make_claim(constraint, limits, unit, tolerance, per_class)
+    claim = _make_claim(audit, constraint, limits, unit, tolerance, per_class)
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
     for cells in (bound.sums.cells for bound, _ in bound_constraints):
         left_out += name_left_out(cells.empty, cells.labels)
     assumed = ["if clusters of samples are independent"] * (audit.clusters is not None)
+    if constraint.unit == "attention":  # the range of differences within queries is that of these
+        assumed.append("no query has a more uneven share of the groups than those counted")
     assumed.append(_assume_no_rare_values(largest, limits))
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
@@ -295,11 +310,14 @@ def _assume_no_rare_values(largest, limits):
     )
 
 
-def _make_claim(constraint, limits, unit, tolerance, per_class):
+def _make_claim(audit, constraint, limits, unit, tolerance, per_class):
     """The claim of limits of a gap: a floor is the largest rate less it, a ratio 1 less it."""
     columns, params = per_class[0]
     positive = _find_positive(constraint, columns, params, per_class)
-    quantity = describe_bound(constraint, "is_real" in params, len(per_class), positive)
+    if positive is not None and audit.burden is not None:
+        positive = audit.burden
+    is_real = "is_real" in params
+    quantity = describe_bound(constraint, is_real, len(per_class), positive, audit.burden)
     form = quantity.form
     largest = 1.0 if constraint.gap.is_ratio else constraint.largest_gap
     is_mirrored = form in LOWER_BOUNDS

@@ -8,22 +8,29 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
-from skfair.audit._protection import check_minimum, protect_periods
-from skfair.audit._reading import Reading, normalize_ids
-from skfair.audit._sections import (
-    difference_title,
-    find_left_out,
-    gap_title,
-    primary_metrics,
+from skfair.audit._formats import (
+    Markup,
+    PageReport,
+    Picture,
+    collect_facts,
+    tabulate_facts,
+    titled_facts,
 )
+from skfair.audit._front import (
+    find_axis,
+    primary_metrics,
+    select_headline_gap,
+)
+from skfair.audit._protection import check_minimum, protect_periods
+from skfair.audit._reading import Folded, Reading, normalize_ids
+from skfair.audit._sections import find_left_out
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
     describe_unpublished,
-    difference_cell,
     left_out_clause,
+    read_limited,
     small_groups_note,
     value_cell,
 )
@@ -105,6 +112,13 @@ class Changes(PageReport):
         """All rates before and after, with their changes, as a table."""
         return self.frame.copy()
 
+    def _headline(self):
+        """The change of the widest gap in outcomes, of those that are shown if there are any."""
+        gaps = self.gaps.dropna(subset=["change"])
+        gaps = gaps[gaps["metric"].isin(primary_metrics(gaps))]
+        gap = select_headline_gap(gaps.assign(size=gaps["change"].abs()), "size")
+        return self.title if gap is None else _describe_change(self, gap).partition(";")[0]
+
     def _sections(self):
         return change_sections(self)
 
@@ -154,6 +168,7 @@ def compare_audits(before, after, metrics, confidence_level, ids=None, min_publi
         tables = _paired_columns(before, after)
         units = np.tile(np.arange(len(before.samples.weights)), 2)
     else:
+        before.check_same_burden(after)
         after = after.rebin(before)
         units = _match_ids(ids_before, ids_after)
         merged = [
@@ -581,10 +596,6 @@ def _gap_change(estimates, compared, level):
 # Sentences and sections of a report of changes.
 
 
-_CHANGE = ["change", "change_low", "change_high"]
-"""Columns of a change and its limits."""
-
-
 def change_findings(report):
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
@@ -607,7 +618,7 @@ def change_findings(report):
     is_stated = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
     is_stated |= gaps["grown"].notna()
     for _, gap in gaps[is_stated].iterrows():
-        yield f"{_describe_change(gap)}{left_out_clause(find_left_out(report.frame, gap))}."
+        yield f"{_describe_change(report, gap)}{left_out_clause(find_left_out(report.frame, gap))}."
 
 
 def _describe_samples(report):
@@ -621,14 +632,15 @@ def _describe_samples(report):
     return f"{n_shared:,} samples of both by their ids, {first} and {second}"
 
 
-def _describe_change(gap):
+def _describe_change(report, gap):
     """Sentence on the change of one gap, without its end."""
-    change, low, high = gap[_CHANGE]
+    change, low, high = read_limited(gap, "change")
     is_open = gap["grown"] is not None
     verdict = "whether it is larger is open" if is_open else "the change may be chance"
     if gap["is_significant"]:
         verdict = f"it is {gap['verdict']} in the population"
-    quantity = describe_quantity(gap["metric"])
+    burden = report.readings[0].burden
+    quantity = describe_quantity(gap["metric"], burden=burden)
     start = f"The gap of the {quantity.noun} by {gap['attribute']}"
     if np.isnan(change):
         return f"{start} is not printed, since it compares groups that are not published: {verdict}"
@@ -654,10 +666,9 @@ def _grown_clause(gap):
 
 def change_sections(report):
     """Yield the sections of a report of changes, as `report_sections` does."""
-    for name, reading in zip(report.names, report.readings, strict=False):
-        yield reading.section(f"What was read {name}")
-    yield "Findings", report.findings
-    yield "Changes of gaps", [_gap_change_table(report)]
+    legend = Markup("<p>Open circles: the earlier value. Dots: the later one.</p>")
+    yield "Changes of gaps", [legend, _gap_change_table(report)]
+    yield "Findings", [report.findings]
     if report.moves is not None:
         titles = ("Group", "Attribute", "Samples", "Became positive", "Became negative")
         rows = [
@@ -667,12 +678,13 @@ def change_sections(report):
         yield "Changed decisions", [("Changed decisions by group", "", titles, rows)]
     for attribute, frame in report.frame.groupby("attribute", sort=False):
         tables = frame.groupby("metric", sort=False)
-        yield f"By {attribute}", [_change_table(report, name, rows) for name, rows in tables]
+        tables = [_change_table(report, name, rows) for name, rows in tables]
+        yield Folded(f"By {attribute}"), tables
     level = confidence_text(report.confidence_level)
     is_stated = report.is_paired and report.frame["change_low"].notna().any()
     correlation = "The correlation of decisions on the same sample enters the intervals of changes."
     yield (
-        "How to read this",
+        Folded("How to read this"),
         [
             [
                 f"Every interval holds with {level}, one at a time. The interval of the change of "
@@ -685,36 +697,44 @@ def change_sections(report):
             ]
         ],
     )
+    for name, reading in zip(report.names, report.readings, strict=False):
+        yield reading.section(f"What was read {name}")
     yield tabulate_facts(titled_facts(report.source))
 
 
 def _gap_change_table(report):
     """Table of the gaps of all metrics and attributes, before and after."""
-    titles = ("Metric", "Attribute", *report.names, "Change")
+    titles = ("Rate", "", "Change", *report.names)
     rows = []
     for _, gap in report.gaps.dropna(subset=["change"]).iterrows():
         quantity = describe_quantity(gap["metric"])
-        sizes = map(quantity.number, gap[["before", "after"]])
-        change = difference_cell(quantity, gap[_CHANGE])
-        is_shown = gap["is_significant"]
-        rows.append(((gap_title(gap["metric"]), gap["attribute"], *sizes, change), is_shown))
+        sizes = map(quantity.decimal, gap[["before", "after"]])
+        change = value_cell(quantity, gap, "change")
+        title = describe_metric(gap["metric"], report.readings[0].burden)[0]
+        title = title, f"by {gap['attribute']}"
+        picture = _draw_change(quantity, gap)
+        rows.append(((title, picture, change, *sizes), gap["is_significant"]))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
     return "Gaps between groups", note, titles, rows
 
 
+def _draw_change(quantity, row):
+    """Picture of a value before, an open circle, and after, a dot."""
+    values = row[["before", "after"]]
+    return Picture(find_axis(quantity, values), [*zip(values, ("small", "near"), strict=True)])
+
+
 def _change_table(report, name, rows):
     """Table of one metric by one attribute, before and after."""
-    title, meaning = describe_metric(name)
+    title, meaning = describe_metric(name, report.readings[0].burden)
     quantity = describe_quantity(name)
-    titles = ("Group", "Samples", *report.names, difference_title(quantity, "Change"))
+    titles = ("Group", "", "Change", *report.names, "Samples")
     cells = []
     for _, row in rows.iterrows():
         sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))
-        values = [
-            value_cell(quantity, row[[end, f"{end}_low", f"{end}_high"]])
-            for end in ("before", "after")
-        ]
+        values = [value_cell(quantity, row, end) for end in ("before", "after")]
         size = sizes, "small" if row["is_small"] else ""
-        change = difference_cell(quantity, row[_CHANGE])
-        cells.append(((row["group"], size, *values, change), False))
+        change = value_cell(quantity, row, "change")
+        picture = _draw_change(quantity, row)
+        cells.append(((row["group"], picture, change, *values, size), False))
     return f"{title} by {rows['attribute'].iloc[0]}", meaning, titles, cells

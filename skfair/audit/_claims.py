@@ -15,6 +15,7 @@ from skfair.audit._formats import (
     tabulate_facts,
     titled_facts,
 )
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     BOUNDS,
@@ -22,10 +23,11 @@ from skfair.audit._sentences import (
     Quantity,
     confidence_text,
     left_out_clause,
+    read_limited,
     verdict_text,
 )
 from skfair.statistics._gaps import Verdict
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 EXIT_STATUSES: dict[Verdict, int] = {"shown": 0, "open": 1, "contradicted": 3}
 """Exit statuses of the shell."""
@@ -245,7 +247,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     @property
     def findings(self) -> list[str]:
         """The sentences: verdict, what is observed, what would suffice, what is assumed."""
-        sentences = [self._describe_verdict()]
+        sentences = [f"{self._headline()}{left_out_clause(self.left_out)}."]
         if self.unpublished:
             sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
         sentences += [self._describe_observed(), self.order, self._advise()]
@@ -264,8 +266,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         ]
         return [*filter(None, sentences), *self.reading.describe_bins()]
 
-    def _describe_verdict(self):
-        """Sentence on the verdict, the groups, the bound and the groups that are left out."""
+    def _headline(self):
+        """Text on the verdict, the groups and the bound."""
         quantity = self._quantity
         bound = quantity.bound(self.threshold)
         if by_attribute := self._thresholds:
@@ -276,7 +278,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         if isinstance(reference, dict):
             named = (f"{label!r} by {name}" for name, label in reference.items())
             text += f" ({join_names(named)})"
-        return f"{text}{left_out_clause(self.left_out)}."
+        return text
 
     def _describe_observed(self):
         """Sentence on the estimate, the limit that decides, and how often it was read."""
@@ -332,12 +334,26 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
 
     def _sections(self):
         """Yield the sections of the page."""
-        yield self.reading.section()
-        yield "Claim", [self.findings[0], self.findings[1:]]
+        quantity = self._quantity
+        row = vars(self)
+        if isfinite(self.estimate):
+            axis = find_axis(quantity, [self.threshold, *read_limited(row)])
+            picture = draw_limited(axis, row, reference=self.threshold)
+            observed = quantity.decimal(self.estimate), quantity.reach(self.low, self.high)
+            cells = (quantity.noun, quantity.unit), picture, observed
+            table = (
+                "Observed, with limits",
+                "The dashed line is the bound.",
+                ("What", "", "Observed"),
+                [(cells, False)],
+            )
+            yield "", [self.findings[1], table]
+        yield "Claim", [self.findings]
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
             yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
         facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
+        yield self.reading.section()
         yield tabulate_facts(facts)
 
 
@@ -391,6 +407,14 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     """
     filed, edited = read_filed_claim(claim)
     check_states_digest(filed, salt)
+    attributes = audit.samples.groups.attributes or ()
+    for name in ("tolerance", "reference"):
+        bounds = filed.constraint["params"].get(name)
+        if isinstance(bounds, dict) and {*bounds} != {*attributes}:
+            raise argument_error(
+                f"sensitive_features must have the attributes of the claim, {[*bounds]}, but has "
+                f"{[*attributes]}. Names in a file are text, so pass columns with names."
+            )
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
     is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
@@ -436,33 +460,36 @@ def _check_fields(content):
         for name, kind in _FIELD_TYPES.items()
         if not isinstance(content[name], kind) or (content[name] is True and kind is not bool)
     ]
-    for name in ("estimate", "low", "high"):
-        is_text = isinstance(content[name], str)
-        damaged += [name] * (is_text and content[name] not in ("inf", "-inf"))
-    damaged += ["verdict"] * (str(content["verdict"]) not in EXIT_STATUSES)
-    damaged += ["form"] * (str(content["form"]) not in BOUNDS)
-    kinds = {"sizes": int, "n_missing": int, "source": str, "attributes": str, "left_out": str}
-    for name, kind in kinds.items():
-        values = content[name].values() if isinstance(content[name], dict) else content[name]
-        is_filled = isinstance(content[name], dict | list)
-        damaged += [name] * (is_filled and not all(isinstance(one, kind) for one in values))
-    level = content["confidence_level"]
-    is_number = isinstance(level, int | float)
-    damaged += ["confidence_level"] * (is_number and not 0.0 < level < 1.0)
-    described_types = {"name": str, "params": dict, "unfiled": list}
-    described = content["constraint"]
-    if isinstance(described, dict):
-        is_complete = all(
-            isinstance(described.get(name), kind) for name, kind in described_types.items()
-        )
-        damaged += ["constraint"] * (not is_complete)
-    sizes = [content[name] for name in ("required_sample_size", "n_smallest")]
-    damaged += ["required_sample_size", "n_smallest"] * (sizes.count(None) == 1)
+    damaged = damaged or _find_damaged_values(content)
     if damaged:
         raise ValueError(
             f"The fields {join_names(dict.fromkeys(damaged))} of the text of a claim must be as "
             "Claim.to_json wrote them, but they are damaged. Certify again."
         )
+
+
+def _find_damaged_values(content):
+    """Names of the fields of a filed claim that have the right type but no possible value."""
+    is_valid = {
+        name: not isinstance(content[name], str) or content[name] in ("inf", "-inf")
+        for name in ("estimate", "low", "high")
+    }
+    is_valid["verdict"] = content["verdict"] in EXIT_STATUSES
+    is_valid["form"] = content["form"] in BOUNDS
+    is_valid["confidence_level"] = 0.0 < content["confidence_level"] < 1.0
+    kinds = {"sizes": int, "n_missing": int, "source": str, "attributes": str, "left_out": str}
+    for name, kind in kinds.items():
+        entries = content[name]
+        entries = entries.values() if isinstance(entries, dict) else entries
+        is_valid[name] = all(isinstance(one, kind) for one in entries)
+    constraint = content["constraint"]
+    is_valid["constraint"] = all(
+        isinstance(constraint.get(name), kind)
+        for name, kind in {"name": str, "params": dict, "unfiled": list}.items()
+    )
+    names = ("required_sample_size", "n_smallest")
+    is_valid |= dict.fromkeys(names, [content[name] for name in names].count(None) != 1)
+    return [name for name, one in is_valid.items() if not one]
 
 
 def check_states_digest(claim, salt):

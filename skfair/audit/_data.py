@@ -82,7 +82,8 @@ class AuditData(Record):
     outcomes are unknown, the column "has_outcome" is the mask of the others. Rows of zero weight
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
-    `EstimatorAndData` of the predictions. ``unbinned`` are the groups before numbers are divided
+    `EstimatorAndData` of the predictions. ``burden`` labels a decision that is bad for people, None
+    if it is good. ``unbinned`` are the groups before numbers are divided
     into ``bins``, and ``described`` is what was read, or a function that returns it. ``ids`` name
     the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
     None if all are independent.
@@ -104,6 +105,7 @@ class AuditData(Record):
     ids: np.ndarray | None = None
     strata: Any = None
     clusters: pd.Series | None = None
+    burden: str | None = None
 
     @classmethod
     def from_columns(
@@ -117,6 +119,7 @@ class AuditData(Record):
         source: dict[str, str] | None = None,
         are_counts: bool = False,
         table: pd.DataFrame | None = None,
+        burden: bool = False,
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
@@ -141,6 +144,12 @@ class AuditData(Record):
             about = f"{clusters.nunique():,} by {clusters.name}"
             source = {"clusters": about} | (source or {})
         samples = _count_rows(checked.samples, task, known) if are_counts else checked.samples
+        pos_label = find_positive_label(task, checked.columns, pos_label)
+        if burden and (pos_label is None or "covered" in checked.columns):
+            raise argument_error(
+                "burden says that the decision pos_label is bad for people, but these predictions "
+                f"of a {task} have no such decision. Pass decisions and pos_label, or no burden."
+            )
         unbinned = samples.groups
         bins = find_group_bins(unbinned, None if is_file else known.labels, known.bins)
         if is_file and known.labels is not None:  # searches have ranges of numbers
@@ -151,7 +160,8 @@ class AuditData(Record):
             columns={name: one for name, one in checked.columns.items() if name != "groups"},
             is_used=checked.is_used,
             task=task,
-            pos_label=find_positive_label(task, checked.columns, pos_label),
+            pos_label=pos_label,
+            burden=str(pos_label) if burden else None,
             min_group_size=min_group_size,
             source=source,
             unbinned=unbinned,
@@ -190,6 +200,7 @@ class AuditData(Record):
         control_features: MatrixLike | None = None,
         groups: ArrayLike | None = None,
         pos_label: Label | None = None,
+        burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
@@ -236,6 +247,11 @@ class AuditData(Record):
             The class that means success; of more than two it is compared with all others, and None
             reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1 or
             booleans.
+        burden : bool, default=False
+            Whether the decision `pos_label` is bad for people, such as to be flagged as fraud.
+            Ratios of selection rates, as of the four-fifths rule, are then of the samples that are
+            *not* decided so. Other numbers stay, and answers say "share decided 'flagged'" instead
+            of "selection rate".
         min_group_size : int, default=30
             Samples that the rate of a group must count to be compared.
         source : dict of str to str, default=None
@@ -272,6 +288,7 @@ class AuditData(Record):
             columns | {"groups": groups},
             known,
             pos_label=pos_label,
+            burden=burden,
             min_group_size=min_group_size,
             source=source,
             are_counts=are_counts,
@@ -289,6 +306,7 @@ class AuditData(Record):
         control_features: MatrixLike | None = None,
         groups: ArrayLike | None = None,
         pos_label: Label | None = None,
+        burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         X_fit: MatrixLike | None = None,
@@ -309,7 +327,7 @@ class AuditData(Record):
             True classes or values; None if they are not known. Single ones may be missing.
         sensitive_features, sample_weight, control_features, groups, pos_label
             As in :meth:`from_predictions`.
-        min_group_size, source
+        burden, min_group_size, source
             As in :meth:`from_predictions`.
         X_fit : array-like of shape (n_fitted, n_features), default=None
             Features of the training data, if available: rows of X that are among them are reported.
@@ -366,6 +384,7 @@ class AuditData(Record):
             known,
             task=task,
             pos_label=pos_label,
+            burden=burden,
             min_group_size=min_group_size,
             source=source,
             are_counts=are_counts,
@@ -392,6 +411,7 @@ class AuditData(Record):
         y_score: str | None = None,
         control_features: str | Sequence[str] | None = None,
         pos_label: Label | None = None,
+        burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
@@ -416,7 +436,7 @@ class AuditData(Record):
             Column of scores. Scores that are rounded, as to thousandths, make a table smaller.
         control_features : str or list of str, default=None
             Columns of the strata within which reports compare groups too.
-        pos_label, min_group_size, source
+        pos_label, burden, min_group_size, source
             As in :meth:`from_predictions`.
 
         Returns
@@ -459,6 +479,7 @@ class AuditData(Record):
             columns,
             known.replace_labels(table[groups]),
             pos_label=pos_label,
+            burden=burden,
             min_group_size=min_group_size,
             source=source,
             are_counts=True,
@@ -471,6 +492,7 @@ class AuditData(Record):
         columns: dict[str, Any],
         *,
         pos_label: Label | None = None,
+        burden: bool = False,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
@@ -490,7 +512,7 @@ class AuditData(Record):
             empty entries, or a usual mark such as NA that is never predicted.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
-        min_group_size, source
+        burden, min_group_size, source
             As in :meth:`from_predictions`.
 
         Returns
@@ -542,11 +564,21 @@ class AuditData(Record):
             },
             known.replace_labels(table[sensitive].apply(write_labels)),
             pos_label=pos_label,
+            burden=burden,
             min_group_size=min_group_size,
             source=facts | (source or {}),
             are_counts=counts is not None,
             table=table,
         )
+
+    def check_same_burden(self, other: Self) -> None:
+        """Raise for another audit of which another decision, or none, is a burden."""
+        if self.burden != other.burden:
+            raise argument_error(
+                "burden must be the same decision in all audits that are compared, or none, but "
+                f"it is {self.burden!r} in one and {other.burden!r} in another. Make all of them "
+                "with the same pos_label and burden."
+            )
 
     def rebin(self, other: Self) -> Self:
         """A copy whose attributes of many numbers are divided into the bins of another audit."""
@@ -763,7 +795,9 @@ def _describe(data, names, written=None):
         "samples have no outcome": data.n_without_outcome,
     }
     left_out = {reason: n for reason, n in left_out.items() if n}
-    return Reading(tuple(read), n_rows, data.n_samples, left_out, is_file=is_file)
+    return Reading(
+        tuple(read), n_rows, data.n_samples, left_out, is_file=is_file, burden=data.burden
+    )
 
 
 def _count_excluded(data):

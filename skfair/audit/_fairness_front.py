@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,15 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from skfair.audit._formats import PageReport
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
+from skfair.audit._sentences import (
+    confidence_text,
+    describe_bound,
+    describe_quantity,
+    value_cell,
+)
 from skfair.constraints import Constraint, applicable_constraint_names
 from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import check_whose_tolerance, refuse_tolerances_by_attribute
@@ -23,6 +32,7 @@ from skfair.constraints._held_out import bind_constraint
 from skfair.exceptions import ConstraintCostWarning
 from skfair.groups._events import Events
 from skfair.groups._samples import check_alignment
+from skfair.plotting import ParetoFrontDisplay
 from skfair.statistics._bounded_means import make_estimates
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import interval_of_largest_contrast
@@ -31,6 +41,131 @@ from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 from skfair.utils._sklearn import check_method_params, safe_indexing
 from skfair.utils._tables import to_pandas_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(eq=False, repr=False, init=False)
+class FairnessFront(PageReport, made_by="fairness_front"):
+    """Accuracy and gap of a classifier at several tolerances: a table, a picture and a page.
+
+    Made by :func:`fairness_front`. It keeps no models: :func:`skfair.model_selection.fit_ladder`
+    fits those of several tolerances to all training samples.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per tolerance, see :meth:`to_frame`.
+    constraint : Constraint
+        Criterion of the gap.
+    description : str
+        What was fitted and measured, in one sentence.
+
+    Attributes
+    ----------
+    findings : list of str
+        The description.
+
+    See Also
+    --------
+    skfair.cluster.ParetoFront : Front of clusterings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skfair.audit import fairness_front
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 2)) + sex[:, np.newaxis]
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
+    >>> front = fairness_front(LogisticRegression(), X, y, sensitive_features=sex)
+    >>> front.to_frame()[["accuracy", "gap"]].round(2)
+       accuracy   gap
+    0      0.84  0.53
+    """
+
+    frame: pd.DataFrame
+    constraint: Constraint
+    description: str
+
+    title = "Front of accuracy and gap"
+    source = {}
+    _settings = ("title", "description", "frame")
+
+    @property
+    def findings(self) -> list[str]:
+        """What was fitted and measured, in one sentence."""
+        return [self.description]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The front as a table.
+
+        Returns
+        -------
+        frame : DataFrame
+            One row per tolerance, in the order of the values: ``tolerance`` (nan of an estimator
+            without the parameter), ``accuracy``, ``accuracy_low``, ``accuracy_high``, ``gap``,
+            ``gap_low``, ``gap_high``. With more than two classes the gap is the largest one of a
+            class against the rest. Of a ratio or a minimum rate it is the smallest ratio or rate;
+            nan for a ratio of rates that are all 0.
+        """
+        return self.frame.copy()
+
+    def plot(
+        self, *, selected: int | None = None, name: str | None = None, ax: Axes | None = None
+    ) -> ParetoFrontDisplay:
+        """Draw accuracy against the gap, with intervals and the values of the parameter.
+
+        Parameters
+        ----------
+        selected : int, default=None
+            Position of the row to mark.
+        name : str, default=None
+            Name of the model in the legend.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on, such as ``display.ax_`` of another model. None makes a new figure.
+
+        Returns
+        -------
+        display : skfair.plotting.ParetoFrontDisplay
+            The drawn display, with ``ax_``, ``figure_`` and ``line_``.
+        """
+        return ParetoFrontDisplay(self.frame, selected=selected, name=name).plot(ax)
+
+    def _headline(self):
+        return self.description.partition(". ")[0]
+
+    def _sections(self):
+        gap = describe_bound(self.constraint)
+        accuracy = describe_quantity("accuracy")
+        axis = find_axis(gap, self.frame["gap_high"])
+        # The smallest rate is a share; a gap of rates is in percentage points.
+        name = "estimate" if gap.unit == "percent" else "gap"
+        rows = []
+        for row in self.frame.to_dict("records"):
+            limited = row | {"estimate": row["gap"], "low": row["gap_low"], "high": row["gap_high"]}
+            cells = (
+                "none" if pd.isna(row["tolerance"]) else f"{row['tolerance']}",
+                draw_limited(axis, row, "gap"),
+                value_cell(gap, limited, name),
+                value_cell(accuracy, row, "accuracy"),
+            )
+            rows.append((cells, False))
+        titles = ("Tolerance", "", f"{gap.form.capitalize()} in {gap.noun}", "Accuracy")
+        yield "Findings", [*self.findings, ("Out of fold", _NOTE, titles, rows)]
+
+    def __repr__(self):
+        return f"<FairnessFront of {len(self.frame)} tolerances>"
+
+
+_NOTE = (
+    "Every sample is decided by a model that was fitted without its fold, and the decisions of all "
+    "folds are pooled. Intervals treat the models of the folds as one, and hold one at a time. The "
+    "row that looks best of several looks better than it is: test it on other data, by "
+    "Audit.certify."
+)
 
 
 def fairness_front(
@@ -47,7 +182,7 @@ def fairness_front(
     pos_label: Label | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
     n_jobs: int | None = None,
-) -> pd.DataFrame:
+) -> FairnessFront:
     """Out-of-fold accuracy and gap of a classifier at several tolerances.
 
     Each sample is decided by a model that was fitted without its fold, and the decisions of all
@@ -89,11 +224,9 @@ def fairness_front(
 
     Returns
     -------
-    front : DataFrame
-        One row per tolerance: ``tolerance``, ``accuracy``, ``accuracy_low``, ``accuracy_high``,
-        ``gap``, ``gap_low``, ``gap_high``. With more than two classes the gap is the largest one of
-        a class against the rest. Of a ratio or a minimum rate it is the smallest ratio or rate;
-        nan for a ratio of rates that are all 0.
+    front : FairnessFront
+        A table by :meth:`~FairnessFront.to_frame`, a picture by :meth:`~FairnessFront.plot`, and a
+        page by :meth:`~FairnessFront.to_html`. It keeps no models.
 
     Raises
     ------
@@ -101,6 +234,11 @@ def fairness_front(
         If the constraint does not count decisions, or has no value for any fit, the estimator
         predicts numbers or has no such parameter, test folds overlap, training rows contain test
         rows, or the input is invalid for a fit or metric.
+
+    See Also
+    --------
+    skfair.model_selection.fit_ladder : Fits models of several tolerances to all samples.
+    skfair.cluster.cluster_front : Front of clusterings.
 
     Examples
     --------
@@ -113,9 +251,10 @@ def fairness_front(
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = ConstrainedERMClassifier()
     >>> front = fairness_front(model, X, y, sensitive_features=sex, values=[0.02, 0.3])
-    >>> bool(front["gap"].is_monotonic_increasing and front["accuracy"].is_monotonic_increasing)
+    >>> table = front.to_frame()
+    >>> bool(table["gap"].is_monotonic_increasing and table["accuracy"].is_monotonic_increasing)
     True
-    >>> bool((front["gap_low"] <= front["gap"]).all() and (front["gap"] <= front["gap_high"]).all())
+    >>> bool((table["gap_low"] <= table["gap"]).all() and (table["gap"] <= table["gap_high"]).all())
     True
     """
     constraint = resolve_constraint(constraint)
@@ -131,37 +270,49 @@ def fairness_front(
     # An estimator without the parameter is fitted once.
     defaults = _TOLERANCES if parameter in estimator.get_params() else (None,)
     settings: list[float | None] = list(defaults if values is None else values)
-    # One fit for each tolerance and fold.
-    decide = delayed(_fit_and_predict)
-    data = (X, y)
     models = [_clone_with(estimator, parameter, value) for value in settings]
-    trained_under = parameter.removesuffix("tolerance") + "constraint"
-    for model, value in zip(models, settings, strict=True):
-        check_whose_tolerance(model.get_params().get(trained_under), value)
-    decisions = Parallel(n_jobs=n_jobs)(
-        decide(clone(model), constraint, data, per_sample, fold, pos_label)
-        for model in models
-        for fold in folds
+    # One fit for each tolerance and fold.
+    decisions = iter(
+        Parallel(n_jobs=n_jobs)(
+            delayed(_fit_and_predict)(clone(model), constraint, X, y, per_sample, fold, pos_label)
+            for model in models
+            for fold in folds
+        )
     )
     test_rows = np.concatenate([test for _, test in folds])
     tested = check_method_params(X, per_sample, indices=test_rows)
+    all_samples = Events.disjoint(np.zeros_like(test_rows), 1, tested["sample_weight"])
     rows = []
-    for number, value in enumerate(settings):
+    for value in settings:
         # Pool the folds, for each class that is compared against the rest.
-        of_folds = decisions[number * len(folds) : (number + 1) * len(folds)]
-        per_class = [_pool_folds(one) for one in zip(*of_folds, strict=True)]
+        per_class = [
+            (np.concatenate([columns for columns, _ in one], axis=1), one[0][1])
+            for one in zip(*(next(decisions) for _ in folds), strict=True)
+        ]
         gap = _largest_gap_with_limits(per_class, constraint, tested, level)
         is_right = np.all([truth == decided for (truth, decided), _ in per_class], axis=0)
-        accuracy = _share_with_limits(is_right, tested["sample_weight"], level)
+        estimates = make_estimates(all_samples, is_right)
+        accuracy = np.ravel((estimates.values, *estimates.limits((1.0 + level) / 2.0)))
         rows.append((np.nan if value is None else value, *accuracy, *gap))
-    front = pd.DataFrame(rows, columns=list(_COLUMNS))
+    limits = ("accuracy", "accuracy_low", "accuracy_high", "gap", "gap_low", "gap_high")
+    front = pd.DataFrame(rows, columns=["tolerance", *limits])
     if front["gap"].isna().all():
         raise ValueError(
             f"{constraint} must have a value for one fit at least, but every fit has rates that "
             "are unknown, or all 0 in a ratio. Pass other values, or a constraint on "
             "differences."
         )
-    return front
+    return FairnessFront(
+        frame=front,
+        constraint=constraint,
+        description=(
+            f"Accuracy is {100.0 * front['accuracy'].min():.1f} % to "
+            f"{100.0 * front['accuracy'].max():.1f} %, and the gap {front['gap'].min():.3f} to "
+            f"{front['gap'].max():.3f}. Each row is {estimator} at one {parameter}, fitted to "
+            f"{len(test_rows):,} samples by cv={cv}. The gap is that of {constraint}, and "
+            f"intervals have {confidence_text(level)}."
+        ),
+    )
 
 
 def _largest_gap_with_limits(per_class, constraint, tested, level):
@@ -194,12 +345,6 @@ def _check_decisions(constraint, estimator):
         )
 
 
-_COLUMNS = (
-    *("tolerance", "accuracy", "accuracy_low", "accuracy_high"),
-    *("gap", "gap_low", "gap_high"),
-)
-
-
 _TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
 """Default tolerances; the last one requires nothing."""
 
@@ -225,18 +370,19 @@ def _clone_with(estimator, parameter, value):
     """A clone with the parameter set to a value; unchanged for None."""
     if value is None:
         return clone(estimator)
-    if parameter not in estimator.get_params():
+    params = estimator.get_params()
+    if parameter not in params:
         raise ValueError(
             f"{type(estimator).__name__} has no parameter {parameter!r} to set to {value!r}; name "
             "it, as in parameter='constrainedermclassifier__tolerance' of a pipeline, or pass "
             "values=None."
         )
+    check_whose_tolerance(params.get(parameter.removesuffix("tolerance") + "constraint"), value)
     return clone(estimator).set_params(**{parameter: value})
 
 
-def _fit_and_predict(model, constraint, data, per_sample, fold, pos_label):
+def _fit_and_predict(model, constraint, X, y, per_sample, fold, pos_label):
     """Truth and decisions of a test fold, by a fit on its training rows."""
-    X, y = data
     train, test = fold
     params = {name: value for name, value in per_sample.items() if value is not None}
     if not get_config()["enable_metadata_routing"]:
@@ -247,17 +393,3 @@ def _fit_and_predict(model, constraint, data, per_sample, fold, pos_label):
         model.fit(safe_indexing(X, train), y[train], **params)
     groups = safe_indexing(per_sample["sensitive_features"], test)
     return predict_for_metric(model, constraint, safe_indexing(X, test), y[test], groups, pos_label)
-
-
-def _pool_folds(folds):
-    """Truth and decisions of all folds, one after the other, and the arguments of the metric."""
-    per_fold = zip(*(columns for columns, _ in folds), strict=True)
-    return [np.concatenate(columns) for columns in per_fold], folds[0][1]
-
-
-def _share_with_limits(is_right, sample_weight, level):
-    """Weighted share of all samples, and its limits."""
-    events = Events.disjoint(np.zeros(len(is_right), dtype=np.intp), 1, sample_weight)
-    estimates = make_estimates(events, is_right)
-    (low,), (high,) = estimates.limits((1.0 + level) / 2.0)
-    return estimates.values[0], low, high

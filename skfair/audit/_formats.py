@@ -8,17 +8,17 @@ from datetime import date
 from functools import cache, partial
 from html import escape
 from importlib.metadata import version
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from os import PathLike
 from os.path import isfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from skfair import __version__
-from skfair.audit._reading import Reading
+from skfair.audit._reading import Folded, Reading
 from skfair.statistics._gaps import Interval
 from skfair.utils._api import Record
 from skfair.utils._checks import join_names
@@ -28,57 +28,91 @@ from skfair.utils._fit import write_text
 
 
 STYLE = """
-.skfair-report{--ink:#1b1f24;--soft:#57606a;--paper:#fff;--line:#c9d1d9;--mark:#eef4fb;--bar:#0072b2;
---stroke:#1b1f24;--ref:#b84a00;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
-background:var(--paper);max-width:70rem;margin:0 auto;padding:1rem;box-sizing:border-box;
-text-align:left}
-@media (prefers-color-scheme:dark){.skfair-report{--ink:#e6edf3;--soft:#9da7b3;--paper:#0d1117;
---line:#3d444d;--mark:#17263a;--bar:#5b8fd0;--stroke:#b9d7fb;--ref:#f0a35e}
+.skfair-report{--ink:#16191d;--soft:#59616b;--paper:#fff;--line:#d9dde2;--mark:#eef4fb;--dot:#0072b2;
+--far:#b84a00;--small:#59616b;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+background:var(--paper);max-width:58rem;margin:0 auto;padding:1.2rem 1rem 3rem;
+box-sizing:border-box;text-align:left;font-variant-numeric:tabular-nums}
+@media (prefers-color-scheme:dark){.skfair-report{--ink:#e8ecf0;--soft:#a3adb8;--paper:#0d1117;
+--line:#323a43;--mark:#17263a;--dot:#5db4ea;--far:#f29a5b;--small:#a3adb8}
 body:has(>main>.skfair-report){background:#0d1117}}
-.skfair-report h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 1rem;overflow-wrap:anywhere}
-.skfair-report h2{font-size:1.25rem;margin:1.6rem 0 .6rem;overflow-wrap:anywhere}
+.skfair-report h1,.skfair-report section h2{font-family:Georgia,"Times New Roman",serif}
+.skfair-report h1{font-size:clamp(1.45rem,4.2vw,2.1rem);line-height:1.2;font-weight:600;
+margin:.3rem 0 .6rem;text-wrap:balance;overflow-wrap:anywhere}
+.skfair-report h2{font-size:1.25rem;line-height:1.3;font-weight:600;margin:2rem 0 .3rem;
+overflow-wrap:anywhere}
+.skfair-report .kicker{font-size:.8rem;letter-spacing:.05em;color:var(--soft);margin:0}
 .skfair-report p,.skfair-report li{max-width:46rem;margin:.35rem 0;overflow-wrap:anywhere}
-.skfair-report .finding{font-size:1.1rem}
-.skfair-report .frame{overflow-x:auto;margin:0 0 1.4rem}
-.skfair-report .frame:focus{outline:2px solid var(--stroke);outline-offset:2px}
-.skfair-report table{border-collapse:collapse;width:100%;font-size:.92rem;
-font-variant-numeric:tabular-nums;color:inherit;background:none}
+.skfair-report h1+section>p{font-size:1.05rem;color:var(--soft)}
+.skfair-report ul{padding-left:1.3rem;margin:.3rem 0}
+.skfair-report .strip{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));
+gap:.4rem 1rem;border:solid var(--line);border-width:1px 0;margin:1rem 0;padding:.5rem 0}
+.skfair-report .strip>div{min-width:0;overflow-wrap:anywhere}
+.skfair-report .strip b{display:block;font-size:1.35rem;line-height:1.25}
+.skfair-report .strip span{display:block;font-size:.82rem;line-height:1.35;color:var(--soft)}
+.skfair-report .frame{overflow-x:auto;margin:0 0 1.2rem}
+.skfair-report :is(.frame:focus,summary:focus-visible){outline:2px solid var(--dot);
+outline-offset:2px}
+.skfair-report table{border-collapse:collapse;width:100%;font-size:.9rem;color:inherit;
+background:none}
 .skfair-report caption{text-align:left;font-weight:600;padding:.3rem 0;color:inherit}
-.skfair-report small{color:var(--soft);font-size:.85em;white-space:nowrap}
+.skfair-report small{color:var(--soft);font-size:.86em;white-space:nowrap;font-weight:400}
 .skfair-report caption>*{display:block;position:sticky;left:0;white-space:normal;
 max-width:min(46rem,calc(100vw - 2.5rem))}
-.skfair-report caption small{font-weight:400}
-.skfair-report td:has(svg){width:50%}
-.skfair-report td>div{display:flex;flex-wrap:wrap;align-items:center;gap:0 1rem;min-width:11rem}
-.skfair-report td>div>span{flex:0 0 11rem}
-.skfair-report th,.skfair-report td{text-align:left;padding:.3rem .8rem .3rem 0;font-weight:400;
-border-bottom:1px solid var(--line);vertical-align:middle;background:none}
-.skfair-report thead th{color:var(--soft);font-size:.85em;vertical-align:bottom}
-.skfair-report tbody th{max-width:16rem;overflow-wrap:anywhere;min-width:6rem}
+.skfair-report th,.skfair-report td{text-align:left;padding:.22rem .8rem .22rem 0;
+font-weight:400;border-bottom:1px solid var(--line);vertical-align:middle;background:none}
+.skfair-report thead th{color:var(--soft);font-size:.82rem;line-height:1.3;vertical-align:bottom}
+.skfair-report tbody th{max-width:16rem;overflow-wrap:break-word;min-width:6rem}
+.skfair-report th small{display:block;white-space:normal}
 .skfair-report tr.marked th,.skfair-report tr.marked td{background:var(--mark);font-weight:600}
-.skfair-report svg{display:block;flex:1 1 8rem;min-width:0;height:1.25rem;overflow:visible}
-.skfair-report svg line{vector-effect:non-scaling-stroke}
-.skfair-report .span{stroke:var(--bar);stroke-width:7}
-.skfair-report .at{stroke:var(--stroke);stroke-width:3}
-.skfair-report .line{fill:none;stroke:var(--stroke);stroke-width:2}
-.skfair-report .tick{stroke:var(--soft)}
-.skfair-report svg text{font-size:12px;fill:currentColor}
-@media (max-width:40rem){.skfair-report svg text{font-size:19px}
-.skfair-report table{font-size:.8rem}.skfair-report th,.skfair-report td{padding-right:.3rem}
-.skfair-report table:has(thead th:nth-child(5)){font-size:.75rem}
-.skfair-report table:has(thead th:nth-child(7)){font-size:.68rem}
-.skfair-report table:has(thead th:nth-child(7)) :is(th,td){padding-right:.15rem}
-.skfair-report tbody th{min-width:5.2rem;overflow-wrap:break-word;hyphens:auto}
-.skfair-report tr.marked :is(th,td){font-weight:inherit}.skfair-report small{white-space:normal}
-.skfair-report td>div{min-width:6rem}.skfair-report td>div>span{flex:1 1 6rem}
-.skfair-report td:has(svg){width:auto}.skfair-report svg{flex-basis:5rem}}
+.skfair-report .plots :is(th,td):nth-child(n+3){text-align:right;padding:.22rem 0 .22rem .8rem}
+.skfair-report .plots :is(th,td):not(:nth-child(2),:first-child){width:1%}
+.skfair-report .plots td:nth-child(n+3){white-space:nowrap}
+.skfair-report .plots:has(th:nth-child(5)) td>small{display:block}
+.skfair-report .plots :is(th,td):nth-child(2){width:99%;padding:.22rem .6rem;min-width:7rem}
+.skfair-report .plots tbody th{min-width:13rem}
+.skfair-report tr.far :is(th,td:nth-child(3)){color:var(--far);font-weight:600}
+.skfair-report tr.near td:nth-child(3){font-weight:600}
+.skfair-report tr.small{color:var(--soft)}
+.skfair-report .axis{display:block;position:relative;height:1.2em;font-size:.75rem}
+.skfair-report .axis span{position:absolute;left:0;white-space:nowrap}
+.skfair-report .axis :nth-child(2){left:25%;transform:translateX(-50%)}
+.skfair-report .axis :nth-child(3){left:50%;transform:translateX(-50%)}
+.skfair-report .axis :nth-child(4){left:75%;transform:translateX(-50%)}
+.skfair-report .axis :nth-child(5){left:100%;transform:translateX(-100%)}
+.skfair-report td>svg{background:linear-gradient(90deg,var(--line) 1px,transparent 1px) 0/25% 100%;
+border-right:1px solid var(--line);height:1.3rem}
+.skfair-report svg{display:block;width:100%;overflow:visible}
+.skfair-report svg path{stroke:var(--dot);stroke-width:3;fill:none;vector-effect:non-scaling-stroke}
+.skfair-report svg .dot{stroke-width:11;stroke-linecap:round}
+.skfair-report svg .far{stroke:var(--far)}
+.skfair-report svg .small,.skfair-report svg .hole{stroke:var(--small)}
+.skfair-report svg .hole{stroke:var(--paper);stroke-width:7;stroke-linecap:round}
+.skfair-report svg .ref{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:4 3}
 .skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
-.skfair-report .ref{stroke:var(--ref);stroke-width:1.5;stroke-dasharray:3 3}
-@media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#999;--mark:#eee;--bar:#999;
---stroke:#000;--ref:#000;font-size:10pt;max-width:none}
-.skfair-report .frame{overflow:visible;break-inside:avoid}
+.skfair-report details{border-bottom:1px solid var(--line)}
+.skfair-report summary{padding:.5rem 0;cursor:pointer}
+.skfair-report summary h2{display:inline;font-size:1rem}
+@media (max-width:40rem){
+.skfair-report table{font-size:.84rem}.skfair-report :is(th,td){padding-right:.5rem}
+.skfair-report tbody th{min-width:6rem}
+.skfair-report td:not(:nth-child(2):last-child)>small{display:block}
+.skfair-report .plots,.skfair-report .plots :is(caption,thead,tbody){display:block}
+.skfair-report .plots tr{display:flex;flex-wrap:wrap;align-items:center;
+border-bottom:1px solid var(--line)}
+.skfair-report .plots :is(th,td):is(th,td,:nth-child(2)){width:auto;border:0}
+.skfair-report .plots th:first-child{flex:1 1 7rem;min-width:0}
+.skfair-report .plots :is(th,td):nth-child(2){order:9;flex:1 1 100%;padding:.1rem .4rem .4rem}
+.skfair-report .plots td:nth-child(n+3){min-width:2.7rem}
+.skfair-report .plots:has(th:nth-child(5)) th:first-child{flex-basis:100%}
+.skfair-report .plots:has(th:nth-child(5)) :is(th,td):nth-child(n+3){flex:1 1 auto}
+.skfair-report .plots:not(:has(th:nth-child(5))) td>small{display:inline}}
+@media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#bbb;--mark:#eee;
+--dot:#0072b2;--far:#b84a00;--small:#555;font-size:9pt;line-height:1.35;max-width:none;padding:0}
+.skfair-report h1{font-size:1.7em}.skfair-report h2{margin-top:1.1em}
+.skfair-report :is(th,td){padding-top:.1rem;padding-bottom:.1rem}
+.skfair-report .frame{overflow:visible}.skfair-report :is(tr,li){break-inside:avoid}
 .skfair-report h1,.skfair-report h2,.skfair-report caption,.skfair-report thead{break-after:avoid}
-body:has(>main>.skfair-report){background:#fff}}
+.skfair-report svg{print-color-adjust:exact}body:has(>main>.skfair-report){background:#fff}}
 """
 """Rules that apply inside a report only."""
 
@@ -86,24 +120,32 @@ body:has(>main>.skfair-report){background:#fff}}
 # Sections of a report as one page of HTML, without scripts and external resources.
 
 
-def render_page(title, sections):
-    """The whole page, as HTML."""
+def render_page(title, *content):
+    """The whole page, as HTML, with the arguments of `render_fragment`."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{escape(title)}</title>\n</head>\n<body style="margin:0">\n'
-        f"<main>\n{render_fragment(title, sections)}\n</main>\n</body>\n</html>\n"
+        f"<main>\n{render_fragment(title, *content)}\n</main>\n</body>\n</html>\n"
     )
 
 
-def render_fragment(title, sections):
-    """The report with its style as a part of a page, which is what notebooks show."""
+def render_fragment(title, sections, kicker="", is_full=False):
+    """The report with its style as a part of a page, which is what notebooks show.
+
+    The kicker stands above the title, and `is_full` opens what is folded.
+    """
     lines = [f"<style>{STYLE}</style>", '<article class="skfair-report">']
-    lines.append(f"<h1>{escape(title)}</h1>")
+    lines.append(f'<p class="kicker">{escape(kicker)}</p><h1>{_escape_units(title)}</h1>')
     for heading, elements in sections:
-        lines.append(f"<section><h2>{escape(heading)}</h2>")
-        lines += [line for element in elements for line in _render_element(element)]
-        lines.append("</section>")
+        title = f"<h2>{escape(heading)}</h2>" if heading else ""
+        start = f"<section>{title}"
+        end = "</section>"
+        if isinstance(heading, Folded):
+            start = f"<details{' open' * is_full}><summary>{title}</summary>"
+            end = "</details>"
+        inside = [line for element in elements for line in _render_element(element)]
+        lines += [start, *inside, end]
     return "\n".join([*lines, "</article>"])
 
 
@@ -111,57 +153,97 @@ class Markup(str):
     """HTML that a page shows as it is."""
 
 
+class Axis(NamedTuple):
+    """Ends of an axis, and the texts of its ticks at equal distances."""
+
+    low: float
+    high: float
+    ticks: tuple[str, ...]
+
+
+class Picture(NamedTuple):
+    """Dots on an axis as pairs of a value and a class, limits, and the value of a dashed line."""
+
+    axis: Axis
+    dots: list[tuple[float, str]]
+    limits: tuple[float, float] = (nan, nan)
+    reference: float = nan
+
+
+def render_strip(numbers):
+    """A strip of numbers, each with what it says."""
+    cells = (f"<div><b>{escape(one)}</b><span>{escape(text)}</span></div>" for one, text in numbers)
+    return Markup(f'<div class="strip">{"".join(cells)}</div>')
+
+
+def _escape_units(text):
+    """Text whose lines do not begin with a percent sign."""
+    return escape(text).replace(" %", "&nbsp;%")
+
+
 def _render_element(element):
     """Yield the lines of a paragraph, a list, a table or markup."""
     if isinstance(element, Markup):
         yield element
     elif isinstance(element, str):
-        text = escape(element).replace(" %", "&nbsp;%")  # no line begins with the sign
-        yield f'<p class="finding">{text}</p>'
+        yield f"<p>{_escape_units(element)}</p>"
     elif isinstance(element, list):
-        yield "".join(("<ul>", *(f"<li>{escape(text)}</li>" for text in element), "</ul>"))
+        yield "".join(("<ul>", *(f"<li>{_escape_units(text)}</li>" for text in element), "</ul>"))
     else:
         yield from render_table(*element)
 
 
 def render_table(caption, note, titles, rows):
     """A table that scrolls within its frame, by keyboard too, where the page is narrow."""
-    yield f'<div class="frame" role="region" aria-label="{escape(caption)}" tabindex="0"><table>'
-    note = "".join(note)  # perhaps with a part about pictures
-    small = f"<small>{escape(note)}</small>" if note else ""
-    yield f"<caption><span>{escape(caption)}</span>{small}</caption><thead><tr>"
-    yield "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    rows = list(rows)
+    kind = ' class="plots"' if "" in titles else ""
+    yield f'<div class="frame" role="region" aria-label="{escape(caption)}" tabindex="0">'
+    small = f"<small>{_escape_units(note)}</small>" if note else ""
+    yield f"<table{kind}><caption><span>{escape(caption)}</span>{small}</caption><thead><tr>"
+    yield "".join(f'<th scope="col">{escape(title) or _draw_axis(rows)}</th>' for title in titles)
     yield "</tr></thead><tbody>"
-    for (first, *cells), is_marked in rows:
-        marked = ' class="marked"' if is_marked else ""
-        yield f'<tr{marked}><th scope="row">{escape(first)}</th>'
+    for (first, *cells), mark in rows:
+        kind = mark if isinstance(mark, str) else "marked" * bool(mark)
+        yield f'<tr class="{kind}"><th scope="row">{_cell(first)}</th>'
         yield "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>"
     yield "</tbody></table></div>"
 
 
 def _cell(cell):
-    """A cell: text, perhaps with a smaller remark and a picture."""
-    text, remark, *picture = (cell, "") if isinstance(cell, str) else cell
-    html = escape(text) + (f" <small>{escape(remark)}</small>" if remark else "")
-    return f"<div><span>{html}</span>{draw_interval(*picture[0])}</div>" if picture else html
+    """A cell: a picture, or text, perhaps with a smaller remark."""
+    if isinstance(cell, Picture):
+        return _draw(cell)
+    text, remark = (cell, "") if isinstance(cell, str) else cell
+    return _escape_units(text) + (f" <small>{escape(remark)}</small>" if remark else "")
 
 
-def draw_interval(low, value, high, reference, scale):
-    """Picture of the interval, the value and, dashed, the value of the reference group."""
+def _draw_axis(rows):
+    """Ticks of the axis of the first row, above its picture; the second cell is that."""
+    ticks = rows[0][0][1].axis.ticks if rows else ()
+    return f'<span class="axis">{"".join(f"<span>{escape(one)}</span>" for one in ticks)}</span>'
+
+
+def _draw(picture):
+    """Picture of limits and dots, and of the dashed line of a reference."""
+    axis, dots, limits, reference = picture
 
     def position(value):
-        return f"{100 * (value - scale[0]) / (scale[1] - scale[0]):.1f}"
-
-    def draw_line(kind, start, end, top, bottom):
-        x1, x2 = position(start), position(end)
-        return f'<line class="{kind}" x1="{x1}" x2="{x2}" y1="{top}" y2="{bottom}"/>'
+        share = (value - axis.low) / (axis.high - axis.low)
+        return f"{100 * min(max(share, 0), 1):.1f}"
 
     shapes = []
-    if reference is not None:
-        shapes.append(draw_line("ref", reference, reference, 0, 20))
-    if isfinite(low) and isfinite(high):
-        shapes.append(draw_line("span", low, high, 10, 10))
-    shapes.append(draw_line("at", value, value, 4, 16))
+    if isfinite(reference):
+        at = position(reference)
+        shapes.append(f'<path class="ref" d="M{at} -6V26"/>')
+    dots = [one for one in dots if isfinite(one[0])]
+    if dots and all(map(isfinite, limits)):
+        low, high = map(position, limits)
+        shapes.append(f'<path class="{dots[-1][1]}" d="M{low} 10H{high}"/>')
+    for value, kind in dots:
+        at = f"M{position(value)} 10h0"
+        shapes.append(f'<path class="dot {kind}" d="{at}"/>')
+        if kind == "small":
+            shapes.append(f'<path class="hole" d="{at}"/>')
     return (
         '<svg viewBox="0 0 100 20" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{''.join(shapes)}</svg>"
@@ -179,7 +261,7 @@ def render_markdown(title, sections, level=1):
     """The whole text; its title is a heading of this level."""
     blocks = [f"{'#' * level} {_escape_markdown(title)}"]
     for heading, elements in sections:
-        blocks.append(f"{'#' * (level + 1)} {_escape_markdown(heading)}")
+        blocks += [f"{'#' * (level + 1)} {_escape_markdown(heading)}"] * bool(heading)
         blocks += [block for element in elements for block in _render_markdown_element(element)]
     return "\n\n".join(blocks) + "\n"
 
@@ -194,20 +276,22 @@ def _render_markdown_element(element):
         yield "\n".join(f"- {_escape_markdown(text)}" for text in element)
     else:
         caption, note, titles, rows = element
-        note = note if isinstance(note, str) else note[0]
         yield f"**{_escape_markdown(caption)}**" + (f" {_escape_markdown(note)}" if note else "")
-        lines = [
-            map(_escape_markdown, titles),
-            ["---"] * len(titles),
-            *(map(_markdown_cell, cells) for cells, _ in rows),
-        ]
-        header, rule, *rows = (f"| {' | '.join(line)} |" for line in map(list, lines))
-        yield "\n".join([header, rule, *rows])
+        titles = [title for title in titles if title]
+        lines = [titles, *(cells for cells, _ in rows)]
+        header, *rows = map(_markdown_row, lines)
+        yield "\n".join([header, _markdown_row(["---"] * len(titles)), *rows])
+
+
+def _markdown_row(cells):
+    """A row of a table without its pictures."""
+    texts = (_markdown_cell(one) for one in cells if not isinstance(one, Picture))
+    return f"| {' | '.join(texts)} |"
 
 
 def _markdown_cell(cell):
-    """A cell: text, perhaps with a remark in parentheses; pictures are left out."""
-    text, remark, *_ = (cell, "") if isinstance(cell, str) else cell
+    """A cell: text, perhaps with a remark in parentheses."""
+    text, remark = (cell, "") if isinstance(cell, str) else cell
     return _escape_markdown(text) + (f" ({_escape_markdown(remark)})" if remark else "")
 
 
@@ -230,8 +314,8 @@ def add_header(kind, version, content):
     return {"format": f"skfair.{kind}", "version": version} | content
 
 
-def load_content(text, kind, version, source="", advice=""):
-    """Return the content of a text that a class wrote in this version, as a dict.
+def load_content(text, kind, versions, source="", advice=""):
+    """Return the content of a text that a class wrote in one of these versions, as a dict.
 
     `source` is what the text might have been instead, and `advice` what to pass, in errors.
     """
@@ -242,15 +326,16 @@ def load_content(text, kind, version, source="", advice=""):
             f"text must be the JSON that {kind}.to_json returned{source}, but it is "
             f"{'neither' if source else 'not JSON'} ({error}).{advice}"
         ) from error
-    if not isinstance(content, dict) or content.pop("format", None) != f"skfair.{kind}":
+    if not isinstance(content, dict) or content.get("format") != f"skfair.{kind}":
         raise ValueError(
             f'text must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns it; this '
             "is other JSON."
         )
-    if (written := content.pop("version", None)) != version:
+    if (written := content.get("version")) not in versions:
         raise ValueError(
-            f"This version of skfair reads version {version} of what {kind}.to_json writes, but "
-            f"the text has version {written!r}; read it with the version of skfair that wrote it."
+            f"This version of skfair reads version {join_names(map(str, versions))} of what "
+            f"{kind}.to_json writes, but the text has version {written!r}; read it with the "
+            "version of skfair that wrote it."
         )
     return content
 
@@ -258,8 +343,8 @@ def load_content(text, kind, version, source="", advice=""):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 5
-"""Version of the schema; a change of the meaning of a field raises it."""
+SCHEMA_VERSION = 6
+"""Version of the schema; a change of the meaning of a field raises it. Version 5 has no burden."""
 
 _TEXT_COLUMNS = (
     *("attribute", "group", "metric", "interval", "lowest", "highest"),
@@ -314,9 +399,12 @@ def read_document(source, kind, fields):
     """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source
-    content = load_content(text, kind, SCHEMA_VERSION, ", or the path of a file that exists")
+    instead = ", or the path of a file that exists"
+    content = load_content(text, kind, (5, SCHEMA_VERSION), instead)
     if absent := {*fields} - set(content):
         raise ValueError(f"The text of a {kind} must have the fields {join_names(sorted(absent))}.")
+    if content["version"] == 5 and isinstance(reading := content["reading"], dict):
+        reading.setdefault("burden", None)
     return content
 
 
@@ -396,20 +484,26 @@ class Report(Record):
 class PageReport(Report):
     """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+    def to_html(self, path: str | PathLike[str] | None = None, *, full: bool = False) -> str:
         """The report as one self-contained page: no network, no scripts.
 
         Parameters
         ----------
         path : str or path-like, default=None
             File to write; None writes none.
+        full : bool, default=False
+            Whether sections are open that a reader else opens, as before it is printed.
 
         Returns
         -------
         html : str
             The page.
         """
-        return write_text(render_page(self.title, self._sections()), path)
+        return self._write_page(path, self._sections(), full)
+
+    def _write_page(self, path, sections, full):
+        """Return the page of some sections, and write it unless the path is None."""
+        return write_text(render_page(self._headline(), sections, self._kicker(), full), path)
 
     def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
         """The report as Markdown, such as a section of a model card; without pictures.
@@ -424,14 +518,22 @@ class PageReport(Report):
         markdown : str
             The text.
         """
-        return write_text(render_markdown(self.title, self._sections()), path)
+        return write_text(render_markdown(self._headline(), self._sections()), path)
 
     @abstractmethod
     def _sections(self) -> Any:
         """Return the sections of the report."""
 
+    @abstractmethod
+    def _headline(self) -> str:
+        """Return the main result, which is the heading of the page."""
+
+    def _kicker(self):
+        """Return what stands above the heading: what the page is, of which date and file."""
+        return write_kicker(self.title, self.source)
+
     def _repr_html_(self):
-        return render_fragment(self.title, self._sections())
+        return render_fragment(self._headline(), self._sections(), self._kicker())
 
 
 # What was audited: facts that a report states on its page.
@@ -485,10 +587,15 @@ def _check_provenance(provenance):
     return provenance
 
 
+def write_kicker(title, facts):
+    """What stands above the heading of a page: what it is, of which date and file."""
+    return " · ".join([title, *(facts[name] for name in ("date", "file") if name in facts)])
+
+
 def tabulate_facts(facts):
     """The section of a page on what was audited."""
     rows = [(fact, False) for fact in facts]
-    return "What was audited", [("Facts", "", ("Fact", "Value"), rows)]
+    return Folded("What was audited"), [("Facts", "", ("Fact", "Value"), rows)]
 
 
 def titled_facts(facts):

@@ -129,6 +129,7 @@ def _check_same_samples(audits):
         raise argument_error("audits must hold an audit for each model, but there is none.")
     digests = []
     for audit in audits:
+        audits[0].check_same_burden(audit)
         clusters = audit.clusters
         columns = audit.outcomes if clusters is None else audit.outcomes | {"groups": clusters}
         digests.append(digest_samples(audit.samples, columns))

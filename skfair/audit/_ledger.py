@@ -41,7 +41,7 @@ def count_attempt(ledger, samples, outcomes):
 
 def _read_attempts(path):
     """Numbers of attempts by the digest of the samples."""
-    attempts = load_content(path.read_text(encoding="utf-8"), "Ledger", _VERSION).get("attempts")
+    attempts = load_content(path.read_text(encoding="utf-8"), "Ledger", (_VERSION,)).get("attempts")
     is_valid = isinstance(attempts, dict) and all(
         isinstance(number, int) and number > 0 for number in attempts.values()
     )

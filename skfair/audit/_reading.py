@@ -477,6 +477,10 @@ class ColumnReading(NamedTuple):
 _UNKNOWN = "read as unknown"
 
 
+class Folded(str):
+    """Heading of a section of a page that is closed until a reader opens it."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """What was read of a table: its columns, its rows, and those that do not count.
@@ -498,6 +502,8 @@ class Reading:
         Rows whose id occurs in another row, with other entries.
     is_file : bool
         Whether the table is a file, so that its columns have names.
+    burden : str or None
+        Label of the decision that is bad for people; None if the positive one is good.
     """
 
     columns: tuple[ColumnReading, ...]
@@ -507,6 +513,7 @@ class Reading:
     n_repeated: int | None = None
     n_shared_ids: int = 0
     is_file: bool = False
+    burden: str | None = None
 
     def __str__(self):
         size = "" if self.n_rows is None else f"{self.n_rows:,} rows, "
@@ -518,6 +525,8 @@ class Reading:
             texts.append(f"{self.n_repeated:,} rows repeat an earlier row in all columns")
         if self.n_shared_ids:
             texts.append(f"{self.n_shared_ids:,} rows share their id with another row")
+        if self.burden is not None:
+            texts.append(f"to be decided {self.burden!r} is a burden")
         return f"{'; '.join(texts)}."
 
     def describe_bins(self) -> list[str]:
@@ -538,6 +547,7 @@ class Reading:
                 [(one.labels, one.positive) for one in read.columns if one.role in roles],
                 read.n_samples,
                 read.left_out,
+                read.burden,
             )
             for read in (self, other)
         ]
@@ -554,7 +564,9 @@ class Reading:
             names = {*one.labels} if is_class or one.role == "group" else set()
             names -= {*hidden.get(one.name, ())}
             columns.append(one._replace(labels=dict.fromkeys(sorted(names)), changed={}))
-        return Reading(tuple(columns), None, n_samples, {}, is_file=self.is_file)
+        return Reading(
+            tuple(columns), None, n_samples, {}, is_file=self.is_file, burden=self.burden
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The reading as values that JSON can hold."""
@@ -590,7 +602,7 @@ class Reading:
                 ((one.name, one.role, one.notation, ", ".join(counts), "; ".join(changed)), False)
             )
         titles = ("Column", "Role", "Read as", "Values", "Changed entries")
-        return heading, [[str(self)], ("Columns", "", titles, rows)]
+        return Folded(heading), [[str(self)], ("Columns", "", titles, rows)]
 
 
 UNREAD = Reading((), 0, 0, {})

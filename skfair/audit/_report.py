@@ -17,9 +17,10 @@ from skfair.audit._formats import (
     collect_facts,
     decode_report,
     render_markdown,
-    render_page,
     sections_to_json,
+    write_kicker,
 )
+from skfair.audit._front import REPORT_TITLE
 from skfair.audit._protection import is_about
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
@@ -45,6 +46,7 @@ from skfair.audit._tables import (
     OVERALL,
     adjust_differences,
     adverse_impact,
+    find_spared,
     is_missing_group,
     stratify_groupings,
 )
@@ -102,7 +104,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     min_share : float
         Share of all samples below which a group is left out of :meth:`adverse_impact`.
     title : str
-        Heading of the page.
+        Heading of the page, by default the widest gap.
     n_missing : dict of str to int
         Number of samples of unknown group, by attribute.
     counts_samples : bool
@@ -173,8 +175,6 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     unpublished: str = ""
     reading: Reading = UNREAD
 
-    _results = ("findings",)
-
     @property
     def attributes(self) -> list[str]:
         """Names of the groupings: every attribute, and all together."""
@@ -211,7 +211,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
             ``interval`` (how limits are computed), ``estimate``, ``low``, ``high``; the
             ``difference`` to the reference group and the ``ratio``, each with its limits; the
             ``impact_ratio`` to the largest rate of a group that is not small, with its limits;
-            ``is_small`` and ``is_reference``.
+            ``is_small`` and ``is_reference``. Where the decision is a burden, ratios of selection
+            rates are those of the samples that it spares.
         """
         return self.frame.copy()
 
@@ -229,6 +230,9 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         - ``p_value``: of Fisher's exact test, two-sided, which holds for any number of samples.
         - ``shortfall``: the smallest number of further selections that would make the rate of the
           group at least as large, ceil(n t / m) - s.
+
+        Where the decision is a burden, the samples that it spares are the selections, and the rate
+        is called ``spared_rate``.
 
         Returns
         -------
@@ -261,7 +265,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
                 'sensitive_features, with missing="exclude" if some are missing. impact_ratio in '
                 "to_frame() has weighted ratios."
             )
-        return adverse_impact(self.frame, self.n_samples, self.min_share, self.hidden)
+        return adverse_impact(find_spared(self), self.n_samples, self.min_share, self.hidden)
 
     def adjusted_differences(self) -> pd.DataFrame:
         r"""Differences of selection rates between groups of the same stratum of `control_features`.
@@ -333,11 +337,15 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         missing : list of str
             It is empty if the summary is complete.
         """
-        _check_summary(summary)
+        check_choice("summary", summary, ("ll144",))
         return missing_fields(self)
 
     def to_html(
-        self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        full: bool = False,
+        summary: Literal["ll144"] | None = None,
     ) -> str:
         """The report as one self-contained page: no network, no scripts.
 
@@ -345,6 +353,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         ----------
         path : str or path-like, default=None
             File to write; None writes none.
+        full : bool, default=False
+            Whether sections are open that a reader else opens, as before the page is printed.
         summary : {"ll144"}, default=None
             "ll144" makes the summary of a bias audit that New York City's Local Law 144 requires
             to be published (6 RCNY 5-301 and 5-303) instead of the report.
@@ -354,7 +364,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         html : str
             The page.
         """
-        return write_text(render_page(self.title, self._sections(summary)), path)
+        return self._write_page(path, self._sections(summary), full)
 
     def to_markdown(
         self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
@@ -433,8 +443,16 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
 
     def _sections(self, summary=None):
         """Sections of the report, or of a summary."""
-        _check_summary(summary, None)
-        return report_sections(self) if summary is None else summary_sections(self)
+        if summary is None:
+            return report_sections(self)
+        check_choice("summary", summary, ("ll144",))
+        return summary_sections(self)
+
+    def _headline(self):
+        return self.title
+
+    def _kicker(self):
+        return write_kicker(REPORT_TITLE, self.provenance)
 
     def __repr__(self):
         return (
@@ -455,7 +473,7 @@ class ReportSettings(NamedTuple):
     min_share: float
     subgroups: SubgroupReport | None
     by_threshold: bool
-    title: str
+    title: str | None
     digest: str | None  # of the samples, with a salt
 
 
@@ -510,9 +528,9 @@ def _hide(report, every, protection):
     gaps.loc[at, ["lowest", "highest"]] = None
     # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
     is_eligible = ~hidden["is_small"] | (hidden["n"] >= every.min_share * every.n_samples)
-    best = shown.groupby(both)["estimate"].max().rename("best")
+    best = shown.groupby(both)["impact_ratio"].max().rename("best")
     eligible = hidden[is_eligible].join(best, both)
-    largest = eligible[~(eligible["estimate"] < eligible["best"])]
+    largest = eligible[~(eligible["impact_ratio"] < eligible["best"])]
     frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
     for start, rows in (
         (("difference", "ratio"), hidden[hidden["is_reference"]]),
@@ -584,9 +602,3 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         subgroups=settings.subgroups,
         title=settings.title,
     )
-
-
-def _check_summary(summary, *others):
-    """Raise for an unknown summary."""
-    if summary not in ("ll144", *others):
-        raise ValueError(f'summary must be "ll144"; got {summary!r}.')

@@ -99,7 +99,17 @@ def report_estimators(audit, samples, columns, metrics):
         estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
     if audit.clusters is not None:
         estimators = _count_clusters(estimators, audit.cluster_codes, metrics)
+    if audit.burden is not None:
+        estimators.pop("scoring_rate", None)  # of scores, not of decisions
+        estimators["selection_rate"] = partial(_mark_burden, estimators["selection_rate"])
     return columns, estimators, ties
+
+
+def _mark_burden(estimator, groups, weights):
+    """Rates of decisions that are a burden, and the groups that they are of."""
+    estimates, present = estimator(groups, weights)
+    estimates.is_burden = True
+    return estimates, present
 
 
 def _count_clusters(estimators, clusters, metrics):

@@ -1,12 +1,38 @@
 """Sections of a report: sentences and tables."""
 
 from math import isfinite
-from operator import itemgetter
 
 import numpy as np
-import pandas as pd
 
-from skfair.audit._formats import FACT_TITLES, Markup, tabulate_facts, titled_facts
+from skfair.audit._formats import (
+    FACT_TITLES,
+    Markup,
+    render_strip,
+    tabulate_facts,
+    titled_facts,
+)
+from skfair.audit._front import (
+    OVERALL_METRICS,
+    chance_clause,
+    describe_front,
+    draw_limited,
+    error_metric_mask,
+    find_axis,
+    find_ends,
+    find_headline_gaps,
+    find_rows,
+    glance_table,
+    is_zero_gap,
+    largest_groups,
+    list_main_numbers,
+    metric_table,
+    primary_metrics,
+    rate_table,
+    report_quantity,
+    state_ratio,
+    tabulate_rates,
+)
+from skfair.audit._reading import Folded
 from skfair.audit._sentences import (
     RATIO,
     Quantity,
@@ -14,17 +40,17 @@ from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
     describe_unpublished,
-    difference_cell,
     left_out_clause,
+    read_limited,
     samples_clause,
     small_groups_note,
     value_cell,
 )
 from skfair.audit._tables import (
     IMPACT_RATES,
-    OUTCOME_METRICS,
     OVERALL,
     STRATUM_SEPARATOR,
+    find_spared,
     groups_like_unknown,
     has_impact_ratio,
     is_missing_group,
@@ -42,27 +68,8 @@ FOUR_FIFTHS = 0.8
 Selection Procedures of the United States see evidence of adverse impact."""
 
 
-_ERROR_METRICS = (
-    "true_positive_rate",
-    "false_positive_rate",
-    "positive_predictive_value",
-    "accuracy",
-    "calibration_error",
-    "mean_error",
-    "mean_absolute_error",
-)
-"""Metrics of errors; those of one task have the same unit."""
-
 _COMPLETE_METRICS = ("accuracy", "mean_target")
 """Metrics of all samples that have an outcome."""
-
-_OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_error")
-"""Metrics of all samples that the first finding states."""
-
-
-def report_quantity(report, metric):
-    """What a metric of a report compares."""
-    return describe_quantity(metric, report.provenance.get("positive_label"))
 
 
 def findings(report):
@@ -86,17 +93,14 @@ def findings(report):
         return sentences
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
-    # The largest gap in outcomes.
-    outcomes = gaps[gaps["metric"].isin(primary_metrics(gaps))]
-    if len(outcomes):
-        sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
+    outcome, error = find_headline_gaps(report)
+    if outcome is not None:
+        sentences.append(_describe_gap(report, outcome))
     sentences += _describe_adjusted(report)
     if report.thresholds is not None:
-        sentences += describe_thresholds(report.thresholds)
-    # The error gap that is largest beyond doubt, by its lower limit.
-    errors = gaps[_error_metric_mask(gaps)]
-    if len(errors):
-        sentences.append(_describe_gap(report, _select_headline_gap(errors, "gap_low")))
+        sentences += describe_thresholds(report.thresholds, report.reading.burden)
+    if error is not None:
+        sentences.append(_describe_gap(report, error))
     if report.task == "clustering":
         balance = report.balance
         sentences.append(
@@ -118,7 +122,7 @@ def _describe_hidden(report):
         if gap["is_significant"] or gap["four_fifths"]:
             verdict = "differs" if gap["is_significant"] else "differs perhaps by chance alone"
             rule = f", with a ratio {gap['four_fifths']}" if gap["four_fifths"] else ""
-            title, meaning = describe_metric(gap["metric"])
+            title, meaning = describe_metric(gap["metric"], report.reading.burden)
             yield (
                 f"{title} ({meaning}) {verdict} by {gap['attribute']}{rule}; gap and ratio are not "
                 "printed, since they compare groups that are not published."
@@ -132,28 +136,7 @@ def has_finding(report):
 
 def _select_named_gaps(gaps):
     """Gaps in outcomes and errors, which findings are about."""
-    return gaps[gaps["metric"].isin(primary_metrics(gaps)) | _error_metric_mask(gaps)]
-
-
-def _error_metric_mask(frame):
-    """Mask of the rows on metrics of errors, which need a target."""
-    return frame["metric"].str.partition(" of class ")[0].isin(_ERROR_METRICS)
-
-
-def _select_headline_gap(gaps, column):
-    """The gap that is largest by a column, of the significant ones if there are any."""
-    significant = gaps[gaps["is_significant"]]
-    candidates = significant if len(significant) else gaps
-    return candidates.loc[candidates[column].idxmax()]
-
-
-def primary_metrics(gaps):
-    """Names of the metrics of outcomes that gaps are claimed of."""
-    names = gaps["metric"].unique().tolist()
-    for outcome in OUTCOME_METRICS:
-        if outcome in names:
-            return [outcome]
-    return [name for name in names if name.startswith(("share of", "selection_rate of"))]
+    return gaps[gaps["metric"].isin(primary_metrics(gaps)) | error_metric_mask(gaps)]
 
 
 def _describe_sample(report):
@@ -163,7 +146,9 @@ def _describe_sample(report):
     last = [name for name in names if STRATUM_SEPARATOR not in name][-1]
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     n_groups += report.hidden.get(last, [0])[0]
-    quantities = {name: describe_quantity(name) for name in _OVERALL_METRICS if name in overall}
+    quantities = {
+        name: report_quantity(report, name) for name in OVERALL_METRICS if name in overall
+    }
     known = [f"{one.noun} {one.value(overall[name])}" for name, one in quantities.items()]
     rates = f" ({join_names(known)})" if known else ""
     small = left_out_clause(_find_small_groups(report))
@@ -200,7 +185,7 @@ def _find_small_groups(report):
 def find_left_out(frame, gap):
     """Names of the groups that a gap does not compare, since its rate counts too few samples."""
     groups = frame.loc[frame["attribute"] == gap["attribute"], "group"]
-    rows = _rows(frame, gap["attribute"], gap["metric"])
+    rows = find_rows(frame, gap["attribute"], gap["metric"])
     compared = {*rows.loc[~rows["is_small"], "group"]}
     return [group for group in dict.fromkeys(groups) if group not in compared]
 
@@ -227,10 +212,10 @@ def _describe_outcomes(report):
 def _describe_gap(report, gap):
     """One gap as a sentence."""
     name = gap["metric"]
-    ends = _find_ends(report, gap)
+    ends = find_ends(report, gap)
     quantity = report_quantity(report, name)
-    title, meaning = describe_metric(name)
-    if _is_zero_gap(quantity, gap, ends):
+    title, meaning = describe_metric(name, report.reading.burden)
+    if is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
         rounded = "" if gap["gap"] == 0.0 else " up to rounding"
         text = f"{title} ({meaning}) is equal{rounded} by {gap['attribute']}: {equal}"
@@ -241,38 +226,16 @@ def _describe_gap(report, gap):
         how = "of known group, estimated for all" if report.n_missing else "by their probabilities"
         quantity = quantity._replace(counted=f"{quantity.counted} {how}")
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
-    size = quantity.size(*itemgetter("gap", "gap_low", "gap_high")(gap))
+    size = quantity.size(*read_limited(gap, "gap"))
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
-    if gap["four_fifths"]:
-        ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
-        text += f", and {ratio}, {gap['four_fifths']}"
+    text += state_ratio(report, gap)
     named = _find_small_groups(report)  # by the first finding
     by = gap["attribute"]
     left_out = find_left_out(report.frame, gap)
     text += left_out_clause(one for one in left_out if not {one, (by, one)} & named.keys())
     if not gap["is_significant"]:
-        text += f"; {_chance_clause(report, gap)}"
+        text += f"; {chance_clause(report, gap)}"
     return f"{text}."
-
-
-def _find_ends(report, gap):
-    """Rows of the two groups that differ most, or of all that are not small if none differ."""
-    rows = _rows(report.frame, gap["attribute"], gap["metric"])
-    if pd.isna(gap["highest"]):
-        return rows[~rows["is_small"]].set_index("group")
-    return rows.set_index("group").loc[[gap["highest"], gap["lowest"]]]
-
-
-def _chance_clause(report, gap):
-    """Clause on a gap that is not significant."""
-    if gap["gap_low"] <= 0.0:
-        return "it may be chance"
-    return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
-
-
-def _is_zero_gap(quantity, gap, ends):
-    """Whether a gap is 0, or by chance that of two values that are shown by the same digits."""
-    return not gap["is_significant"] and len({*map(quantity.value, ends["estimate"])}) == 1
 
 
 def _possible_gap_clause(quantity, gap):
@@ -290,7 +253,7 @@ def four_fifths_clause(gap, frame):
     if gap["ratio_high"] < FOUR_FIFTHS:
         return "below four fifths"
     if gap["ratio_low"] >= FOUR_FIFTHS:
-        rows = _rows(frame, gap["attribute"], gap["metric"])
+        rows = find_rows(frame, gap["attribute"], gap["metric"])
         rows = rows[~rows["is_small"] & (rows["impact_ratio_low"] < FOUR_FIFTHS)]
         others = join_names(map(repr, rows["group"]))
         return "not below four fifths" + f", which is undecided for {others}" * len(others[:1])
@@ -319,21 +282,21 @@ def open_questions(report):
     for gap in report.gaps.dropna(subset=["gap"]).to_dict("records"):
         name, by = gap["metric"], gap["attribute"]
         quantity = report_quantity(report, name)
-        if name in primary and _is_zero_gap(quantity, gap, _find_ends(report, gap)):
+        if name in primary and is_zero_gap(quantity, gap, find_ends(report, gap)):
             possible = _possible_gap_clause(quantity, gap)
             questions.append(f"Whether the {quantity.noun} differs by {by}: {possible}.")
         elif name in primary and not gap["is_significant"]:
-            size = quantity.size(*itemgetter("gap", "gap_low", "gap_high")(gap))
+            size = quantity.size(*read_limited(gap, "gap"))
             questions.append(
                 f"Whether the {quantity.noun} differs by {by} at all: {size} is observed, and "
-                f"{_chance_clause(report, gap)}."
+                f"{chance_clause(report, gap)}."
             )
         if name in IMPACT_RATES and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
-            ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
-            questions.append(
-                f"Whether the {quantity.noun} by {by} keeps four fifths: {ratio} is observed."
-            )
-    if _error_metric_mask(report.frame).any():
+            ratio = RATIO.size(*read_limited(gap, "ratio"))
+            name = name if report.reading.burden is None else "spared_rate"
+            noun = report_quantity(report, name).noun
+            questions.append(f"Whether the {noun} by {by} keeps four fifths: {ratio} is observed.")
+    if error_metric_mask(report.frame).any():
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
@@ -370,39 +333,54 @@ def _describe_small_groups(report):
 # A section is a heading and a list of elements. An element is a paragraph (a str), a list of bullet
 # points, or a table: a tuple of its caption, a note, the titles of the columns, and the rows. A row
 # is a pair of its cells and of whether it is marked. A cell is a str, or a tuple of its text, a
-# smaller remark and perhaps a picture, which is the arguments of `draw_interval`.
-
-
-_MAX_SHOWN_GROUPS = 40
-"""Groups of one attribute that the page shows; the frame of the report has all."""
+# smaller remark, or a picture.
 
 
 def report_sections(report):
     """Yield the sections of a report: pairs of a heading and a list of elements."""
-    yield report.reading.section()
-    yield "Findings", report.findings
-    yield "What these data cannot decide", [report.open_questions]
-    yield tabulate_facts(page_facts(report))
-    if len(report.gaps):
-        yield "Overview of gaps", [_overview(report)]
-    metrics = [name for name in report.frame["metric"].unique() if has_impact_ratio(name)]
-    if metrics:
-        yield "Impact ratios", list(_impact_tables(report, metrics))
-    if metrics and report.counts_samples:
-        yield "Adverse impact", list(_adverse_impact_tables(report))
+    gaps = find_headline_gaps(report)
+    tables = tabulate_rates(report)
+    attributes = report.attributes
+    names = report.frame["metric"].unique()
+    main = next(key for key in tables if key[0] == attributes[-1])
+    if gaps[0] is not None:
+        main = tuple(gaps[0][["attribute", "metric"]])
+    strip = render_strip(list_main_numbers(report, tables, main, gaps[0]))
+    yield "", [*describe_front(report, gaps), strip]
+    note = Markup(
+        f"<p>A dot is the value of a group, the line its {100 * report.confidence_level:g}&nbsp;% "
+        "interval, and the dashed line the value of all samples. The two groups that differ most "
+        f"are marked. Open circles: fewer than {report.min_group_size} samples.</p>"
+    )
+    yield "Rates by group", [note, metric_table(report, tables, main, ())]
+    yield "All rates at a glance", [glance_table(report, tables, main[0])]
+    groups = [row["group"] for row in largest_groups(tables[main])]
+    yield "The numbers", [rate_table(tables, main[0], names, [OVERALL, *groups])]
     if len(adjusted := _adjusted_differences(report)):
         yield "Adjusted for strata", [_adjusted_table(adjusted)]
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
+    yield "Findings", [report.findings]
+    yield "What these data cannot decide", [report.open_questions]
+    # Folded: the other tables, what was read, and how intervals are computed.
+    for attribute in attributes:
+        inside = [] if attribute == main[0] else [glance_table(report, tables, attribute)]
+        inside += [metric_table(report, tables, key) for key in tables if key[0] == attribute]
+        yield Folded(f"By {attribute}: differences and ratios"), inside
+    spared = find_spared(report)
+    metrics = [*filter(has_impact_ratio, spared["metric"].unique())]
+    if metrics:
+        yield Folded("Impact ratios"), list(_impact_tables(report, spared, metrics))
+    if metrics and report.counts_samples:
+        yield Folded("Adverse impact"), list(_adverse_impact_tables(report))
     if report.reliability is not None:
-        yield "Calibration", list(_reliability_tables(report.reliability))
+        yield Folded("Calibration"), list(_reliability_tables(report.reliability))
     if report.thresholds is not None:
-        yield "By threshold", list(threshold_tables(report.thresholds))
-    for attribute in report.attributes:
-        frame = report.frame[report.frame["attribute"] == attribute]
-        tables = frame.groupby("metric", sort=False)
-        yield f"By {attribute}", [_metric_table(attribute, name, rows) for name, rows in tables]
-    yield "How to read this", [_reading_notes(report), _PICTURE_NOTE]
+        by_threshold = threshold_tables(report.thresholds, report.reading.burden)
+        yield Folded("By threshold"), list(by_threshold)
+    yield report.reading.section()
+    yield Folded("How to read this"), [_reading_notes(report)]
+    yield tabulate_facts(page_facts(report))
 
 
 def page_facts(report):
@@ -415,34 +393,10 @@ def page_facts(report):
     return facts + titled_facts(report.provenance)
 
 
-def _overview(report):
-    """Table of the gaps of all metrics and attributes."""
-    by = report.gaps.set_index(["metric", "attribute"])
-
-    def row(name):
-        quantity = describe_quantity(name)
-        yield gap_title(name)
-        for attribute in report.attributes:
-            gap = by.loc[(name, attribute)] if (name, attribute) in by.index else None
-            is_known = gap is not None and isfinite(gap["gap"])
-            reach = quantity.interval(gap["gap_low"], gap["gap_high"]) if is_known else ""
-            yield (quantity.number(gap["gap"]), reach) if is_known else "–"
-
-    note = "Largest difference between two groups that are not small, with its interval."
-    rows = [(tuple(row(name)), False) for name in report.gaps["metric"].unique()]
-    titles = ("Metric", *(f"by {attribute}" for attribute in report.attributes))
-    return "Gaps between groups", note, titles, rows
-
-
-def gap_title(metric):
-    """Title of a row or column of gaps of a metric, with their unit."""
-    return ", ".join(filter(None, [describe_metric(metric)[0], describe_quantity(metric).unit]))
-
-
-def _impact_tables(report, metrics):
+def _impact_tables(report, frame, metrics):
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
     for metric in metrics:
-        title, meaning = describe_metric(metric)
+        title, meaning = describe_metric(metric, report.reading.burden)
         name = (
             "Impact ratios"
             if len(metrics) == 1
@@ -456,34 +410,25 @@ def _impact_tables(report, metrics):
         )
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
-            rows = _largest_groups(_rows(report.frame, attribute, metric))
-            cells = [
-                (_impact_cells(row, not report.assumption), row["is_reference"])
-                for row in rows.to_dict("records")
-            ]
+            rows = find_rows(frame, attribute, metric).to_dict("records")
+            cells = []
+            for row in largest_groups(rows):
+                line = (
+                    row["group"],
+                    f"{row['n']:,.0f}",
+                    "–" if report.assumption else f"{row['n'] * row['estimate']:,.0f}",
+                    describe_quantity(metric).page_value(row["estimate"]),
+                    value_cell(RATIO, row, "impact_ratio"),
+                    _four_fifths_verdict(row),
+                )
+                cells.append((line, False))
             yield f"{name} by {attribute}", note, titles, cells
 
 
 def count_title(metric):
     """Title of the number of samples that a rate with impact ratios counts."""
-    return "Above the median" if metric == "scoring_rate" else "Selected"
-
-
-def _rows(frame, attribute, metric):
-    """Rows of one metric by one attribute."""
-    return frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
-
-
-def _impact_cells(row, is_counted):
-    """Cells of a group's impact ratio, with its selections if they are counted."""
-    return (
-        row["group"],
-        f"{row['n']:,.0f}",
-        f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
-        describe_quantity(row["metric"]).value(row["estimate"]),
-        value_cell(RATIO, itemgetter("impact_ratio", "impact_ratio_low", "impact_ratio_high")(row)),
-        _four_fifths_verdict(row),
-    )
+    titles = {"scoring_rate": "Above the median", "spared_rate": "Spared"}
+    return titles.get(metric, "Selected")
 
 
 def _format_number(value, form):
@@ -505,22 +450,22 @@ def _four_fifths_verdict(row):
 def _adverse_impact_tables(report):
     """Tables of adverse impact: four fifths, significance and shortfall of each group."""
     note = (
-        "Each group against the most selected one. Groups with less than "
+        "Each group against that of the largest rate. Groups with less than "
         f"{100 * report.min_share:g} % of all samples are left out. Standard deviations: "
         "difference of the rates in standard errors of the pooled rate, of which more than two are "
         "held to be significant. P-value: Fisher's exact test, two-sided. Both are of a group by "
         "itself, whatever else is compared; verdicts on the population are those of impact ratios "
-        "and findings. Shortfall: further selections that would make the rate equal."
+        "and findings. Shortfall: decisions about the group that must change for equal rates."
     )
     comparisons = ("Impact ratio", "Below four fifths in these data")
     comparisons += ("Standard deviations, by itself", "P-value, by itself")
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
-        caption = f"Adverse impact by {attribute}: {describe_quantity(metric).noun}"
+        caption = f"Adverse impact by {attribute}: {report_quantity(report, metric).noun}"
         titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
-        rows = _largest_groups(rows)
-        cells = [(_adverse_impact_cells(row), False) for row in rows.to_dict("records")]
+        rows = largest_groups(rows.to_dict("records"))
+        cells = [(_adverse_impact_cells(row), False) for row in rows]
         yield caption, note, titles, cells
 
 
@@ -548,7 +493,7 @@ def _adjusted_table(adjusted):
             f"{row['n_strata']}",
             quantity.difference(row["difference"]),
             quantity.difference(row["mean_difference"]),
-            difference_cell(quantity, itemgetter("common_difference", "low", "high")(row)),
+            value_cell(quantity, row, "common_difference"),
         )
         rows.append((cells, False))
     return "Differences within strata", note, titles, rows
@@ -561,7 +506,7 @@ def _describe_adjusted(report):
         return
     at = adjusted["difference"].abs().groupby(adjusted["metric"], sort=False).idxmax()
     for row in adjusted.loc[at].to_dict("records"):
-        quantity = describe_quantity(row["metric"])
+        quantity = report_quantity(report, row["metric"])
         limits = quantity.interval(row["low"], row["high"])
         yield (
             f"Within {row['n_strata']} strata the {quantity.noun} of {row['group']} differs from "
@@ -584,7 +529,7 @@ def _adverse_impact_cells(row):
         "left out" if row["is_excluded"] else _format_number(ratio, digits),
         verdict,
         _format_number(row["standard_deviations"], "+.2f"),
-        _format_number(row["p_value"], ".3g"),
+        "< .001" if row["p_value"] < 0.001 else _format_number(row["p_value"], ".3f"),
         _format_number(row["shortfall"], ",.0f"),
     )
 
@@ -596,9 +541,9 @@ def _reliability_tables(reliability):
         "Probabilities of a group are calibrated in a bin if their mean is the share of positives, "
         "up to its interval."
     )
-    titles = ("Group", "Probability", "Samples", "Mean probability", "Truly positive")
+    titles = ("Group and probability", "", "Truly positive", "Mean probability", "Samples")
     for attribute, rows in reliability.groupby("attribute", sort=False):
-        largest = rows.groupby("group")["n"].sum().nlargest(_MAX_SHOWN_GROUPS // 4).index
+        largest = rows.groupby("group")["n"].sum().nlargest(10).index
         cells = [
             (_reliability_cells(row), False)
             for row in rows[rows["group"].isin(largest)].to_dict("records")
@@ -608,106 +553,45 @@ def _reliability_tables(reliability):
 
 def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
-    predicted, observed, low, high = itemgetter("mean_probability", "estimate", "low", "high")(row)
     share = Quantity("share", "percent")
+    predicted = row["mean_probability"]
     return (
-        row["group"],
-        f"{row['bin_low']:g} to {row['bin_high']:g}",
+        (row["group"], f"{row['bin_low']:g} to {row['bin_high']:g}"),
+        draw_limited(find_axis(share, ()), row, reference=predicted),
+        value_cell(share, row),
+        share.page_value(predicted),
         f"{row['n']:,.0f}",
-        share.value(predicted),
-        value_cell(share, (observed, low, high), predicted, (0.0, 1.0)),
     )
 
 
 def subgroup_tables(report):
     """Tables of the listed subgroups of each metric, with their departures from the rest."""
     level = confidence_text(report.confidence_level)
+    burden = report.reading.burden
     for metric, rows in report.subgroups.groupby("metric", sort=False):
-        title, meaning = describe_metric(metric)
+        title, meaning = describe_metric(metric, burden)
         note = (
             f"{title} ({meaning}) of a subgroup minus that of all other samples, with limits that "
             f"hold with {level} for all subgroups searched together. Listed are subgroups that "
             "overlap little."
         )
-        titles = ("Subgroup", "Samples", title, "Rest", "Difference, points")
-        scale = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
-        cells = [(_subgroup_cells(row, scale), False) for row in rows.to_dict("records")]
-        yield f"Subgroups that depart most: {describe_quantity(metric).noun}", note, titles, cells
+        titles = ("Subgroup", "", "Difference", title, "Rest", "Samples")
+        axis = find_axis(describe_quantity(metric), [-1.0])
+        cells = [(_subgroup_cells(row, axis), False) for row in rows.to_dict("records")]
+        noun = describe_quantity(metric, burden=burden).noun
+        yield f"Subgroups that depart most: {noun}", note, titles, cells
 
 
-def _subgroup_cells(row, scale):
-    """Cells of a subgroup: rates, departure with limits, and a picture around 0."""
+def _subgroup_cells(row, axis):
+    """Cells of a subgroup: a picture around 0, departure with limits, and rates."""
     quantity = describe_quantity(row["metric"])
     return (
         row["subgroup"],
+        draw_limited(axis, row, "difference", reference=0.0),
+        value_cell(quantity, row, "difference"),
+        *map(quantity.page_value, (row["estimate"], row["rest_estimate"])),
         f"{row['n']:,}",
-        *map(quantity.value, itemgetter("estimate", "rest_estimate")(row)),
-        difference_cell(quantity, itemgetter("difference", "low", "high")(row), 0.0, scale),
     )
-
-
-def _largest_groups(rows):
-    """Rows of the largest groups, as many as the page shows, in their order."""
-    if len(rows) <= _MAX_SHOWN_GROUPS:
-        return rows
-    return rows.loc[rows["n"].nlargest(_MAX_SHOWN_GROUPS).index].sort_index()
-
-
-def _metric_table(attribute, name, rows):
-    """Table of one metric by one attribute."""
-    n_groups = len(rows)
-    rows = _largest_groups(rows)
-    title, meaning = describe_metric(name)
-    quantity = describe_quantity(name)
-    scale = _axis_limits(rows)
-    has_ratio = bool(rows["ratio"].notna().any())
-    titles = ["Group", "Samples", title, difference_title(quantity), *["Ratio"] * has_ratio]
-    reference = rows.loc[rows["is_reference"], "estimate"]
-    reference = reference.iloc[0] if len(reference) else None
-    note = meaning
-    if len(rows) < n_groups:
-        note += f"; the {len(rows)} largest of {n_groups} groups"
-    axis = f"; axis from {' to '.join(map(quantity.value, scale))}"
-    cells = [
-        (_metric_cells(row, quantity, scale, reference, has_ratio), row["is_reference"])
-        for row in rows.to_dict("records")
-    ]
-    return f"{title} by {attribute}", (note, axis), titles, cells
-
-
-def difference_title(quantity, title="Difference"):
-    """Title of a column of differences."""
-    return f"{title}, points" if quantity.is_share else title
-
-
-def _metric_cells(row, quantity, scale, reference, has_ratio):
-    """Cells of a group: number, value with its picture, difference and ratio."""
-    cells = [
-        row["group"] + (" (reference)" if row["is_reference"] else ""),
-        (f"{row['n']:,.0f}", "small" if row["is_small"] else ""),
-        value_cell(quantity, itemgetter("estimate", "low", "high")(row), reference, scale),
-        difference_cell(
-            quantity, itemgetter("difference", "difference_low", "difference_high")(row)
-        ),
-    ]
-    if has_ratio:
-        cells.append(value_cell(RATIO, itemgetter("ratio", "ratio_low", "ratio_high")(row)))
-    return cells
-
-
-def _axis_limits(rows):
-    """Ends of the axis of all pictures of one table; it includes 0."""
-    values = [x for name in ("low", "estimate", "high") for x in rows[name] if isfinite(x)]
-    low = min([0.0, *values])
-    high = max([0.0, *values])
-    return (low, high) if high > low else (low, low + 1.0)
-
-
-_PICTURE_NOTE = Markup(
-    "<p>In pictures a bar is an interval, and the stroke in it the value of the group. The dashed "
-    "line is the value of the reference group, which is marked in the table.</p>"
-)
-"""Note on pictures, which are shown in HTML alone."""
 
 
 def _reading_notes(report):
@@ -732,8 +616,8 @@ def _reading_notes(report):
         "as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
         "gap holds for all groups of one attribute and metric together. Differences, ratios and "
-        "impact ratios are relative to a group that was chosen because its value is the largest in "
-        "these data. Their intervals hold for all groups, metrics and attributes together "
+        "impact ratios are relative to a group that was chosen because of its value in these "
+        "data. Their intervals hold for all groups, metrics and attributes together "
         "(Bonferroni), so they are wider. Impact ratios hold for all groups that are not small, of "
         "all attributes, and a verdict on four fifths is that of their interval, here and in "
         "findings. "
@@ -776,35 +660,20 @@ def model_card_sections(report):
     yield "Factors", [[*listed, *unknown, f"{FACT_TITLES['groups']}: {recorded}."]]
     rule = facts.get("threshold", "as predicted by the model")
     names = report.frame["metric"].unique()
-    metrics = [": ".join(describe_metric(name)) for name in names]
+    metrics = [": ".join(describe_metric(name, report.reading.burden)) for name in names]
     decision = [f"Decision rule: {rule}."] if "positive_label" in facts else []
     level = confidence_text(report.confidence_level)
     yield "Metrics", [[*metrics, *decision, f"Intervals hold with {level}."]]
     known = ("source", "explanation", "file", "sha256", "date")
     data = [f"{FACT_TITLES[name]}: {facts[name]}." for name in known if name in facts]
     yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
-    tables = [_model_card_table(report, attribute, names) for attribute in report.attributes]
+    rates = tabulate_rates(report)
+    tables = []
+    for attribute in report.attributes:
+        groups = report.frame.loc[report.frame["attribute"] == attribute, "group"].unique()
+        tables.append(rate_table(rates, attribute, names, [OVERALL, *groups]))
     yield "Quantitative analyses", [report.findings, *tables]
     yield "Caveats and recommendations", [report.open_questions]
-
-
-def _model_card_table(report, attribute, names):
-    """Table of all metrics of the groups of one attribute, with intervals."""
-    frame = report.frame[report.frame["attribute"].isin([OVERALL, attribute])]
-    by = frame.set_index(["group", "metric"])
-    rows = []
-    for group in frame["group"].unique():
-        cells = [by.loc[(group, name)] if (group, name) in by.index else None for name in names]
-        texts = [
-            "–"
-            if one is None
-            else value_cell(describe_quantity(name), one[["estimate", "low", "high"]])
-            for name, one in zip(names, cells, strict=True)
-        ]
-        n = frame.loc[frame["group"] == group, "n"].max()
-        rows.append(((group, f"{n:,.0f}", *texts), False))
-    titles = ("Group", "Samples", *(describe_metric(name)[0] for name in names))
-    return f"By {attribute}", "With intervals.", titles, rows
 
 
 # Summary of a bias audit under New York City's Local Law 144 (6 RCNY 5-300 to 5-304).
@@ -864,11 +733,11 @@ def missing_fields(report):
 def _compare_categories(report):
     """Comparisons of all categories; refused for reports that the rules do not know."""
     table = report.adverse_impact()
-    if not len(table):
+    if not len(table) or report.reading.burden is not None:
         raise ValueError(
             "A summary under Local Law 144 needs selection rates of decisions or scoring rates of "
             f"scores, but this report of a {report.task} has none. Pass decisions or scores as "
-            'y_pred, and no task="clustering".'
+            'y_pred, no task="clustering" and no burden.'
         )
     if any(report.n_missing.values()) and table["group"].str.contains(MISSING, regex=False).any():
         raise ValueError(

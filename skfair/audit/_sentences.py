@@ -4,7 +4,8 @@ They say, in this order: verdict, groups, bound, what is observed, what would su
 assumed, and which groups are left out.
 """
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite, isnan
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from skfair.utils._checks import bound_text, join_names, number_text
 METRIC_DESCRIPTIONS = {
     "base_rate": ("Base rate", "truly positive, of all"),
     "selection_rate": ("Selection rate", "selected, of all"),
+    "spared_rate": ("Spared rate", "rejected, of all"),
     "coverage": ("Coverage", "prediction sets that have the true value, of all"),
     "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
     "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
@@ -25,7 +27,7 @@ METRIC_DESCRIPTIONS = {
     "true_negative_rate": ("True negative rate", "rejected, of those truly negative"),
     "false_negative_rate": ("False negative rate", "rejected, of those truly positive"),
     "false_discovery_rate": ("False discovery rate", "truly negative, of those selected"),
-    "negative_predictive_value": ("Negative predictive value", "negative, of those rejected"),
+    "negative_predictive_value": ("Negative predictive value", "truly negative, of those rejected"),
     "false_omission_rate": ("False omission rate", "truly positive, of those rejected"),
     "error_rate": ("Error rate", "judged wrongly, of all"),
     "f1_score": ("F1 score", "harmonic mean of precision and true positive rate"),
@@ -76,12 +78,29 @@ _COUNTED = {
 }
 """Samples that a denominator counts, in relation to the positive label."""
 
+_BURDEN_WORDS = {
+    "selected": "decided",
+    "rejected": "not decided",
+    "truly positive": "with the outcome",
+    "truly negative": "without the outcome",
+}
+"""Words of decisions -> what is said before the label of one that is a burden."""
 
-def describe_metric(name):
-    """Title of a metric, and what it is the mean of."""
+
+def describe_metric(name, burden=None):
+    """Title of a metric, and what it is the mean of; `burden` labels a decision that is one."""
     rate, _, label = name.partition(" of class ")
     if rate in METRIC_DESCRIPTIONS:
         title, meaning = METRIC_DESCRIPTIONS[rate]
+        if burden is not None:
+            meaning = re.sub(
+                "|".join(_BURDEN_WORDS),
+                lambda match: f"{_BURDEN_WORDS[match[0]]} {burden!r}",
+                meaning,
+            )
+            if rate in ("selection_rate", "spared_rate"):
+                share, meaning = meaning.rsplit(", ", 1)
+                title = f"Share {share}"
         return (
             (f"{title} of class {label}", f"{meaning}; positive is {label}")
             if label
@@ -148,6 +167,23 @@ class Quantity(NamedTuple):
             f"{self.number(high, rounding=ROUND_CEILING)}"
         )
 
+    def decimal(self, number, rounding=ROUND_HALF_EVEN, sign=""):
+        """A number of a page without its unit: percentages have one digit after the point."""
+        if not self.is_share or not isfinite(number):
+            return self.number(number, rounding=rounding, sign=sign)
+        exact = Decimal(f"{round(100 * number, 6):.12g}")
+        return format(exact.quantize(Decimal("0.1"), rounding) + 0, sign)
+
+    def page_value(self, value):
+        """The value of a group on a page, as text."""
+        return self.decimal(value) + " %" * (self.is_share and isfinite(value))
+
+    def reach(self, low, high):
+        """The limits of a value or a gap on a page, rounded outwards, without their unit."""
+        if isnan(low) or isnan(high):
+            return "no interval"
+        return f"{self.decimal(low, ROUND_FLOOR)} to {self.decimal(high, ROUND_CEILING)}"
+
     def size(self, gap, low, high):
         """Clause on a gap, or on the rate of the worst group, with its limits."""
         return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
@@ -176,23 +212,29 @@ _UNIT_TEXTS = {"percent": "%", "ratio": ""}
 """Units that are written otherwise."""
 
 
-def describe_quantity(metric, pos_label=None):
-    """What a report compares, from the name of a metric."""
+def describe_quantity(metric, pos_label=None, burden=None):
+    """What a report compares, from the name of a metric; `burden` as in `describe_metric`."""
     rate, _, label = metric.partition(" of class ")
     is_share = is_known_metric(metric) and rate not in _NON_SHARE_METRICS
     phrase = RATES[rate].phrase if rate in RATES else ""
-    counted = _describe_counted(phrase, pos_label if not label else label)
-    return Quantity(_noun(metric), "percentage points" * is_share, counted=counted)
+    counted = _describe_counted(phrase, label or pos_label)
+    return Quantity(_noun(metric, burden), "percentage points" * is_share, counted=counted)
 
 
-def _noun(metric):
+def _noun(metric, burden=None):
     """Title of a metric within a sentence, as in "F1 score" and "selection rate"."""
-    title = describe_metric(metric)[0]
+    title = describe_metric(metric, burden)[0]
     is_word = is_known_metric(metric) and not title[1].isdigit()
     return title[0].lower() + title[1:] if is_word else title
 
 
-def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
+def bounds_spared(constraint, burden):
+    """Whether a constraint bounds a ratio of selection rates, and `burden` labels one."""
+    compares_selections = constraint.compared_rate is RATES["selection_rate"]
+    return compares_selections and constraint.gap.is_ratio and burden is not None
+
+
+def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None, burden=None):
     """What a constraint compares; `pos_label` is None if it is unknown."""
     form = constraint.gap.form
     if form not in BOUNDS:
@@ -202,7 +244,7 @@ def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
             ", if that is what it bounds; or bound it by a scorer, "
             "make_scorer(constraint, confidence_level=0.95)."
         )
-    noun = _describe_compared(constraint, is_real, n_classes)
+    noun = _describe_compared(constraint, is_real, n_classes, burden)
     phrase = getattr(constraint.compared_rate, "phrase", "")
     if "equalized" in (constraint.metric or ""):
         phrase = "of each outcome"
@@ -211,14 +253,15 @@ def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
     return Quantity(noun, unit, form, counted)
 
 
-def _describe_compared(constraint, is_real, n_classes):
+def _describe_compared(constraint, is_real, n_classes, burden=None):
     """What a constraint compares, as in "selection rate"."""
     rate = constraint.compared_rate
     has_strata = getattr(constraint, "control_features", None) is not None
     within = " within each stratum" * has_strata
     ending = within + " of each class" * (n_classes > 1)
     if constraint.counts_decisions and is_known_metric(getattr(rate, "name", "")):
-        return _noun(rate.name) + ending
+        name = "spared_rate" if bounds_spared(constraint, burden) else rate.name
+        return _noun(name, burden) + ending
     if constraint.counts_decisions and hasattr(rate, "denominator"):
         return rate.name + ending
     name = constraint.metric or constraint.unit
@@ -242,6 +285,8 @@ def _describe_counted(phrase, pos_label):
 def _find_unit(constraint, form):
     """Unit of the gap of a constraint: that of its rate, or of what it averages."""
     rate = constraint.compared_rate
+    if constraint.gap.is_ratio:
+        return "ratio"
     if constraint.unit == "attention":
         return "units of attention"
     if not constraint.counts_decisions:
@@ -249,6 +294,20 @@ def _find_unit(constraint, form):
     if getattr(rate, "is_share", True):
         return "percent" if form in ("floor", "ceiling") else "percentage points"
     return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")
+
+
+# Headlines: the rates of two groups.
+
+
+def state_rates(metric, values, groups, burden=None):
+    """Headline on the rates of two groups in their order; `burden` as in `describe_metric`."""
+    quantity = describe_quantity(metric)
+    first, second = map(quantity.page_value, values)
+    if metric == "selection_rate":
+        verb = "are selected" if burden is None else f"are decided {burden!r}"
+        return f"{first} of {groups[0]} {verb}, {second} of {groups[1]}"
+    title = describe_metric(metric, burden)[0]
+    return f"{title}: {first} for {groups[0]}, {second} for {groups[1]}"
 
 
 # What is claimed: a verdict on a bound, one sentence for each kind of gap.
@@ -345,14 +404,18 @@ def describe_unpublished(hidden):
     return f"Not published{part}: {hidden}."
 
 
-def value_cell(quantity, limited, *picture, text=None):
-    """Cell of a value with its limits, and of the reference and the axis of a picture."""
-    value, low, high = limited
-    reach = quantity.interval(low, high) if isfinite(value) else ""
-    cell = (text or quantity.value)(value), reach
-    return (*cell, (low, value, high, *picture)) if picture else cell
+def read_limited(row, name="estimate"):
+    """A value of a row of a table, and its limits."""
+    prefix = f"{name}_" if f"{name}_low" in row else ""
+    return row[name], row[f"{prefix}low"], row[f"{prefix}high"]
 
 
-def difference_cell(quantity, limited, *picture):
-    """As `value_cell`, of a difference, which has a sign and no unit."""
-    return value_cell(quantity, limited, *picture, text=quantity.difference)
+def value_cell(quantity, row, name="estimate"):
+    """Cell of a value of a row with its limits; those of differences and changes have a sign."""
+    value, low, high = read_limited(row, name)
+    if not isfinite(value):
+        return "–"
+    sign = "+" * name.endswith(("difference", "change"))
+    unit = " points" if sign or name == "gap" else " %"
+    text = quantity.decimal(value, sign=sign) + unit * quantity.is_share
+    return text, quantity.reach(low, high)

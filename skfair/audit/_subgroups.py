@@ -12,7 +12,12 @@ import pandas as pd
 from scipy import special
 
 from skfair.audit._bins import cut_numbers, range_text
-from skfair.audit._formats import Report, collect_facts, render_fragment
+from skfair.audit._formats import (
+    Report,
+    collect_facts,
+    render_fragment,
+    write_kicker,
+)
 from skfair.audit._protection import check_minimum, select_published
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sections import subgroup_tables
@@ -22,6 +27,7 @@ from skfair.audit._sentences import (
     describe_quantity,
     describe_unpublished,
     left_out_clause,
+    state_rates,
 )
 from skfair.audit._tables import name_as_text
 from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_known_outcomes
@@ -525,14 +531,26 @@ class SubgroupReport(Report):
 
     def _repr_html_(self):
         elements = [self.findings, *subgroup_tables(self)]
-        return render_fragment("Subgroups", [self.reading.section(), ("Findings", elements)])
+        sections = [("", elements), self.reading.section()]
+        return render_fragment(self._headline(), sections, write_kicker("Subgroups", self.source))
+
+    def _headline(self):
+        """The rates of the subgroup that departs most, and of the rest."""
+        if not len(self.subgroups):
+            return "No subgroup is shown to depart"
+        row = self.subgroups.iloc[0]
+        rates = row[["estimate", "rest_estimate"]]
+        groups = row["subgroup"], "the rest"
+        return state_rates(row["metric"], rates, groups, self.reading.burden)
 
     def _describe(self, search):
         """Yield the sentences on one metric."""
-        quantity = describe_quantity(search["metric"], self.source.get("positive_label"))
+        metric = search["metric"]
+        burden = self.reading.burden
+        quantity = describe_quantity(metric, self.source.get("positive_label"), burden)
         level = confidence_text(self.confidence_level)
         noun = quantity.noun
-        title = describe_metric(search["metric"])[0]
+        title = describe_metric(metric, burden)[0]
         yield (
             f"{search['n_flagged']:,} of {search['n_searched']:,} subgroups searched are shown to "
             f"differ from the rest in the {noun}, with {level} for all together; listed are those "

@@ -209,7 +209,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
     others, against = _reference_contrasts(n, reference)
     comparisons = differences_with_limits(estimates, against, end)
     if estimates.are_rates:
-        comparisons += _ratios_with_limits(estimates, against, end, others, reference)
+        comparisons += _ratios_with_limits(estimates.favourable, against, end, others, reference)
     for name, values in zip(names, comparisons, strict=False):
         columns[name] = nothing.copy()
         columns[name][others] = values
@@ -253,13 +253,14 @@ def _use_impact_ratios(columns, is_reference):
 
 
 def _find_impact_ratio(columns, names, gap):
-    """The ratio of a gap and its limits, by name: the impact ratio of the group that is lowest.
+    """The ratio of a gap and its limits, by name: the lower impact ratio of its two groups.
 
-    {} where the highest group has no impact ratio of 1, as that of missing values.
+    {} where the other one has no impact ratio of 1, as that of missing values.
     """
-    if columns["impact_ratio"][names == gap["highest"]][0] != 1.0:
+    ends = np.flatnonzero(np.isin(names, [gap["lowest"], gap["highest"]]))
+    at, best = ends[columns["impact_ratio"][ends].argsort()]
+    if columns["impact_ratio"][best] != 1.0:
         return {}
-    (at,) = np.flatnonzero(names == gap["lowest"])
     return {name: columns[f"impact_{name}"][at] for name in ("ratio", "ratio_low", "ratio_high")}
 
 
@@ -297,7 +298,9 @@ def gap_row(estimates, level, compared, names):
             row = {"lowest": lowest, "highest": highest}
         if estimates.are_rates:
             # 1 minus the ratio
-            shortfall = interval_of_largest_contrast(LogRates(estimates), pairs, level)
+            rates = estimates.favourable
+            values = rates.values[compared]
+            shortfall = interval_of_largest_contrast(LogRates(rates), pairs, level)
             smallest = values.min() / values.max() if values.max() > 0 else 1.0
             ratio = Interval(smallest, 1.0 - shortfall.high, 1.0 - shortfall.low)
     row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}
@@ -386,7 +389,9 @@ def tabulate_report(estimators, groupings, weights, level, min_group_size, chose
             if has_impact_ratio(name):
                 n_judged = (~marks["is_small"]).sum() or len(present)
                 ratio_level = bonferroni_level(level, n_judged, n_ratio_tables)
-            columns |= impact_ratios(estimates, ratio_level, marks["is_small"] | is_missing)
+            columns |= impact_ratios(
+                estimates.favourable, ratio_level, marks["is_small"] | is_missing
+            )
             if has_impact_ratio(name):
                 _use_impact_ratios(columns, marks["is_reference"])
             rows.append(about | columns | marks)
@@ -425,7 +430,9 @@ def _reference_group(names, metrics, attribute, min_group_size, chosen):
             is_missing = np.array([is_missing_group(group) for group in names[present]])
             eligible = (_group_sizes(estimates) >= min_group_size) & ~is_missing
             eligible |= ~eligible.any()
-            return present[np.where(eligible, np.round(estimates.values, 12), -np.inf).argmax()]
+            return present[
+                np.where(eligible, np.round(estimates.favourable.values, 12), -np.inf).argmax()
+            ]
     estimates, present = next(iter(metrics.values()))
     return present[_group_sizes(estimates).argmax()]
 
@@ -440,13 +447,23 @@ def _group_sizes(estimates):
 # 29 CFR 1607.4(D), the Uniform Guidelines on Employee Selection Procedures of the United States.
 
 
-IMPACT_RATES = ("selection_rate", "scoring_rate")
-"""Rates that the law compares by ratios: of decisions, and of scores above the median."""
+IMPACT_RATES = ("selection_rate", "scoring_rate", "spared_rate")
+"""Rates that the law compares by ratios: of decisions, of scores above the median, and of samples
+that a decision spares which is a burden."""
 
 
 def has_impact_ratio(metric):
     """Whether a metric is a rate that the law compares by ratios, perhaps of one class."""
     return metric.split(" of class ")[0] in IMPACT_RATES
+
+
+def find_spared(report):
+    """The table of a report; of a burden that of the shares of samples that are spared."""
+    frame = report.frame
+    if report.reading.burden is None:
+        return frame
+    rows = frame[frame["metric"] == "selection_rate"]
+    return rows.assign(metric="spared_rate", estimate=1.0 - rows["estimate"])
 
 
 def adverse_impact(frame, n_samples, min_share, hidden=()):

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._sentences import (
     describe_metric,
     describe_quantity,
-    difference_cell,
     value_cell,
 )
 from skfair.audit._tables import group_text
@@ -92,9 +92,9 @@ def _tabulate_rates(index, counts, error):
 _GAP = ["gap", "gap_low", "gap_high"]
 
 
-def describe_thresholds(table):
+def describe_thresholds(table, burden):
     """Yield a sentence for each attribute on the threshold of the smallest gap."""
-    quantity = describe_quantity("selection_rate")
+    quantity = describe_quantity("selection_rate", burden=burden)
     rates = table[table["metric"] == "selection_rate"]
     for attribute, rows in rates.groupby("attribute", sort=False):
         # Where few or nearly all samples are selected, gaps are small.
@@ -115,7 +115,7 @@ def describe_thresholds(table):
             )
 
 
-def threshold_tables(table):
+def threshold_tables(table, burden):
     """Yield a table for each attribute and metric, with a picture of the gap at each threshold."""
     note = (
         "Scores above the threshold are positive. Limits hold for all thresholds, groups, metrics "
@@ -126,10 +126,10 @@ def threshold_tables(table):
         groups = rows["group"].unique()
         cells = []
         for threshold, at in rows.groupby("threshold"):
-            values = at[["estimate", "low", "high"]].to_numpy()
-            gap = difference_cell(quantity, at[_GAP].iloc[0], 0.0, (0.0, 1.0))
-            cells.append(
-                ((f"{threshold:.4g}", gap, *(value_cell(quantity, one) for one in values)), False)
-            )
-        title = f"{describe_metric(metric)[0]} by threshold and {attribute}"
-        yield title, note, ("Threshold", "Gap, points", *groups), cells
+            records = at.to_dict("records")
+            picture = draw_limited(find_axis(quantity, ()), records[0], "gap")
+            size = value_cell(quantity, records[0], "gap")
+            values = (value_cell(quantity, row) for row in records)
+            cells.append(((f"{threshold:.4g}", picture, size, *values), False))
+        title = f"{describe_metric(metric, burden)[0]} by threshold and {attribute}"
+        yield title, note, ("Threshold", "", "Gap", *groups), cells

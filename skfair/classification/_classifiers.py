@@ -339,8 +339,12 @@ class ConstrainedERMClassifier(LinearClassifier):
         validate_params(self)
         # Constraints by name become objects.
         constraints = resolve_constraints(self.constraint, self.tolerance)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"groups": groups, "group_probabilities": group_probabilities}
+        columns = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "groups": groups,
+            "group_probabilities": group_probabilities,
+        }
         return fit_samples(self, check_classification_data, X, y, columns, constraints)
 
 
@@ -584,18 +588,15 @@ class PartialParityClassifier(LinearClassifier):
         """
         validate_params(self)
         constraints = [make_partial_parity(self)]
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"groups": groups}
+        columns = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "groups": groups,
+        }
         return fit_samples(self, check_classification_data, X, y, columns, constraints)
 
 
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
-
-
-def _make_network_model(estimator, training):
-    sizes = tuple(np.ravel(estimator.hidden_layer_sizes).tolist())
-    X = training.X.astype(np.float64, copy=False)  # trainings choose the precision
-    return MLPModel.from_features(X, training.samples.weights, sizes, estimator.activation)
 
 
 def _find_layers(estimator, model):
@@ -783,10 +784,16 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         validate_params(self)
         # Constraints by name become objects; groups are requested only if there are any.
         constraints = resolve_constraints(self.constraint, self.tolerance)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"groups": groups}
+        columns = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "groups": groups,
+        }
         training = check_classification_data(self, X, y, columns, bool(constraints))
-        model = _make_network_model(self, training)
+        sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
+        features = training.X.astype(float, copy=False)  # trainings choose the precision
+        weights = training.samples.weights
+        model = MLPModel.from_features(features, weights, sizes, self.activation)
         loss = check_loss(self, "classes")
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe_layers)
@@ -795,7 +802,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     def _scores(self, X, sensitive_features=None):
         """Score of each row."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=float, reset=False)
         sizes = tuple(coef.shape[1] for coef in self.coefs_[:-1])
         model = MLPModel(X, sizes, self.activation)
         return model.evaluate(model.parameters(self.coefs_, self.intercepts_)).scores

@@ -36,7 +36,6 @@ from skfair.postprocessing._constrained_cv import (
     check_exportable,
     check_rule_format,
     count_places,
-    cross_fit_samples,
     fit_rule,
     store_rule,
     write_number,
@@ -344,35 +343,17 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"group_probabilities": group_probabilities}
-        cross = self._cross_fit(X, y, groups=groups, X_fit=X_fit, **columns, **params)
+        cross = self._cross_fit(
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            X_fit=X_fit,
+            group_probabilities=group_probabilities,
+            **params,
+        )
         return self._fit_rule(cross, X, y)
-
-    def _cross_fit(
-        self,
-        X,
-        y,
-        *,
-        sensitive_features=None,
-        sample_weight=None,
-        groups=None,
-        X_fit=None,
-        group_probabilities=None,
-        **params,
-    ):
-        """Score the samples by classifiers that were not fitted to them."""
-        if group_probabilities is not None and sensitive_features is None:
-            raise ValueError(
-                "ConstrainedClassifierCV learns the group from samples that have one, but only "
-                "group_probabilities was passed. Pass sensitive_features with the group of some "
-                'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
-                'missing="sufficient".'
-            )
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"group_probabilities": group_probabilities}
-        constraints = self._find_constraints()
-        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
 
     def _find_constraints(self):
         """The constraints; raise for settings of missing groups that they do not allow."""
@@ -617,7 +598,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
 def _describe_rule(estimator, cross, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
-    problem, candidate, per_class = rule.problem, rule.guarantee.candidate, cross.per_class
+    problem = rule.problem
+    candidate = rule.guarantee.candidate
+    per_class = cross.per_class
     unit = per_class[0].unit
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
@@ -649,7 +632,8 @@ def _describe_rule(estimator, cross, rule):
 
 def _warn(estimator, training, rule):
     """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
-    problem, guarantee = rule.problem, rule.guarantee
+    problem = rule.problem
+    guarantee = rule.guarantee
     # A slope of 0 or less: higher scores do not mean more of the class.
     if (np.atleast_2d(estimator.calibration_)[:, 0] <= 0).all():
         positive = estimator.pos_label_

@@ -108,6 +108,11 @@ class PartialParityPostprocessor(
     rates are those with the fewest errors on the training data among all whose scores keep the
     tolerance there.
 
+    Equal ranks may be stricter than the tolerance asks. Then t and r_k are mixtures with the rank
+    among all samples, which takes the scores of different groups into account: of mixtures that
+    keep the tolerance, that with the best ranking of the training data (its area under the curve).
+    Decisions stay as they are.
+
     The training data is scored out of fold (``cv``): training-set scores of a flexible classifier
     are overfitted. A new sample has the mean of its ranks by the classifiers of all folds, as
     scores of a classifier of all samples would have another distribution.
@@ -160,7 +165,10 @@ class PartialParityPostprocessor(
         to which its members have one: the share of the largest group.
     center_ : float
         The rank :math:`\bar u` that scores 0 where there is no shift: midway between the smallest
-        and the largest rate (if groups have different intervals, on their common scale).
+        and the largest r_k (if groups have different intervals, on their common scale). These are
+        the ``rates_`` where ``mixture_`` is 0.
+    mixture_ : float
+        Share of the rank among all samples in t, from 0 to 1.
     objective_ : float
         Share of wrong decisions about the training samples of groups that are compared, by their
         out-of-fold scores.
@@ -301,7 +309,8 @@ class PartialParityPostprocessor(
         # Scores, classes and groups are gathered; X stays where it is stored.
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
-        y, groups = metadata.pop("y"), metadata.pop("groups")
+        y = metadata.pop("y")
+        groups = metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
         training, rows = _check_ranked_samples(self, X, y, metadata | {"groups": groups})
@@ -450,10 +459,14 @@ class _RankedTraining(NamedTuple):
     @classmethod
     def from_training(cls, training, criterion, tolerance):
         """Bind the constraint, also to groups that are not compared but in the report."""
-        compared, positions = _compared_samples_and_curves(training.samples)
+        samples = training.samples
+        # Small groups take the curve and the rate of the group that they are merged into.
+        _, positions = samples.merge_small_groups()
+        is_large = samples.is_large(samples.groups)
+        compared = np.flatnonzero(is_large[samples.groups.codes])
         # All groups first: labels that are numbers are refused by these.
-        reported = criterion.bind(training.samples, None, None, tolerance)
-        bound = criterion.bind(training.samples.take(compared), None, None, tolerance)
+        reported = criterion.bind(samples, None, None, tolerance)
+        bound = criterion.bind(samples.take(compared), None, None, tolerance)
         return cls(training, bound, reported, compared, positions)
 
     def rank(self, scores, name):
@@ -472,7 +485,6 @@ class _RankedTraining(NamedTuple):
             "classes_": self.training.classes,
             "pos_label_": self.training.pos_label,
             "groups_": of_groups.groups.summary,
-            "_curves": [self.samples.curves[position] for position in self.positions],
             "_pooled_curve": self.samples.pooled_curve,
             "_group_shares": of_groups.group_shares,
             "_levels": self.levels,
@@ -495,7 +507,8 @@ def _search_rates(estimator, ranked, rule, context):
         return search_rates(subset, ranked.bound.gap, tolerance, callback)
 
     # One group has no gap that the population could exceed.
-    samples, clusters = ranked.samples, ranked.bound.sums.samples.clusters
+    samples = ranked.samples
+    clusters = ranked.bound.sums.samples.clusters
     confidence = estimator.confidence_level if len(samples.groups.names) > 1 else None
     return search_with_guarantee(samples, ranked.bound, confidence, search, clusters)
 
@@ -571,7 +584,8 @@ def _outcome_attributes(estimator, ranked, guarantee, shifted):
 
 def _warn_after_fit(estimator, guarantee, ranked, shifted):
     """Warn of an exceeded tolerance, a search cut short, constant decisions, or useless ranks."""
-    bound, samples = ranked.bound, ranked.samples
+    bound = ranked.bound
+    samples = ranked.samples
     if estimator.confidence_level is not None:
         warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)
     if estimator.status_ == "infeasible":
@@ -607,14 +621,6 @@ def _warn_after_fit(estimator, guarantee, ranked, shifted):
     warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)
     columns = getattr(estimator, REPORT_ATTRIBUTE)
     warn_of_weak_bounds([bound], columns, guarantee.candidate.scores, is_binding=True)
-
-
-def _compared_samples_and_curves(samples):
-    """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
-    # Small groups take the curve and the rate of the group that they are merged into.
-    _, positions = samples.merge_small_groups()
-    is_large = samples.is_large(samples.groups)
-    return np.flatnonzero(is_large[samples.groups.codes]), positions
 
 
 # Suggestion of an interval of percentiles.

@@ -195,8 +195,7 @@ def resolve_sizes(estimator, name, total, absent):
     if sizes is None or isinstance(sizes, Real):
         return resolve_size(sizes, total, absent)
     init = getattr(estimator, "init", None)
-    has_centers = init is not None and not callable(init) and np.ndim(init) == 2
-    if not has_centers:
+    if np.ndim(init) != 2:
         raise ValueError(
             f"{name} may have one bound for each cluster only if init is an array of centres, to "
             f"whose rows they belong, but init={init!r}; pass centres, or one bound for all."
@@ -331,21 +330,19 @@ def _balance_details(attributes, tables):
 
 
 def _describe_size_violations(sizes, requirements, largest_weight):
+    """Yield amounts and sentences of the sizes that are missed, as `list_shortfalls` does."""
     # Integer counts make integer sizes; of other weights the last sample may not fit.
     rounding = largest_weight * (1 - SIZE_ROUNDING)
-    total = float(sizes.sum())
-    smallest = np.broadcast_to(requirements.smallest, sizes.shape)
-    largest = np.broadcast_to(requirements.largest, sizes.shape)
-    lacking = smallest - sizes
-    k = int(lacking.argmax())
-    if lacking[k] > rounding:
-        sentence = f"A cluster size of {smallest[k]:.12g} is not reached by all clusters"
-        yield lacking[k] / total, f"{sentence}: the minimum is {sizes[k]:.12g}."
-    excess = sizes - largest
-    k = int(excess.argmax())
-    if excess[k] > rounding:
-        sentence = f"A cluster size of {largest[k]:.12g} is exceeded: the maximum is "
-        yield excess[k] / total, f"{sentence}{sizes[k]:.12g}."
+    for sign, bounds, finding in (
+        (-1, requirements.smallest, "not reached by all clusters: the minimum"),
+        (1, requirements.largest, "exceeded: the maximum"),
+    ):
+        bounds = np.broadcast_to(bounds, sizes.shape)
+        excess = sign * (sizes - bounds)
+        k = int(excess.argmax())
+        if excess[k] > rounding:
+            sentence = f"A cluster size of {bounds[k]:.12g} is {finding} is {sizes[k]:.12g}."
+            yield excess[k] / float(sizes.sum()), sentence
 
 
 def status_attributes(attributes, search, lacks_groups):

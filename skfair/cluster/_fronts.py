@@ -520,12 +520,9 @@ def _build_estimator(estimator, data, metric, labels):
 # Routes of both kinds of clusterings.
 
 
-N_STARTS = 10  # "auto"
-
-
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs = make_run_settings(estimator, data, N_STARTS)
+    runs = make_run_settings(estimator, data, n_auto=10)
     problem = data.problem
     n_distinct = problem.count_distinct_rows(runs.n_clusters)
     if n_distinct < runs.n_clusters:

@@ -56,7 +56,7 @@ def add_report_options(report):
     add("--salt", help="secret text with which the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
-    add("--title", default="Fairness report", help="heading of the page")
+    add("--title", help="heading of the page (default the widest gap)")
     add_output_options(report, "report.html", "page, .html, .md or .json")
     report.set_defaults(run=_run_report)
 
@@ -85,7 +85,7 @@ def _write_report(report, options):
     if options.out is None:
         return []
     missing = [] if options.summary is None else report.missing_fields(options.summary)
-    write_report(report, options.out, summary=options.summary)
+    write_report(report, options.out, full=options.full, summary=options.summary)
     return [f"Missing in the summary: {name_options(sentence, options)}" for sentence in missing]
 
 
@@ -242,7 +242,7 @@ def _run_certify(options):
     resolve_output(options)
     claim = _build_claim(options)
     if options.out is not None:
-        write_report(claim, options.out)
+        write_report(claim, options.out, full=options.full)
     output_results(options, [claim.reading, str(claim)], claim.to_json())
     return claim.exit_status
 
@@ -298,7 +298,8 @@ def _parse_filed_options(file, text):
     return options
 
 
-_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "parser", "run", "salt")
+_UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
+_UNFILED_OPTIONS |= {"salt"}
 """Options that say where results are written, and not what is claimed."""
 
 
@@ -414,6 +415,6 @@ def _run_compare(options):
             f"{options.min_size} samples. {' '.join(changes.findings[1:])}"
         )
     if options.out is not None:
-        write_report(changes, options.out)
+        write_report(changes, options.out, full=options.full)
     output_results(options, [*changes.readings, *changes.findings], changes.to_json())
     return FINDING_STATUS if changes.has_finding else 0

@@ -199,7 +199,8 @@ def _describe_log(log, bins, options, written, table):
         for role, column in columns
         if column is not None
     ]
-    return Reading(tuple(read), len(table), len(written), {}, is_file=True)
+    burden = str(label) if options.burden else None
+    return Reading(tuple(read), len(table), len(written), {}, is_file=True, burden=burden)
 
 
 def _repeat_counted_rows(table, options):

@@ -155,6 +155,7 @@ def _find_params(options, log):
         or ("demographic_parity" if log.y_true is None else "equalized_odds"),
         "tolerance": options.tolerance,
         "confidence_level": options.confidence,
+        "burden": options.burden,
         "run_length": options.run_length,
         "delay": parse_delay(options.delay, options.by),
         "max_weight": options.max_weight,
@@ -179,9 +180,8 @@ def _resume(options, log, content):
         params["max_weight"] = monitor.max_weight
     requested = _list_stored(options)
     stored = {name: content.get(name, value) for name, value in requested.items()}
-    stored["positive"], requested["positive"] = monitor.pos_label, options.positive
-    if options.positive in (None, str(monitor.pos_label)):
-        requested["positive"] = monitor.pos_label
+    stored["positive"] = str(monitor.pos_label)
+    requested["positive"] = options.positive or stored["positive"]
     for name, value in params.items():
         option = find_option(name)[2:]
         stored[option], requested[option] = getattr(monitor, name), value
@@ -207,6 +207,7 @@ def _write(monitor, options, reading, bins, results):
             facts=facts,
             reading=reading,
             min_published=options.min_published,
+            is_full=options.full,
         )
         write_text(page, options.out)
     if options.state is not None:

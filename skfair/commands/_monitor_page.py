@@ -6,17 +6,26 @@ from datetime import date
 import pandas as pd
 
 from skfair import __version__
-from skfair.audit._formats import Markup, render_page, tabulate_facts, titled_facts
+from skfair.audit._formats import (
+    Markup,
+    Picture,
+    render_page,
+    tabulate_facts,
+    titled_facts,
+    write_kicker,
+)
+from skfair.audit._front import find_axis
+from skfair.audit._reading import Folded
 from skfair.audit._sentences import (
     confidence_text,
     describe_bound,
     left_out_clause,
     samples_clause,
     small_groups_note,
+    value_cell,
     verdict_text,
 )
 from skfair.commands._decision_log import list_absent
-from skfair.commands._monitor_picture import date_text, draw_gaps
 from skfair.commands._options import (
     describe_file,
 )
@@ -24,7 +33,12 @@ from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.utils._checks import join_names, number_text, resolve_name
 
 
-def render_monitor(monitor, title, period, facts, reading, min_published):
+def date_text(time):
+    """The first day of a period as text."""
+    return f"{time:%Y-%m-%d}"
+
+
+def render_monitor(monitor, title, period, facts, reading, min_published, is_full):
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
     `period` is the length of its batches, such as "month", facts and reading are of the data. With
@@ -34,20 +48,28 @@ def render_monitor(monitor, title, period, facts, reading, min_published):
     batches = _batch_table(monitor, period)
     over_time = [*_alarm_table(monitor, period)]
     if min_published is None:
-        picture = Markup(draw_gaps(monitor, _find_quantity(monitor), period))
-        over_time = [picture, batches, *over_time, _rate_table(monitor)]
+        legend = Markup(
+            f"<p>Open circle: the gap of the {period} alone, of the decisions that are counted by "
+            "now. Dot and line: the gap of all samples counted so far, with its interval. Dashed: "
+            "the tolerance. Marked: the tolerance is exceeded.</p>"
+        )
+        over_time = [legend, batches, *over_time, _rate_table(monitor)]
     else:
         heading, (name, _, titles, rows) = "The verdict over time", batches
         rows = [((cells[0], cells[-1]), is_marked) for cells, is_marked in rows]
         over_time.insert(0, (name, "", (titles[0], titles[-1]), rows))
+    findings = [*monitor_findings(monitor, period, min_published)]
     sections = [
-        reading.section(),
-        ("Findings", monitor_findings(monitor, period, min_published)),
         (heading, over_time),
-        ("How to read this", [_describe_method(monitor, period)]),
+        ("Findings", [findings]),
+        (Folded("How to read this"), [_describe_method(monitor, period)]),
+        reading.section(),
         tabulate_facts(titled_facts(facts)),
     ]
-    return render_page(title, sections)
+    verdict, _ = _describe_verdict(monitor, monitor.summary())
+    quantity = _find_quantity(monitor)
+    verdict += f" ({quantity.noun}, tolerance {quantity.bound(monitor.tolerance)})"
+    return render_page(verdict, sections, write_kicker(title, facts), is_full)
 
 
 def monitor_results(monitor, options, reading):
@@ -280,7 +302,9 @@ def _batch_time_text(summary, batch):
 def _find_quantity(monitor):
     """What the monitor compares."""
     constraint = resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint)
-    return describe_bound(constraint, pos_label=monitor.pos_label)
+    positive = 1 if monitor.pos_label is None else monitor.pos_label
+    burden = str(positive) if monitor.burden else None
+    return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)
 
 
 def _batch_table(monitor, period):
@@ -289,16 +313,20 @@ def _batch_table(monitor, period):
     quantity = _find_quantity(monitor)
     # Where outcomes come later, the verdict after a batch is about earlier decisions.
     waits = bool((summary["counted_until"] != summary["time"]).any())
-    titles = ("Samples", *["Known of decisions until"] * waits, f"Gap, {quantity.unit}")
-    titles = (period.title(), *titles, "Interval so far", "For", "Against", "Verdict")
+    until = ["Known of decisions until"] * waits
+    titles = (period.title(), "", "Gap so far", "Samples", *until, "For", "Against", "Verdict")
+    known = summary["batch_gap"].dropna()
+    axis = find_axis(quantity, (), max(2.0 * monitor.tolerance, *known, 1e-3))
     rows = []
     for row in summary.itertuples():
-        gap = quantity.number(row.gap)
-        interval = quantity.interval(row.low, row.high)
+        gap = value_cell(quantity, row._asdict(), "gap")
         evidence = number_text(row.evidence_for), number_text(row.evidence_against)
         until = [date_text(row.counted_until)] * waits if row.counted_until is not pd.NaT else ["–"]
-        cells = (date_text(row.time), f"{row.n:,}", *until, gap, interval, *evidence, row.verdict)
-        rows.append((cells, row.verdict == "contradicted"))
+        mark = "far" if row.verdict == "contradicted" else "near"
+        dots = [(row.batch_gap, "small"), (row.gap, mark)]
+        picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)
+        cells = [date_text(row.time), picture, gap, f"{row.n:,}", *until, *evidence]
+        rows.append(([*cells, row.verdict], mark))
     levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
     needed, against = map(number_text, levels)
     note = (

@@ -151,6 +151,8 @@ def add_file_options(command, n_files="+", usage="FILE [FILE ...]"):
     add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
     about = "the class that means success, as in the file; repeated: several classes that mean it"
     add("--positive", action=_AppendLabel, metavar="LABEL", help=about)
+    about = "the decision --positive is bad for people: ratios are of those that it spares"
+    add("--burden", action="store_true", help=about)
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
@@ -336,6 +338,7 @@ def add_output_options(command, page=None, formats=""):
     if formats:
         default = "none" if page is None else f"{page}, with --json none"
         command.add_argument("--out", type=Path, help=f"{formats} (default {default})")
+        command.add_argument("--full", action="store_true", help="open what the page folds")
     command.add_argument(
         "--json", metavar="FILE", help="write the results as JSON; - is standard output"
     )
@@ -353,7 +356,7 @@ def resolve_output(options, suffixes=tuple(_FORMATS)):
         check_output(Path(options.json), files, (".json",), "--json")
 
 
-def write_report(report, out, **settings):
+def write_report(report, out, full=False, **settings):
     """Write a report in the format that the name of the file ends in."""
     suffix = out.suffix.lower()
     if suffix == ".json":
@@ -361,7 +364,7 @@ def write_report(report, out, **settings):
     elif suffix == ".md":
         report.to_markdown(out, **settings)
     else:
-        report.to_html(out, **settings)
+        report.to_html(out, full=full, **settings)
 
 
 def describe_file(options, **facts):

@@ -52,6 +52,7 @@ def read_audit(options, facts, *, odds_ratio=1.0):
         min_group_size=options.min_size,
         source=describe_file(options) | facts,
         pos_label=positive,
+        burden=options.burden,
         are_counts=options.count is not None,
         table=written,
     )

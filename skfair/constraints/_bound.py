@@ -343,7 +343,7 @@ class Sums:
         """
         if not self.is_quotient:
             return sums
-        counts, sizes = np.split(np.asarray(sums, dtype=np.float64), 2)
+        counts, sizes = np.split(np.asarray(sums, dtype=float), 2)
         return np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0.0)
 
     def measure(self, scores):
@@ -357,7 +357,8 @@ class Sums:
         """
         moments = rate_moments(bound, scores) if moments is None else moments
         _, counts, labels, order, *_ = self.cells
-        n_compared, n_events = len(labels), len(moments[2])
+        n_compared = len(labels)
+        n_events = len(moments[2])
         # Of each moment, the sums over events that are compared, and over others.
         ends = [len(sums) * n_compared // n_events for sums in moments]
         halves = [np.split(sums, [end]) for sums, end in zip(moments, ends, strict=True)]
@@ -540,13 +541,15 @@ class RateRows:
 
     def __init__(self, sums, offset, table):
         self.sums, self.offset, self.table = sums, offset, table  # that of `make_rows`
-        self.events, self.n_events = sums.events, sums.events.n_events
+        self.events = sums.events
+        self.n_events = sums.events.n_events
         self.gap, self.rates_to_rows, self.aux_jacobian, self.lower, self.upper = table
         self.n_aux = self.aux_jacobian.shape[1]
 
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
-        events, is_quotient = self.events, self.sums.is_quotient
+        events = self.events
+        is_quotient = self.sums.is_quotient
         terms, sums = evaluate_terms(self.sums, self.sums.smooth, scores)
         sums = sums + self.offset
         values, combine = self.rows_at(sums, aux)

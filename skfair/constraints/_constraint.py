@@ -489,16 +489,6 @@ def set_reference_groups(constraint, groups):
     return constraint
 
 
-def _check_reference_occurs(constraint, names):
-    """Raise for a reference group that is not among those compared."""
-    absent = [one for one in constraint.reference_groups if one not in names]
-    if absent:
-        raise argument_error(
-            f"reference must be a group that is compared, but {join_names(map(repr, absent))} is "
-            f"none of {join_names(map(repr, names))}, or has too few samples."
-        )
-
-
 def _requested_gap(constraint):
     """The class of gaps that the parameters of a constraint ask for."""
     if isinstance(constraint.reference, Mapping):
@@ -528,7 +518,8 @@ def _check_declarations(constraint):
             "quotient: return the square alone, and pass MeanParity beside it in a list."
         )
     # Of decisions, metrics may take strata or pairs, and are not asked for their predictions.
-    metric, gap = constraint.metric, constraint.gap
+    metric = constraint.metric
+    gap = constraint.gap
     if not constraint.counts_decisions and metric and metric not in METRICS:
         raise ValueError(
             f"metric of {constraint} must be a name in skfair.metrics.METRICS, but {metric!r} "
@@ -687,11 +678,18 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
         # Groups are the same in each class; only targets differ.
         constraint = set_reference_groups(constraint, per_class[0].groups)
         large, small = groups = constraint.compared_groups(per_class[0])
-        _check_reference_occurs(constraint, large.names)
+        absent = [one for one in constraint.reference_groups if one not in large.names]
+        if absent:
+            raise argument_error(
+                f"reference must be a group that is compared, but "
+                f"{join_names(map(repr, absent))} is none of {join_names(map(repr, large.names))}, "
+                "or has too few samples."
+            )
         # One warning for each group size that is required, whichever constraints share it.
         if small is not None and per_class[0].where is None:
             size = getattr(constraint, "min_group_size", None) or per_class[0].min_group_size
-            names, counts = small.names, small.counts
+            names = small.names
+            counts = small.counts
             by_label = {names[group]: counts[group] for group in np.argsort(small.ranks)}
             sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1
@@ -702,7 +700,7 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
     return bound
 
 
-def warn_of_small_groups(min_group_size, sizes, is_one_left=False):
+def warn_of_small_groups(min_group_size, sizes, is_one_left):
     """Warn of groups that are not compared, with their sizes by name."""
     if not sizes:
         return
@@ -723,10 +721,6 @@ def warn_of_small_groups(min_group_size, sizes, is_one_left=False):
 # What unknown constraints may mean: names of other libraries, and fairlearn's objects.
 
 
-_MIN_SIMILARITY = 0.8
-"""Similarity of the spelling of names that no criterion is known by."""
-
-
 def constraint_hint(what, registry):
     """What an unknown constraint may mean, to end an error with: by meaning, then by spelling.
 
@@ -738,7 +732,8 @@ def constraint_hint(what, registry):
     name = what if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
     criterion = None if "partial" in name else find_criterion(name)
     if criterion is None:
-        return closest_name_hint(what, registry, _MIN_SIMILARITY)
+        # The spelling must be similar where no criterion has the name.
+        return closest_name_hint(what, registry, 0.8)
     if criterion.constraint is None:
         return f" No such criterion is offered: no constraint is on {criterion.description}."
     meant = criterion.constraint

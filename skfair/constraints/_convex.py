@@ -178,7 +178,8 @@ class MeanExcess(ConvexMeans):
 
     def integrate_moments(self, moments):
         """Integrate the polynomial of each bucket: linear above a corner, quadratic inside."""
-        (mass, first, second), (above, corners) = moments, self.inside
+        (mass, first, second) = moments
+        (above, corners) = self.inside
         squares = second @ corners.T - 2 * self.begins * (first @ corners.T)
         squares += self.begins**2 * (mass @ corners.T)
         constant, _ = np.hsplit(self.slope_coefficients, 2)
@@ -573,7 +574,8 @@ class ShareMajorant(Majorant):
 
     def __call__(self, scores, aux):
         """Rows and their derivatives, as `ConstraintValues`."""
-        original, tangent = self.original, self._tangent
+        original = self.original
+        tangent = self._tangent
         convex = original.convex_at(scores, aux)
         begin, end = original.ramp_factors
         # Factors of functions and of tangents in the rows of the upper, then of the lower bounds.
@@ -613,21 +615,12 @@ class ShareMajorant(Majorant):
 # pairs is a difference of mean excesses of one group's scores over those of another.
 
 
-_TAPER_FRACTION = 0.1
-"""Length over which the ends of an interval taper off, relative to its width."""
-
-_DENSITY_BANDWIDTH = 0.05
-"""Distance to either side over which a density of scores is averaged, in widths of the ramp."""
-
-_NEGLIGIBLE_SHARE = 1e-12
-"""Smaller shares of a group are rounding."""
-
-
 class RankedMembers:
     """Members of a group by ascending score, with weights; those without weight are left out."""
 
     def __init__(self, samples, scores, weights):
-        has_weight = weights > _NEGLIGIBLE_SHARE
+        # Smaller shares of a group are rounding.
+        has_weight = weights > 1e-12
         self.samples = samples[has_weight]
         self.scores = scores[has_weight]
         self.weights = weights[has_weight]
@@ -648,10 +641,11 @@ class Ranking:
         self._all = shares[ascending] * (len(pairs) / width)
         self._before = []  # up to the beginnings, and up to the ends of the pairs
         for ranks in pairs.T:
+            # The ends of an interval taper off over a tenth of its width.
             top = [
-                shares_up_to_rank(
-                    shares[ascending][::-1], rank, taper_length(rank, _TAPER_FRACTION * width)
-                )[::-1]
+                shares_up_to_rank(shares[ascending][::-1], rank, taper_length(rank, 0.1 * width))[
+                    ::-1
+                ]
                 for rank in ranks
             ]
             self._before.append(sum(top) / width)
@@ -670,15 +664,23 @@ class Ranking:
         return RankedMembers(self.samples, self.scores, self._all - self._before[boundary])
 
 
+@dataclass(eq=False)
 class PairExcess:
     r"""The function :math:`\sum_{ij} a_i b_j \max(0, h_i - h_j + shift) / width` of the scores.
 
     `one` and `other` are `RankedMembers` with the weights a and b.
     """
 
-    def __init__(self, one, other, shift, width):
-        self.one, self.other = one, other
-        self.shift, self.width = shift, width
+    one: RankedMembers
+    other: RankedMembers
+    shift: float
+    width: float
+
+    def __post_init__(self):
+        one = self.one
+        other = self.other
+        shift = self.shift
+        width = self.width
         # Each member of the one group gains on those of the other within the shift.
         below, excess, _ = SortedScores(other.scores, other.weights).sums_below(one.scores + shift)
         above, _, _ = SortedScores(-one.scores[::-1], one.weights[::-1]).sums_below(
@@ -692,7 +694,8 @@ class PairExcess:
         """Curvatures by the scores of `samples`, which lie above those by differences."""
         one = self.one
         other = self.other
-        reach = _DENSITY_BANDWIDTH * self.width
+        # The density of scores is averaged over a twentieth of the ramp to either side.
+        reach = 0.05 * self.width
         of_one = one.weights * _density(one.scores + self.shift, other, reach)
         of_other = other.weights * _density(other.scores - self.shift, one, reach)
         return 2.0 * np.concatenate((of_one, of_other)) / self.width
@@ -706,7 +709,8 @@ class PairExcess:
 
 def split_ramp(one, other, width):
     """Convex functions that are added, and subtracted, to make the mean ramp of two rankings."""
-    added, subtracted = [], []
+    added = []
+    subtracted = []
     for end, after_end, corner in product((0, 1), repeat=3):
         # The interval is what ranks before its end but not before its beginning; or the other way
         # round what ranks after. A ramp rises where it begins and ceases to where it ends.

@@ -521,7 +521,8 @@ class BoundedGroupLoss(ConstraintOnLoss):
     gap = LargestMean
 
     # No rate is compared with another one, so these are no parameters here.
-    reference, aggregate = "groups", "max"
+    reference = "groups"
+    aggregate = "max"
 
     upper_bound: NonNegative
     _: KW_ONLY
@@ -584,7 +585,8 @@ class RankingParity(DecisionRateParity):
     metric = "ranking_parity_difference"
     gap = MutualOrderGap
     cells = staticmethod(all_samples)
-    reference, aggregate = "groups", "max"
+    reference = "groups"
+    aggregate = "max"
 
     _: KW_ONLY
     tolerance: NonNegative | None = None
@@ -767,7 +769,7 @@ def _check_row_derivatives(constraint, rows, scores, rng):
     slopes = jacobian.means_to_rows @ (jacobian.basis @ move)
     wrong = np.abs(slopes - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(slopes))
     if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
+        row = np.argmax(wrong)
         raise ValueError(
             f"The derivative of row {row} of {constraint} by the scores is wrong: along a random "
             f"move it gives {slopes[row]:.6g}, finite differences {expected[row] / (2 * step):.6g}."
@@ -789,7 +791,7 @@ def _check_second_derivatives(constraint, bound, scores, rng):
         basis = rows.jacobian.basis
         change = change + basis.T @ (rows.means_curvature(v) @ (basis @ move))
     wrong = np.abs(change - (above - below) / (2 * step))
-    sample = int(np.argmax(wrong))
+    sample = np.argmax(wrong)
     if not wrong[sample] <= 1e-5 * (1.0 + np.abs(change).max()):
         raise ValueError(
             f"The second derivative of the rows of {constraint} is wrong by {wrong[sample]:.3g} at "
@@ -814,13 +816,13 @@ def _check_blocks(constraint, bound, scores):
 
 def _check_derivative(constraint, what, derivative, expected):
     """Raise for a derivative of a term that differs from finite differences."""
-    derivative = np.asarray(derivative, dtype=np.float64)
+    derivative = np.asarray(derivative, dtype=float)
     if derivative.shape != expected.shape:
         raise ValueError(
             f"The {what} of a term of {constraint} must have shape {expected.shape}, one number "
             f"per sample, but it has shape {derivative.shape}."
         )
-    wrong = int(np.argmax(np.abs(derivative - expected)))
+    wrong = np.argmax(np.abs(derivative - expected))
     # Written such that nan fails as well.
     if not abs(derivative[wrong] - expected[wrong]) <= 1e-5 * (1.0 + abs(expected[wrong])):
         raise ValueError(
@@ -878,7 +880,9 @@ class ExposureParity(Constraint):
     applies_to = ("rankings",)
     unit = "attention"
     cells = staticmethod(all_samples)
-    reference, aggregate, attributes = "groups", "max", "intersections"
+    reference = "groups"
+    aggregate = "max"
+    attributes = "intersections"
 
     _: KW_ONLY
     tolerance: NonNegative | None = None

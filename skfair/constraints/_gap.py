@@ -24,11 +24,6 @@ from skfair.statistics._estimates import (
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
 
-_MAX_DENSE = 4096
-"""Entries up to which a matrix is dense: products with it are then much faster."""
-
-_MAX_SIGNED_BLOCKS = 4
-"""Blocks of two events up to which a sum of ranges is written with signs, without unknowns."""
 
 _NEGLIGIBLE_RATE = 1e-12
 """Rates up to it count as 0 in a ratio: sums of decisions along a line are rounded."""
@@ -279,7 +274,7 @@ def make_rows(gap, n_events, tolerance, as_one_row=False, by_pair=False):
         bounds = np.array([-np.inf]), np.array([float(tolerance)])
         return gap, None, np.empty((1, 0)), *bounds
     # Auxiliary unknowns are numbered from 0 in the order of the rows.
-    bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
+    bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=float)
     n_aux = 1 + max((unknown for _, _, unknowns, _ in rows for unknown in unknowns), default=-1)
     aux = np.zeros((len(rows), n_aux))
     for row, (_, _, unknowns, _) in zip(aux, rows, strict=True):
@@ -305,8 +300,9 @@ def _to_matrix(rows, n_columns):
     factors = [factor for row in rows for factor in row.values()]
     indptr = np.cumsum([0, *map(len, rows)])
     shape = (len(rows), n_columns)
-    matrix = sparse.csr_array((factors, columns, indptr), shape=shape, dtype=np.float64)
-    return matrix.toarray() if len(rows) * n_columns <= _MAX_DENSE else matrix
+    matrix = sparse.csr_array((factors, columns, indptr), shape=shape, dtype=float)
+    # Products with a small dense matrix are much faster.
+    return matrix.toarray() if len(rows) * n_columns <= 4096 else matrix
 
 
 @dataclass(frozen=True)
@@ -336,7 +332,8 @@ class RangeGap(Gap):
     blocks: tuple
     scale: float = 1.0
 
-    is_range, form = True, "gap"
+    is_range = True
+    form = "gap"
     compares = "groups"
 
     @classmethod
@@ -376,7 +373,8 @@ class RangeGap(Gap):
         if math.isnan(sum(numbers)):  # a rate is unknown
             return super().value_and_subgradient(means)
         # A few numbers of Python are faster than arrays of them.
-        gap, pair = self._smallest, None
+        gap = self._smallest
+        pair = None
         for block in self.blocks:
             rates = [numbers[event] for event in block]
             largest = max(rates)
@@ -479,7 +477,10 @@ class RatioGap(RangeGap):
     0.5
     """
 
-    is_range, is_ratio, form, bounded = True, True, "ratio", "ratio"
+    is_range = True
+    is_ratio = True
+    form = "ratio"
+    bounded = "ratio"
     difference = RangeGap  # whose rows, scaled, bound the ratio
 
     value_and_subgradient = Gap.value_and_subgradient
@@ -495,7 +496,8 @@ class RatioGap(RangeGap):
         # Of the block with the smallest ratio r: r / largest and -1 / largest.
         slope = super().subgradient(means)
         if slope.any():
-            largest, smallest = means[slope > 0], means[slope < 0]
+            largest = means[slope > 0]
+            smallest = means[slope < 0]
             slope[slope > 0] = smallest / largest
             slope /= largest
         return slope
@@ -577,7 +579,8 @@ class TotalRangeGap(RangeGap):
 
     def _rows(self, tolerance):
         n_blocks = len(self.blocks)
-        if 0 < n_blocks <= _MAX_SIGNED_BLOCKS and all(len(block) == 2 for block in self.blocks):
+        # The sum of a few ranges of two events is written with signs, without unknowns.
+        if 0 < n_blocks <= 4 and all(len(block) == 2 for block in self.blocks):
             yield from self._signed_rows(tolerance)
             return
         # Each block lies between a free lower end and a free width; the widths add up.
@@ -645,7 +648,8 @@ class LargestMean(Gap):
 
     events: tuple
 
-    compares, form = "bound", "ceiling"
+    compares = "bound"
+    form = "ceiling"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -700,7 +704,9 @@ class Shortfall(Gap):
     events: tuple
     largest: float = 1.0
 
-    compares, form, bounded = "bound", "floor", "smallest value"
+    compares = "bound"
+    form = "floor"
+    bounded = "smallest value"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -739,7 +745,8 @@ class Shortfall(Gap):
 class MutualOrderGap(RangeGap):
     """Difference between the rates of each order of two groups, whose pairs are events."""
 
-    is_range, form = True, "gap"
+    is_range = True
+    form = "gap"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:

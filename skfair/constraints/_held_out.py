@@ -52,7 +52,7 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
         positive = find_positive(truth, predicted, pos_label=pos_label)
         return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
     # Move the threshold to 0, where constraints decide.
-    scores = np.asarray(columns[-1], dtype=np.float64) - threshold
+    scores = np.asarray(columns[-1], dtype=float) - threshold
     if len(columns) == 1:
         return np.ones(len(scores)), scores
     positive = find_positive(columns[0], pos_label=pos_label)

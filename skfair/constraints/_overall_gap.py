@@ -31,7 +31,9 @@ class ExcessOverOverall(Gap):
 
     pairs: tuple
 
-    compares, side, form = "overall", "above the overall value", "above overall"
+    compares = "overall"
+    side = "above the overall value"
+    form = "above overall"
 
     below = 0.0
     """Factor of an excess below 0 in the gap: 0 leaves it out, -1 counts it as one above."""
@@ -125,7 +127,9 @@ class DistanceToOverall(ExcessOverOverall):
     0.375
     """
 
-    side, below, form = "from the overall value", -1.0, "distance to overall"
+    side = "from the overall value"
+    below = -1.0
+    form = "distance to overall"
 
 
 class MeanPositiveExcess(ExcessOverOverall):
@@ -134,7 +138,8 @@ class MeanPositiveExcess(ExcessOverOverall):
     Groups below the overall mean count as 0.
     """
 
-    side, form = "above the overall value on average", "mean excess"
+    side = "above the overall value on average"
+    form = "mean excess"
 
     def __call__(self, means: np.ndarray) -> Any:
         return self._sizes(means).mean(axis=0)
@@ -170,7 +175,9 @@ class MeanPositiveExcess(ExcessOverOverall):
 class MeanDistanceToOverall(MeanPositiveExcess):
     """Distance of a group's mean from the overall mean, averaged over the groups."""
 
-    side, below, form = "from the overall value on average", -1.0, "mean distance"
+    side = "from the overall value on average"
+    below = -1.0
+    form = "mean distance"
 
 
 class SignedMeanExcess(ExcessOverOverall):

@@ -33,9 +33,6 @@ from skfair.metrics._partial import (
 from skfair.utils._parameters import MinGroupSize, Positive, Share, make_constructor
 from skfair.utils._sklearn import Interval, StrOptions
 
-_MAX_PERCENTILES = 20
-"""Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
-
 Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
 """A threshold of scores, or of predicted numbers."""
 
@@ -47,7 +44,9 @@ Percentiles = Annotated[Sequence | dict, "no_validation"]
 class PartialParity(Constraint):
     """Base of criteria on an interval of percentiles ([1]_, Definitions 4.2, 4.3, A.1 to A.3)."""
 
-    reference, aggregate, attributes = "groups", "max", "intersections"
+    reference = "groups"
+    aggregate = "max"
+    attributes = "intersections"
     gap = IntervalGap
     unit = "rate"
 
@@ -217,7 +216,8 @@ class PartialStatisticalParity(PartialParity):
         Between two percentiles groups differ by more.
         """
         # A criterion that asks for more percentiles than this keeps its own number.
-        more = min(2 * self.n_percentiles, _MAX_PERCENTILES)
+        # Beyond 20 percentiles quadratic programs cost more than the data.
+        more = min(2 * self.n_percentiles, 20)
         return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
 
 
@@ -300,7 +300,8 @@ class PartialDemographicParity(PartialParity):
         "among them"
     )
     cells = staticmethod(all_samples)
-    is_correctable, default_width = True, 0.5
+    is_correctable = True
+    default_width = 0.5
 
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY
@@ -347,7 +348,9 @@ class PartialEqualOpportunity(PartialParity):
     rate_name = "true_positive_rate"
     applies_to = ("scores",)
     cells = staticmethod(positives)
-    is_correctable, default_width = True, 0.5
+    is_correctable = True
+    default_width = 0.5
+    _measure = staticmethod(partial_equal_opportunity_gap)
 
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY
@@ -360,7 +363,7 @@ class PartialEqualOpportunity(PartialParity):
 
     def _metric(self) -> Callable:
         return partial(
-            partial_equal_opportunity_gap,
+            self._measure,
             threshold=self.decision_threshold,
             rank_within=self.rank_within,
             scale=self.scale,
@@ -402,10 +405,4 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
     rate_name = None
     cells = staticmethod(each_class)
 
-    def _metric(self) -> Callable:
-        return partial(
-            partial_equalized_odds_gap,
-            threshold=self.decision_threshold,
-            rank_within=self.rank_within,
-            scale=self.scale,
-        )
+    _measure = staticmethod(partial_equalized_odds_gap)

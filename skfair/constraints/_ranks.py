@@ -81,7 +81,8 @@ class IntervalGap(GapBase):
     criterion: Any
     metric: Callable
 
-    compares, form = "groups", "gap"
+    compares = "groups"
+    form = "gap"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> "IntervalGap":
@@ -106,10 +107,6 @@ class IntervalGap(GapBase):
 
 
 # Criteria on an interval of percentiles, bound to samples.
-
-
-_N_CURVE_THRESHOLDS = 41
-"""Thresholds at which the shares of groups are compared in the posterior of a gap."""
 
 
 def _count_in_intervals(sums):
@@ -167,7 +164,8 @@ class RankSums:
     @cached_property
     def intervals(self):
         """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
-        groups, names = self.samples.groups, self.samples.groups.names
+        groups = self.samples.groups
+        names = self.samples.groups.names
         numbers = [names.index(group) for _, group in self.cells.labels]
         intervals = [PercentileInterval(self.group_intervals[group]) for group in numbers]
         if self.scores is None or not self.ranks_in_groups:
@@ -264,9 +262,8 @@ class RankSums:
             )
         # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
         ranked = self.linearize_at(scores)
-        thresholds = report_thresholds(
-            ranked, criterion, tolerance, scores, n_positions=_N_CURVE_THRESHOLDS
-        )
+        # The posterior of a gap compares the shares of groups at 41 thresholds.
+        thresholds = report_thresholds(ranked, criterion, tolerance, scores, n_positions=41)
         above, _ = _event_moments(ranked, scores, thresholds)
         sizes = kish_sizes(self.events)
         if clusters is not None:  # the threshold at which clusters matter most
@@ -313,7 +310,8 @@ def _to_event_interval(sums, interval, of_group, event):
     samples, shares = sums.events.members(event)
     event_scores = sums.scores[samples]
     above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
-    above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
+    above[flat <= 0.0] = 0.0
+    above[flat >= 1.0] = 1.0
     return PercentileInterval(above.reshape(-1, 2))
 
 
@@ -439,11 +437,14 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     `ranked`: the distance of a share alone does not say what the case costs, if its group is small.
     """
     # Shares below the ceiling, or above the floor, are all near one end of their interval.
-    events, scores, widths = ranked.events, ranked.scores, ranked.widths
+    events = ranked.events
+    scores = ranked.scores
+    widths = ranked.widths
     begin = np.array([interval.pairs[0, 0] for interval in ranked.intervals])
     ceiling = _percentiles_at(ranked, tolerances, "right")
     floor = _percentiles_at(ranked, 1.0 - tolerances, "left")
-    lower, upper = np.full(len(begin), -np.inf), np.full(len(begin), np.inf)
+    lower = np.full(len(begin), -np.inf)
+    upper = np.full(len(begin), np.inf)
     # Weight of each event in its interval.
     rows, members, _ = events.memberships
     weights = ranked.samples.weights[rows]
@@ -483,7 +484,7 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
             positions[in_block].min() + positions[in_block].max() - tolerances[in_block].min()
             for in_block in with_level
         ]
-        return np.array(ends, dtype=np.float64) / 2
+        return np.array(ends, dtype=float) / 2
 
     return ShareRows(
         events,
@@ -531,7 +532,7 @@ class _Shares(NamedTuple):
         )
         # Samples that change sides, minimised over the levels.
         moved = [(np.maximum(0.0, one) @ selected).min() for one in off]
-        return cases[int(np.argmin(moved))]
+        return cases[np.argmin(moved)]
 
 
 # Estimates of the population's gap on an interval of percentiles.
@@ -673,7 +674,8 @@ def make_share_report(constraint, moments):
 
 def _share_columns(name, ranked, event, thresholds, sums, bounds):
     """Columns of the report of an event, with one entry per threshold."""
-    (above, squares), (gap, tolerance) = sums, bounds
+    (above, squares) = sums
+    (gap, tolerance) = bounds
     cell, group = ranked.cells.labels[event]
     interval = ranked.intervals[event]
     # Standard error of a share, by the variance of a binary decision.

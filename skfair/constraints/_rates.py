@@ -151,7 +151,8 @@ class BoundedRate(ConstraintOnRate):
     """Base of the bounds on the rate of every group, which bind a single group too."""
 
     # No rate is compared with another one, so these are no parameters here.
-    reference, aggregate = "groups", "max"
+    reference = "groups"
+    aggregate = "max"
 
     rate: str | Rate
     bound: NonNegative

@@ -16,7 +16,8 @@ class AboveReference(RangeGap):
     `blocks` are pairs of events, of which the first must not exceed the second.
     """
 
-    form, side = "above reference", "above the reference"
+    form = "above reference"
+    side = "above the reference"
     reference_position = 1
     value_and_subgradient = Gap.value_and_subgradient
 
@@ -77,14 +78,16 @@ class AboveReference(RangeGap):
 class BelowReference(AboveReference):
     """By how much a group's mean is below that of the reference group; the largest counts."""
 
-    form, side = "below reference", "below the reference"
+    form = "below reference"
+    side = "below the reference"
     reference_position = 0
 
 
 class RatioAboveReference(RatioGap, AboveReference):
     """1 minus the smallest ratio of the reference group's rate to that of another group."""
 
-    form, side = "ratio above reference", AboveReference.side
+    form = "ratio above reference"
+    side = AboveReference.side
     difference = AboveReference
     rescale_means = AboveReference.rescale_means
 
@@ -92,7 +95,8 @@ class RatioAboveReference(RatioGap, AboveReference):
 class RatioBelowReference(RatioGap, BelowReference):
     """1 minus the smallest ratio of a group's rate to that of the reference group."""
 
-    form, side = "ratio below reference", BelowReference.side
+    form = "ratio below reference"
+    side = BelowReference.side
     difference = BelowReference
     rescale_means = BelowReference.rescale_means
 

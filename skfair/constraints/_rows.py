@@ -136,12 +136,6 @@ class ConstraintValues(NamedTuple):
     means_curvature: Callable | None = None
 
 
-def empty_values(n_samples):
-    """The `ConstraintValues` of no constraint."""
-    jacobian = ScoreJacobian(sparse.csr_array((0, 0)), sparse.csr_array((0, n_samples)))
-    return ConstraintValues(np.empty(0), jacobian, np.empty((0, 0)), lambda v: np.zeros(n_samples))
-
-
 def stack_values(values, n_samples):
     """The `ConstraintValues` of several constraints as one."""
 
@@ -340,7 +334,12 @@ class StackedRows:
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
         if not self.components:
-            return empty_values(len(scores))
+            n_samples = len(scores)
+            jacobian = ScoreJacobian(sparse.csr_array((0, 0)), sparse.csr_array((0, n_samples)))
+            none = np.empty(0)
+            return ConstraintValues(
+                none, jacobian, none.reshape(0, 0), lambda v: np.zeros(n_samples)
+            )
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
 
@@ -373,7 +372,8 @@ class OneSidedRows:
     """
 
     def __init__(self, lower, upper):
-        capped, floored = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
+        capped = np.flatnonzero(np.isfinite(upper))
+        floored = np.flatnonzero(np.isfinite(lower))
         self.rows = np.concatenate((capped, floored))
         self.signs = np.repeat([1.0, -1.0], [len(capped), len(floored)])
         self.bounds = np.concatenate((upper[capped], -lower[floored]))

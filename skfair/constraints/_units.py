@@ -156,7 +156,8 @@ def make_terms(constraint, surrogate, loss, samples, unit):
         return constraint.terms(surrogate, loss), constraint.terms(step_function, loss), USER_UNIT
     # A surrogate has the width of its transition in units of the fit.
     surrogate = ConvertedTerm(surrogate, Unit(0.0, 1.0 / unit.spread))
-    smooth, exact = constraint.terms(surrogate, loss), constraint.terms(step_function, loss)
+    smooth = constraint.terms(surrogate, loss)
+    exact = constraint.terms(step_function, loss)
     smooth = tuple(rescale_loss(term, unit.spread) for term in smooth)
     # Means and errors are linear or homogeneous, and need not be computed in another unit.
     is_mean = exact == (pointwise_score,)

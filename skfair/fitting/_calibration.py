@@ -46,8 +46,15 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
     else:
         start = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
-        rows = _rescale_tolerances(fitter.constraint, fitter.earlier_fit)
-        max_solves = min(max_solves, 4)  # its rows are nearly right
+        # Its rows are nearly right: their tolerances change as the requested ones did.
+        earlier_rows = fitter.earlier_fit.result.evaluation.problem.constraint
+        aims = [_aimed_gap(tolerance) for tolerance in fitter.constraint.tolerances]
+        ratios = aims / np.maximum(fitter.earlier_fit.gaps, TIE_TOLERANCE)
+        rows = [
+            replace(row, tolerance=row.tolerance * ratio if row.tolerance > 0 else aim)
+            for row, ratio, aim in zip(earlier_rows, ratios, aims, strict=True)
+        ]
+        max_solves = min(max_solves, 4)
     candidates = [start, *_fit_calibrations(fitter, latest, rows, max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol
@@ -64,17 +71,6 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
 def _refine_fit(fitter, candidate):
     """The solution of the problem of a rough fit to all digits."""
     return fitter.fit(candidate.result.evaluation.problem, candidate.result.x)
-
-
-def _rescale_tolerances(constraint, earlier):
-    """The constraints of an earlier fit, their tolerances changed as the requested ones were."""
-    rows = earlier.result.evaluation.problem.constraint
-    aims = [_aimed_gap(tolerance) for tolerance in constraint.tolerances]
-    ratios = aims / np.maximum(earlier.gaps, TIE_TOLERANCE)
-    return [
-        replace(row, tolerance=row.tolerance * ratio if row.tolerance > 0 else aim)
-        for row, ratio, aim in zip(rows, ratios, aims, strict=True)
-    ]
 
 
 def _calibrate_subsample(fitter, start):
@@ -166,7 +162,8 @@ class CorrectionSearch:
     """
 
     def __init__(self, constraint, start, gap):
-        self.constraint, self.aim = constraint, _aimed_gap(constraint.tolerance)
+        self.constraint = constraint
+        self.aim = _aimed_gap(constraint.tolerance)
         self.tolerance = self.aim if start is None else start.tolerance
         self.offset = None
 
@@ -199,9 +196,12 @@ class Bracket:
     def add(self, tolerance, gap):
         """Replace an end by a tolerance and the gap that it leads to."""
         if gap > self.aim:
-            self.high, self.high_gap, self.is_measured = tolerance, gap, True
+            self.high = tolerance
+            self.high_gap = gap
+            self.is_measured = True
             return
-        self.low, self.low_gap = tolerance, gap
+        self.low = tolerance
+        self.low_gap = gap
         if self.is_guessed and not self.is_measured and gap > self.aim / 8:  # nearly proportional
             self.high = 2.0 * tolerance * self.aim / gap
             self.high_gap = 2.0 * self.aim
@@ -222,7 +222,8 @@ class SecantSearch:
     """
 
     def __init__(self, constraint, start, gap):
-        self.constraint, self.requested = constraint, constraint.tolerance
+        self.constraint = constraint
+        self.requested = constraint.tolerance
         self.is_narrowed = False
         self.gaps_at_zero = []
         self._open_bracket(gap)
@@ -241,8 +242,11 @@ class SecantSearch:
         bracket = self.bracket
         is_larger = bracket.is_measured and gap > bracket.high_gap + SLACK / 2
         if self.tolerance == 0.0:
-            self.gaps_at_zero.append(gap)
-            if gap <= self.requested or _stagnates(self.gaps_at_zero):
+            gaps = self.gaps_at_zero
+            gaps.append(gap)
+            # The two latest gaps are no smaller than one before them.
+            is_stagnant = min(gaps[-2:]) >= min(gaps[:-2], default=np.inf)
+            if gap <= self.requested or is_stagnant:
                 return False  # more than enough, or narrower ramps come no nearer
             self._narrow_ramp(gap)
         elif is_infeasible and gap > bracket.aim:
@@ -275,8 +279,3 @@ class SecantSearch:
         self.constraint = replace(self.constraint, gap=narrowed)
         self.is_narrowed = True
         self._open_bracket(gap)
-
-
-def _stagnates(gaps):
-    """Whether the two latest gaps are no smaller than one before them."""
-    return min(gaps[-2:]) >= min(gaps[:-2], default=np.inf)

@@ -81,7 +81,8 @@ def disjoint_layers(events):
         entries = starts[inside] + number
         codes = np.full(events.n_samples, events.n_events)
         weights = np.zeros(events.n_samples)
-        codes[inside], weights[inside] = averaging.indices[entries], averaging.data[entries]
+        codes[inside] = averaging.indices[entries]
+        weights[inside] = averaging.data[entries]
         layers.append((codes, weights))
     return layers
 
@@ -422,7 +423,8 @@ class DecisionCounter:
 
     def summarize_model(self, parameters):
         """Objective, number of rows, and columns of the constraint's report, of a model."""
-        problem, constraint = self.problem, self.problem.constraint
+        problem = self.problem
+        constraint = self.problem.constraint
         if "ranks" in constraint.metric_inputs:  # rows depend on scores where they are linearised
             constraint = constraint.linearize_at(problem.model.evaluate(parameters).scores)
         objective = problem.evaluate(parameters).fun
@@ -483,7 +485,8 @@ class PartitionedCounter(DecisionCounter):
 
     def _evaluate_bin_ends(self, start):
         """Lengths, errors and excess of the gap at the ends of the bins of each line."""
-        directions, typical = [], []
+        directions = []
+        typical = []
         for direction, slopes in start.lines:
             is_moving = slopes != 0.0
             lengths = np.abs(start.scores[is_moving] / slopes[is_moving])
@@ -620,7 +623,7 @@ class TargetRanks:
 
         self.weights = weights
         centered = average_ranks(target, weights) - 0.5
-        variance = max(weights @ centered**2, np.finfo(np.float64).tiny)
+        variance = max(weights @ centered**2, np.finfo(float).tiny)
         self._coefficients = weights * centered / variance
         # 1 / 12 is the variance of ranks.
         self.deviation = np.sqrt((weights**2).sum() / (12.0 * variance))

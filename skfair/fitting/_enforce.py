@@ -44,9 +44,6 @@ from skfair.fitting._quadratic import QuadraticProgram
 from skfair.fitting._rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
 
-_MORE_STARTS = 4
-"""How many times as many starts there are at most, where a fit stays far above its bound."""
-
 # The loops.
 
 
@@ -128,7 +125,8 @@ def enforce_blocks(fitter, effort):
     # The fit of the subsample. Searches would fit its decisions: they are left to the full data.
     start = enforce_losses(on_subsample, effort)
     # Fits under corrections at the one before, each first of the subsample.
-    best, parameters = None, start.parameters
+    best = None
+    parameters = start.parameters
     counts_all = fitter.constraint.metric_inputs <= {"decisions"}
     for _ in range(4):
         corrected, warm = (
@@ -151,7 +149,8 @@ def enforce_blocks(fitter, effort):
 
 def fit_smooth_rates(fitter):
     """The fit under the smooth rates as they are, whatever its decisions."""
-    problem, statistics = fitter.problem, fitter.constraint.metric_inputs
+    problem = fitter.problem
+    statistics = fitter.constraint.metric_inputs
     if problem.is_partitioned and "ranks" not in statistics:
         start = fit_smooth_rates(fitter.restrict_to(problem.subsample))
         best = fitter.fit(problem, problem.initial_point(start.parameters))
@@ -205,7 +204,8 @@ def fit_from_starts(fitter, first, n_starts):
         starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]
         bound = -np.inf
     else:
-        bound, starts = program.bound_and_starts(_MORE_STARTS * n_starts)
+        # There are up to four times as many starts where a fit stays far above its bound.
+        bound, starts = program.bound_and_starts(4 * n_starts)
     fits = [first]
     best = first
     for number, start in enumerate(starts):
@@ -237,7 +237,8 @@ def _is_near(candidate, objective):
 
 def _is_global(result):
     """Whether a solution is known to be a global one, as the Lagrangian there is convex."""
-    evaluation, multipliers = result.evaluation, result.multipliers
+    evaluation = result.evaluation
+    multipliers = result.multipliers
     if result.status != "optimal" or not len(multipliers):
         return result.status == "optimal"
     if (evaluation.rows.curvature(multipliers) >= 0.0).all():
@@ -257,7 +258,9 @@ def fit_corrections(fitter, start, n_corrections):
 
     A correction that takes the decisions further from the bound is made half as far.
     """
-    problem, best, step_size = fitter.problem, start, 1.0
+    problem = fitter.problem
+    best = start
+    step_size = 1.0
     yield best
     for _ in range(n_corrections):
         corrected = fitter.problem_with_constraint(
@@ -267,7 +270,8 @@ def fit_corrections(fitter, start, n_corrections):
         candidate = fitter.fit(corrected, x, limit_iterations(fitter.solver))
         yield candidate
         if candidate.violation < best.violation or candidate.keeps_bound:
-            problem, best = corrected, candidate
+            problem = corrected
+            best = candidate
         else:
             step_size /= 2
 
@@ -337,8 +341,11 @@ class _FoldFit:
     """
 
     def __init__(self, fitter, rows, has_learned_features):
-        self.fitter, self.rows, self.start = fitter, rows, None
-        self.fold, self.effort = fitter, SHORT
+        self.fitter = fitter
+        self.rows = rows
+        self.start = None
+        self.fold = fitter
+        self.effort = SHORT
         compares_ranks = "ranks" in fitter.constraint.metric_inputs
         # Of the many local solutions on ranks that of all samples has seen the fold.
         self.starts_at_all = not (rows is None or has_learned_features or compares_ranks)

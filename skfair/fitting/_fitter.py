@@ -228,7 +228,9 @@ class Fitter:
 
         Linear models start at scores of 0, where smooth rates are nearly linear.
         """
-        problem, start, model = self.problem, self.start, self.problem.model
+        problem = self.problem
+        start = self.start
+        model = self.problem.model
         if plain is not None and model.last_layer(start) is not model:
             start = self.shrink_scores(plain).parameters
         if "ranks" in self.constraint.metric_inputs:
@@ -375,7 +377,8 @@ class _LineSearch:
     """Lines of the last layer of a model, all layers before it fixed, and points on them."""
 
     def __init__(self, fitter, candidate, max_coefficients=0):
-        self.fitter, self.max_coefficients = fitter, max_coefficients
+        self.fitter = fitter
+        self.max_coefficients = max_coefficients
         problem = fitter.problem
         model = problem.model.last_layer(candidate.parameters)
         self.problem = problem if model is problem.model else replace(problem, model=model)
@@ -469,7 +472,7 @@ class _LineSearch:
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
         line to the point nearest to its start.
         """
-        ranks = np.array([start.sort_key for start, _ in starts], dtype=np.float64)
+        ranks = np.array([start.sort_key for start, _ in starts], dtype=float)
         # Only fewer errors are better than a start within all bounds.
         is_within = (ranks[:, 0] == 0.0) & (ranks[:, 1] == 0.0)
         max_errors = np.where(is_within, ranks[:, 2], np.inf)

@@ -50,17 +50,6 @@ from skfair.fitting._planes import PlainFit, find_planes
 N_FOLDS = 5
 """Folds without which models of a guarantee are fitted."""
 
-_N_BISECTIONS = 7
-"""Points of a plane that are evaluated, at most, by bisection of their margin."""
-
-_MIN_MARGIN_SHARE = 0.02
-"""Smallest margin of a tolerance, relative to it."""
-
-_SHARES_OF_REST = (1.0, 0.5, 0.25)
-"""Shares of what small scores leave of a tolerance that larger ones are tried with."""
-
-_MAX_ROUNDS = 3
-"""Tolerances at which models are fitted, at most."""
 
 _ERROR_FACTORS = {"decisions": 1.05, "ranks": 1.05, "values": 1.1}
 """Factor of standard errors, for the difference between the models of the folds and the last."""
@@ -76,31 +65,14 @@ chosen whose samples are favourable."""
 _AIMED_RISK_SHARE = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
-_FIRST_SLOPE_OF_LOSSES = 0.6
-"""Fall of an out-of-fold gap of losses per unit of the training gap, before it is measured. Gaps of
-decisions, ranks and means of scores fall by as much as the training gap."""
 
 _MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
 """Smallest fall that is believed: less is noise, and would lead to far too small a tolerance."""
 
-_ACCEPTED_RISK_INCREASE = 0.1
-"""Increase of the risk at a gap of 0 that is accepted where not even this is certain enough."""
 
 _MIN_STEP = 1e-4
 """Fall of a training gap below which no slope is measured."""
 
-_MIN_RANK_TOLERANCE_SHARE = 0.33
-"""Share of a requested tolerance on ranks below which none is tried."""
-
-_VIOLATION_SHARE = 0.05
-"""Share of the way from a requested tolerance to its limit: training gaps that exceed a tolerance
-by more violate it."""
-
-_MAX_MULTIPLE = 1e6
-"""Multiple of the sample size beyond which no required size is named."""
-
-_SIZE_PRECISION = 1.1
-"""Ratio to which required sample sizes are found."""
 
 _FACTOR_TOLERANCE = 2e-3
 """Accuracy of factors of a gap, which are lowered by it."""
@@ -193,21 +165,26 @@ def _fit_rounds(refits, confidence, aim):
             tolerances = noise.lower(noise.excess(aim))
     # Step 3: leave samples out, and lower the tolerances.
     rounds = [refits.evaluate(tolerances)]
-    while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:
+    # Models are fitted at three tolerances at most.
+    while not rounds[-1].is_final(confidence) and len(rounds) < 3:
         latest = rounds[-1]
         excess = latest.excess(aim)
         shrunk = refits.shrink(latest, excess)
         if shrunk is not None and shrunk.probability >= confidence:
             # Smaller scores vary less: what this leaves of the tolerances is used.
             unused = refits.constraint.tolerances - shrunk.limits(shrunk.training, aim)
-            for share in _SHARES_OF_REST:
+            # Try larger scores, with all, half and a quarter of what small ones leave.
+            for share in (1.0, 0.5, 0.25):
                 wider = refits.shrink(latest, excess - share * np.maximum(0.0, unused))
                 if wider.probability >= confidence:
                     return [*rounds, wider]
             return [*rounds, shrunk]
         tolerances = latest.lower(excess, _slopes(rounds))
         is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()
-        if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
+        # An excess would remain if a gap fell by as much as the training gap can. Nothing is out of
+        # reach of decisions and ranks: their gaps do not fall smoothly.
+        is_out_of_reach = (excess > latest.training - latest.floors)[latest.is_smooth].any()
+        if is_lowest or (len(rounds) > 1 and is_out_of_reach):
             break
         rounds.append(refits.evaluate(tolerances))
     return rounds
@@ -228,7 +205,9 @@ def _first_slope(sums):
     """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
     # Means of predictions fall by as much as those in training.
     is_loss = sums.metric_input == "values" and sums.exact[0] not in MEANS_OF_PREDICTIONS
-    return _FIRST_SLOPE_OF_LOSSES if is_loss else 1.0
+    # Before it is measured: gaps of losses fall by .6 per unit of the training gap. Those of
+    # decisions, ranks and means of scores fall by as much as the training gap.
+    return 0.6 if is_loss else 1.0
 
 
 class _Evidence:
@@ -243,8 +222,11 @@ class _Evidence:
     """
 
     def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, share=1.0):
-        self.constraint, (self.tolerances, self.candidate) = constraint, fit
-        self.scores, self.training, self.share = scores, training, share
+        self.constraint = constraint
+        (self.tolerances, self.candidate) = fit
+        self.scores = scores
+        self.training = training
+        self.share = share
         self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
@@ -281,16 +263,11 @@ class _Evidence:
         """
         lowest = np.maximum(self.floors, self.training - excess / slopes)
         # Fits that exceed a tolerance by a good part of the way to the lowest cannot reach it.
-        margin = np.maximum(self.floors, _VIOLATION_SHARE * (self.constraint.tolerances - lowest))
+        # A training gap violates a tolerance that it exceeds by more than a twentieth of the way
+        # from the requested one to the lowest.
+        margin = np.maximum(self.floors, 0.05 * (self.constraint.tolerances - lowest))
         is_violated = self.training - self.tolerances > margin
         return np.minimum(self.tolerances, np.where(is_violated, np.inf, lowest))
-
-    def is_out_of_reach(self, excess):
-        """Whether an excess would remain if a gap fell by as much as the training gap can.
-
-        Nothing is out of reach of decisions and ranks: their gaps do not fall smoothly.
-        """
-        return bool((excess > self.training - self.floors)[self.is_smooth].any())
 
     def is_final(self, level):
         """Whether the probability reaches a level, or a lower tolerance would not help.
@@ -351,13 +328,16 @@ class _Evidence:
                 for posterior, factor, effective in rows
             )
 
-        too_small, enough = 1.0, 2.0
+        too_small = 1.0
+        enough = 2.0
         while not are_certain(enough):
             too_small = enough
             enough = 2.0 * enough
-            if enough > _MAX_MULTIPLE:
+            # No larger size is named.
+            if enough > 1e6:
                 return np.inf
-        while enough > _SIZE_PRECISION * too_small:
+        # Bisect the size to a tenth of it.
+        while enough > 1.1 * too_small:
             middle = np.sqrt(too_small * enough)
             too_small, enough = (too_small, middle) if are_certain(middle) else (middle, enough)
         return float(enough)
@@ -377,7 +357,8 @@ def _largest_certain_gap(posterior, pooled, expected, multiple, level):
         return np.inf
     of_no_gap = posterior.probability(0.0, multiple)
     if of_no_gap < level:  # nearly as certain as a gap of 0
-        nearly = 1.0 - (1.0 + _ACCEPTED_RISK_INCREASE) * (1.0 - of_no_gap)
+        # Accept a tenth more of the risk at a gap of 0.
+        nearly = 1.0 - 1.1 * (1.0 - of_no_gap)
         return _largest_certain_gap(posterior, pooled, expected, multiple, nearly)
     factor = _find_level(
         lambda factor: posterior.probability(factor, multiple),
@@ -424,8 +405,11 @@ class _Refits:
     """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
     def __init__(self, constraint, make_fit, clusters, fitter, leave_one_out):
-        self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
-        self.fitter, self.leave_one_out = fitter, leave_one_out
+        self.constraint = constraint
+        self.make_fit = make_fit
+        self.clusters = clusters
+        self.fitter = fitter
+        self.leave_one_out = leave_one_out
         self.ranks = np.array([one.sums.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
 
@@ -499,7 +483,8 @@ class _Refits:
         scores = evidence.scores
         if (excess == -np.inf).all() or (self.constraint.gaps(0.0 * scores) > limits).any():
             return None
-        small, large = 0.0, 1.0
+        small = 0.0
+        large = 1.0
         while large - small > _FACTOR_TOLERANCE:
             middle = (small + large) / 2
             is_within = (self.constraint.gaps(middle * scores) <= limits).all()
@@ -525,7 +510,8 @@ class _Refits:
         planes = list(find_planes(self.fitter.problem, plain_fit))
         excess = plain.excess(_counted_level(aim, _SELECTION_SHARE))
         margins = tolerances - self._certain_gaps(plain, excess)
-        margins = np.maximum(margins, _MIN_MARGIN_SHARE * tolerances)
+        # A margin is at least a fiftieth of the tolerance.
+        margins = np.maximum(margins, 0.02 * tolerances)
         # All planes at once, and each plane where none of the points so found is certain enough.
         moves = []
         for searched in (planes, *([plane] for plane in planes)):
@@ -543,7 +529,8 @@ class _Refits:
         multiples = (slack / margins).min(axis=1)[order]
         moves = {}
         ends = [0.0, multiples.max()]
-        for _ in range(_N_BISECTIONS):
+        # Bisect the margin; seven points are evaluated at most.
+        for _ in range(7):
             middle = sum(ends) / 2.0
             k = int(order[(multiples >= middle).argmax()])
             if k not in moves:
@@ -600,7 +587,8 @@ class _Refits:
 
         Those of the candidate itself if there are no fits without a fold.
         """
-        scores, constraint = candidate.scores, self.constraint
+        scores = candidate.scores
+        constraint = self.constraint
         if self.leave_one_out is not None:
             tighter = constraint.replace_tolerances(tolerances)
             return self.leave_one_out.scores(candidate, tighter), scores, constraint.gaps(scores)
@@ -614,7 +602,8 @@ class _Refits:
             scores = fit(tolerances, candidate).scores
             is_outside = self.fold == number
             is_next = self.fold == (number + 1) % N_FOLDS
-            outside[is_outside], inside[is_next] = scores[is_outside], scores[is_next]
+            outside[is_outside] = scores[is_outside]
+            inside[is_next] = scores[is_next]
             gaps.append(of_fold.gaps(scores[rows]))
         return outside, inside, np.mean(gaps, axis=0)
 
@@ -629,7 +618,8 @@ def _smallest_tolerance(constraint, posterior):
         return 0.0
     size = posterior.sizes.min()
     if constraint.sums.metric_input == "ranks":
-        return max(1.0 / size, _MIN_RANK_TOLERANCE_SHARE * constraint.tolerance)
+        # Tolerances on ranks are lowered to a third of the requested one at most.
+        return max(1.0 / size, 0.33 * constraint.tolerance)
     return constraint.gap.one_sample_change(posterior.means, size)
 
 

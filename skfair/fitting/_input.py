@@ -45,10 +45,6 @@ from skfair.utils._sklearn import safe_indexing
 # Checked input of fits, as training data.
 
 
-_N_PROBE_SAMPLES = 200
-"""Samples that show for most columns that they do not reveal the group."""
-
-
 class TrainingData(NamedTuple):
     """Samples of positive weight.
 
@@ -131,7 +127,7 @@ def check_classification_data(estimator, X, y, columns, compares_groups):
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
         warn_of_missing_marks(classes.tolist(), "y")
-        samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
+        samples = samples._replace(target=np.searchsorted(classes, y).astype(float))
         return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
     if len(classes) < 2:
         raise ValueError(
@@ -358,7 +354,8 @@ def standardize_target(training, is_centered, is_log=False):
 
     They are centered if there is an intercept, unless scores are logarithms of predictions.
     """
-    target, weights = training.samples.target, training.samples.weights
+    target = training.samples.target
+    weights = training.samples.weights
     center = np.average(target, weights=weights) * is_centered
     spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
     spread = float(spread) or 1.0
@@ -432,7 +429,7 @@ def _is_revealed(X, of_group, codes):
     # Columns that are constant within every group.
     columns = np.arange(X.shape[1])
     # Most columns vary within a group, as few samples show.
-    for rows in (slice(_N_PROBE_SAMPLES), slice(None)):
+    for rows in (slice(200), slice(None)):
         _, first, numbers = np.unique(of_group[codes[rows]], return_index=True, return_inverse=True)
         values = X[rows][:, columns]
         values = values.toarray() if sparse.issparse(values) else values
@@ -497,14 +494,6 @@ def find_min_group_size(estimator):
 # Warning for samples that depend on one another: copies, and members of one household.
 
 
-_MAX_DUPLICATE_SHARE = 0.03
-"""Share of repeated samples up to which the guarantee is hardly affected."""
-
-_CHANCE_RATIO = 0.1
-"""Pairs of samples with equal features that differ in target or group at least this often, compared
-with any two samples, are equal by chance: their features have few values."""
-
-
 def warn_of_dependence(X, training):
     """Warn if samples seem to belong together: ``confidence_level`` needs independent ones.
 
@@ -542,19 +531,22 @@ def _share_of_copies(X, training):
     _, features = np.unique(features, return_inverse=True)
     both = np.unique(features * (outcome.max() + 1) + outcome, return_counts=True)[1]
     share = 1.0 - len(both) / len(outcome)
-    if share <= _MAX_DUPLICATE_SHARE:
+    # Few repeated samples hardly affect the guarantee.
+    if share <= 0.03:
         return 0.0
     # How often do pairs with equal features, and any pairs, have equal target and group?
     among_equal = _count_ordered_pairs(both) / _count_ordered_pairs(np.bincount(features))
     among_all = _count_ordered_pairs(np.bincount(outcome)) / _count_ordered_pairs(
         np.array([len(outcome)])
     )
-    return 0.0 if 1.0 - among_equal > _CHANCE_RATIO * (1.0 - among_all) else share
+    # Pairs of equal features that differ in target or group at least a tenth as often as any two
+    # samples are equal by chance: their features have few values.
+    return 0.0 if 1.0 - among_equal > 0.1 * (1.0 - among_all) else share
 
 
 def _count_ordered_pairs(counts):
     """Twice the number of pairs within sets of equal samples."""
-    counts = counts.astype(np.float64)
+    counts = counts.astype(float)
     return float(counts @ (counts - 1.0))
 
 
@@ -566,7 +558,10 @@ def partition_problem(problem, solver, n_jobs):
 
     The problem itself if it is small, or not a sum over its samples.
     """
-    if not (needs_subsample(problem) and is_sum_over_samples(problem, solver)):
+    is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
+    is_linear = isinstance(problem.model, LinearModel)
+    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
+    if not (needs_subsample(problem) and is_exact and is_linear and adds_up):
         return problem
     subsample = draw_subsample(problem, SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
@@ -580,11 +575,3 @@ def make_partitioned(problem, partitions, subsample):
     compares_ranks = "ranks" in problem.constraint.metric_inputs
     make = PartitionedRankProblem if compares_ranks else PartitionedProblem
     return make.from_problem(problem, partitions, subsample)
-
-
-def is_sum_over_samples(problem, solver):
-    """Whether all that a solver needs of a problem is a sum over its samples."""
-    is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
-    is_linear = isinstance(problem.model, LinearModel)
-    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
-    return is_exact and is_linear and adds_up

@@ -14,25 +14,14 @@ from skfair.fitting._planes import PlainFit, assign_folds
 _RANK_TOL = 1e-8
 """Part of the largest row in addition to others, below which a row depends on them."""
 
-_RIDGE = 1e-10
-"""Curvature that is added to a Hessian, relative to the largest."""
-
-_MAX_CLUSTER = 0.01
-"""Largest share of the samples in a cluster that a step of Newton's method leaves out."""
-
-_MAX_LEVERAGE = 0.9
-"""Largest leverage of a sample that counts."""
-
-_TINY = 1e-12
-"""Smallest curvature that is distinguished from none."""
-
 
 def can_leave_one_out(problem, clusters=None):
     """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks.
 
     A step of Newton's method does not lead far enough where clusters are large.
     """
-    if clusters is not None and np.bincount(clusters).max() > _MAX_CLUSTER * len(clusters):
+    # A step of Newton's method leaves out a hundredth of the samples at most.
+    if clusters is not None and np.bincount(clusters).max() > 0.01 * len(clusters):
         return False
     model = problem.model
     # The leads of classes over one another are not linear.
@@ -47,7 +36,9 @@ class LeaveOneOut:
     """
 
     def __init__(self, fitter, clusters=None):
-        self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
+        self.fitter = fitter
+        self.problem = fitter.problem
+        self.clusters = clusters
 
     @cached_property
     def plain(self):
@@ -111,14 +102,16 @@ class LeaveOneOut:
         if multipliers.any():
             slopes = slopes + evaluation.rows.jacobian.adjoint(multipliers)
             curvature = evaluation.curvature(multipliers)
-        change, leverage = np.zeros(len(slopes)), np.zeros(len(slopes))
+        change = np.zeros(len(slopes))
+        leverage = np.zeros(len(slopes))
         for direction in free.T:
             scores = problem.model.scores(direction)
             leverage += scores**2 * curvature
             change += scores * self._sum_left_out(scores * slopes)
         for direction, effect in zip(moving.T, (effects @ combinations[:, order]).T, strict=True):
             change += problem.model.scores(direction) * self._sum_left_out(effect)
-        share = np.clip(self._sum_left_out(leverage), 0.0, _MAX_LEVERAGE)
+        # A leverage counts up to .9.
+        share = np.clip(self._sum_left_out(leverage), 0.0, 0.9)
         return candidate.scores + change / (1.0 - share)
 
     def _sum_left_out(self, values):
@@ -151,7 +144,8 @@ def _inverse_root(hessian):
     sizes, axes = np.linalg.eigh(hessian)  # also of no directions
     # Where all scores are far from 0, as those of separable classes, no curvature is left.
     sizes = np.abs(sizes)
-    sizes += _RIDGE * max(sizes.max(initial=0.0), _TINY)
+    # Add a little curvature, relative to the largest.
+    sizes += 1e-10 * max(sizes.max(initial=0.0), 1e-12)
     return axes / np.sqrt(sizes)
 
 

@@ -182,7 +182,8 @@ def _suits_secants(estimator, problem):
 
 def _make_linear_model(estimator, training):
     if not estimator.group_interactions:
-        X, weights = training.X, training.samples.weights
+        X = training.X
+        weights = training.samples.weights
         return LinearModel.from_features(X, weights, estimator.fit_intercept, estimator.n_jobs)
     if not training.samples.groups.is_disjoint:
         raise ValueError(
@@ -286,7 +287,8 @@ PercentileSolver = Annotated[str, StrOptions(_PERCENTILE_SOLVERS)]
 
 def make_partial_parity(estimator):
     """The constraint of an estimator on its interval, passed by name or as an object."""
-    constraint, interval = estimator.constraint, estimator.interval
+    constraint = estimator.constraint
+    interval = estimator.interval
     check_whose_tolerance(constraint, estimator.tolerance)
     if isinstance(constraint, str):
         return PARTIAL_CRITERIA[constraint]((0.0, 1.0) if interval is None else interval)
@@ -311,7 +313,9 @@ def encode_samples(block, name, is_real):
     """
     try:
         X, weights, groups = check_partition(block, name)
-        y = _check_real_target(block["y"], name) if is_real else _check_labels(block["y"])
+        y = _check_real_target(block["y"], name) if is_real else column_or_1d(block["y"])
+        if len(y) and (y != y).any():
+            raise ValueError("Input y contains NaN.")
     except (TypeError, ValueError) as error:
         return partition_error(error, block.partition_index)
     weights = np.ones(len(y)) if weights is None else weights
@@ -385,17 +389,10 @@ def make_representatives(summary, estimator, is_real, is_compared):
 
 def _check_real_target(y, name):
     y = check_array(
-        y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
+        y, dtype=float, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
     )
     y = column_or_1d(y)
     check_finite_squares(y, "y")
-    return y
-
-
-def _check_labels(y):
-    y = column_or_1d(y)
-    if len(y) and (y != y).any():
-        raise ValueError("Input y contains NaN.")
     return y
 
 
@@ -404,9 +401,6 @@ def _check_labels(y):
 # Constraints are bound to one sample per group and class (`make_representatives`). Two
 # passes come before those of the fit: a summary, and a subsample for the warm start.
 
-
-_SUBSAMPLE_SHARE = 1 / 256
-"""Share of the samples in the subsample, between the limits of its size."""
 
 _MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
 """Samples up to which all are gathered and fitted in memory."""
@@ -429,7 +423,15 @@ def fit_partitioned(estimator, X, y, columns, constraints):
     try:
         summary = SampleSummary(blocks, check_cell_label_types, cell_sort_key)
         training = make_representatives(summary, estimator, is_real, bool(constraints))
-        frame = _problem_of_representatives(estimator, constraints, training, summary)
+        # It has the model of all samples, but no scores.
+        n_features = len(summary.mean) - is_real
+        model = LinearModel.from_moments(
+            mean=summary.mean[:n_features],
+            variance=summary.variance[:n_features],
+            fit_intercept=estimator.fit_intercept,
+        )
+        frame = make_problem(estimator, model, training, constraints)
+        frame = replace(frame, total=float(frame.weights.sum()))
         # The problem on a subsample, which is everything if there are few samples.
         problem = _draw_partitioned_subsample(blocks, frame, training, summary)
         if summary.counts.sum() > _MAX_GATHERED_SAMPLES:
@@ -471,7 +473,10 @@ def _check_partitionable(estimator, constraints, solver, columns):
             f"constraints are {constraints}{remedy}"
         )
     for constraint, compares_ranks in zip(constraints, compare_ranks, strict=True):
-        if not compares_ranks and not _is_by_group_and_class(constraint):
+        # Rates whose cells depend on groups and classes alone.
+        has_rates = constraint.terms(step_function, LogisticLoss()) != ()
+        is_sum = compares_ranks or (has_rates and not constraint.uses_features)
+        if not is_sum:
             raise ValueError(
                 f"{constraint} cannot be fitted to partitioned samples: it is neither on means "
                 "over groups and classes, nor on the shares of groups above all thresholds "
@@ -484,23 +489,6 @@ def _check_partitionable(estimator, constraints, solver, columns):
             "pass a collection with the same partitions, or fit without constraint, as "
             "ConstrainedERMClassifier(None) does."
         )
-
-
-def _is_by_group_and_class(constraint):
-    """Whether a constraint is on rates whose cells depend on groups and classes alone."""
-    return constraint.terms(step_function, LogisticLoss()) != () and not constraint.uses_features
-
-
-def _problem_of_representatives(estimator, constraints, training, summary):
-    """The problem of the representatives; it has the model of all samples, but no scores."""
-    n_features = len(summary.mean) - (training.classes is None)
-    model = LinearModel.from_moments(
-        mean=summary.mean[:n_features],
-        variance=summary.variance[:n_features],
-        fit_intercept=estimator.fit_intercept,
-    )
-    problem = make_problem(estimator, model, training, constraints)
-    return replace(problem, total=float(problem.weights.sum()))
 
 
 def _make_block_problem(frame, training, positions, block):
@@ -533,11 +521,12 @@ def _make_contribution(frame, training, X, target, codes, weights):
 
 def _draw_partitioned_subsample(blocks, frame, training, summary):
     """The problem on a subsample, with enough samples of every cell."""
-    size = np.clip(_SUBSAMPLE_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
+    # Every 256th sample, between the limits of the size.
+    size = np.clip(summary.counts.sum() / 256, *SUBSAMPLE_SIZES["linear, partitions"])
     rates = sampling_rates(summary.counts, size)
     drawn = blocks.gather(_draw_from_block, training, summary.positions, rates)
     X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
-    problem = _make_contribution(frame, training, X.astype(np.float64, copy=False), *columns)
+    problem = _make_contribution(frame, training, X.astype(float, copy=False), *columns)
     problem = problem.take(np.arange(len(problem.target)))  # weights of events add up to 1 again
     return replace(problem, alpha=frame.alpha, total=None)
 

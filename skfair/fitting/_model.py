@@ -88,8 +88,15 @@ def make_problem(estimator, model, training, constraints, loss=None):
     )
     if training.lacks_groups:  # not even bounds that hold for one group
         bound = [one for one in bound if not len(one.rows.lower)]
-    if is_pairwise(loss):
-        _refuse_threshold_criteria(loss, bound)
+    # A loss of pairs can keep criteria at a threshold by moving all scores.
+    for one in bound if is_pairwise(loss) else ():
+        if one.sums.metric_input != "ranks" or one.gap.is_correctable:
+            raise ValueError(
+                f"{type(loss).__name__} ranks samples and has no threshold, but {one.name} is "
+                "on decisions or on the losses of single samples; pass a constraint on ranks "
+                '("partial_statistical_parity" or "partial_group_auc"), or '
+                "loss='logistic'."
+            )
     # Class weights count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     system = ConstraintSystem(tuple(bound))
@@ -124,18 +131,6 @@ def make_solver(estimator):
     """The solver that an estimator's parameter names, or is."""
     solver = estimator.solver
     return SOLVERS[solver]() if isinstance(solver, str) else solver
-
-
-def _refuse_threshold_criteria(loss, constraints):
-    """Raise for criteria that a loss of pairs can keep by moving all scores."""
-    for one in constraints:
-        if one.sums.metric_input != "ranks" or one.gap.is_correctable:
-            raise ValueError(
-                f"{type(loss).__name__} ranks samples and has no threshold, but {one.name} is "
-                "on decisions or on the losses of single samples; pass a constraint on ranks "
-                '("partial_statistical_parity" or "partial_group_auc"), or '
-                "loss='logistic'."
-            )
 
 
 # The default score of estimators whose predictions may depend on the group.

@@ -39,8 +39,13 @@ def fit_network(task, to_train, start, solve):
     first one is over it leaves the earlier fit. ``start`` has the parameters to start from, None
     for those that the model draws.
     """
-    estimator, training = task.estimator, task.training
-    strata = _stratify_samples(training)
+    estimator = task.estimator
+    training = task.training
+    # Strata are classes, of groups if these are disjoint.
+    groups = training.samples.groups
+    strata = (training.samples.target > 0).astype(int)
+    if groups.is_disjoint:
+        strata += 2 * groups.codes
 
     def train(part, strata):
         """The problem of the trained network as it predicts, its parameters; result and curves."""
@@ -65,7 +70,9 @@ def fit_network(task, to_train, start, solve):
             lambda rows: _last_layer_fitter(*train(to_train.take(rows), strata[rows])[:2]),
             training.samples.clusters,
         )
-        parameters = _join_layers(fitter, parameters, guarantee.candidate)
+        # The last layer of the trained parameters becomes that of the candidate.
+        coef, intercept = fitter.problem.model.coefficients(guarantee.candidate.parameters)
+        parameters = np.concatenate((parameters[: -len(coef) - 1], coef, [intercept]))
     evaluation = problem.evaluate(problem.initial_point(parameters))
     _check_enforced(evaluation.scores, guarantee.candidate.scores)
     # What predictions need; then the outcome, but the objective is that of all layers.
@@ -135,7 +142,9 @@ class _EpochCallback:
         self.patience = patience
         self.held_out = None  # the objective of held-out samples
         self.latest = None  # what the solver would return, once an epoch is over
-        self.best, self._smallest, self._waited = None, np.full(3, np.inf), 0
+        self.best = None
+        self._smallest = np.full(3, np.inf)
+        self._waited = 0
         self.curves = {"loss_curve_": []}
 
     def __call__(self, progress):
@@ -193,18 +202,12 @@ def _last_layer_fitter(problem, parameters):
     )
 
 
-def _join_layers(fitter, trained, candidate):
-    """Replace the last layer of the trained parameters by that of the candidate."""
-    coef, intercept = fitter.problem.model.coefficients(candidate.parameters)
-    return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
-
-
 def _check_enforced(scores, enforced):
     """Raise if the network does not decide as the last layer for which the constraint was kept."""
     is_equal = (scores > 0) == (enforced > 0)
     is_equal &= np.isclose(scores, enforced, rtol=1e-6, atol=1e-6 * np.abs(enforced).max())
     if not is_equal.all():
-        worst = int(np.argmin(is_equal))
+        worst = np.argmin(is_equal)
         raise ValueError(
             "The network must give the scores for which its last layer keeps the constraint, but "
             f"that of training sample {worst} is {scores[worst]:.6g} instead of "
@@ -212,13 +215,6 @@ def _check_enforced(scores, enforced):
             "each evaluation: remove random numbers and running statistics of evaluation mode, or "
             "reduce the learning rate if scores have grown without bound."
         )
-
-
-def _stratify_samples(training):
-    """Class, and group if groups are disjoint, of each sample."""
-    positive = training.samples.target > 0
-    groups = training.samples.groups
-    return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
 
 
 def _split_held_out(strata, fraction, random_state):

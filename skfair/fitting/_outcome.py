@@ -34,9 +34,6 @@ FAR_GAP = 0.01
 _TINY_TOLERANCE = 1e-3 * DEFAULT_TOLERANCE
 """Tolerance in units of a fit below which one of a real target is warned of."""
 
-_MIN_SCORE_DEVIATION = 0.1
-"""Standard deviation of scores below which ranks depend on tiny differences."""
-
 
 def to_user_units(guarantee, constraint, loss_unit):
     """A guarantee with gaps, tolerances and multipliers in the user's units, from those of the fit.
@@ -44,7 +41,8 @@ def to_user_units(guarantee, constraint, loss_unit):
     The tolerances and limits of ratios and floors are these numbers themselves. `loss_unit` is one
     unit of the mean loss in the user's.
     """
-    units, candidate = constraint.units, guarantee.candidate
+    units = constraint.units
+    candidate = guarantee.candidate
     if loss_unit != 1.0 or (units != 1.0).any():
         excess = (candidate.gaps - constraint.tolerances) * units
         # The multipliers are those of the last problem solved, whose rows may be more.
@@ -92,7 +90,8 @@ def guarantee_attributes(estimator, guarantee, status):
 
     The verdict is "shown" where new data keep the bound, too, with the requested probability.
     """
-    level, limits = estimator.confidence_level, guarantee.limits
+    level = estimator.confidence_level
+    limits = guarantee.limits
     is_shown = level is not None and guarantee.probability >= level
     n_constraints = len(guarantee.training_tolerances)
     return {
@@ -158,7 +157,8 @@ def unconstrained_fit_attributes(report):
 
 def warn_of_outcome(estimator, problem, guarantee, is_real=False):
     """Warn of a violated bound or a missing guarantee, an early stop, or a bound without effect."""
-    candidate, constraint = guarantee.candidate, problem.constraint
+    candidate = guarantee.candidate
+    constraint = problem.constraint
     if is_real:
         _warn_of_tiny_tolerances(constraint)
         _warn_of_wide_bounds(problem.subsample, candidate)
@@ -282,24 +282,20 @@ def describe_open_verdict(estimator, guarantee, constraints):
         else f"about {times:.1f} times as many samples would be enough, "
         f"{np.ceil(times * n):.0f} of it"
     )
+    # The strictest bound of each constraint that the population keeps.
+    strictest = []
+    for one, limit in zip(constraints, guarantee.limits, strict=True):
+        text = limit_text(limit, is_lower=one.gap.bounded != "tolerance")
+        strictest.append(f"a {one.gap.bounded} of {text} ({one.name})")
     return (
         "The population keeps the bound with a probability of at least "
         f"{limit_text(guarantee.probability, is_lower=True)}, but "
         f"confidence_level={bound_text(estimator.confidence_level)}. "
-        f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
+        f"At this level the model keeps {', '.join(strictest)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         f"{advise_relaxation(constraints)}, lower confidence_level, or merge or leave out small "
         "groups (min_group_size). See the page 'What do statuses and warnings mean' of the guide."
     )
-
-
-def _describe_limits(constraints, limits):
-    """The strictest bound of each constraint that the population keeps."""
-    texts = []
-    for one, limit in zip(constraints, limits, strict=True):
-        text = limit_text(limit, is_lower=one.gap.bounded != "tolerance")
-        texts.append(f"a {one.gap.bounded} of {text} ({one.name})")
-    return ", ".join(texts)
 
 
 def describe_violation(constraint, candidate):
@@ -307,7 +303,7 @@ def describe_violation(constraint, candidate):
     # The constraint that exceeds its tolerance most; unknown gaps come first.
     tolerances = constraint.tolerances * constraint.units
     excess = candidate.gaps - tolerances
-    worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
+    worst = np.argmax(np.where(np.isnan(excess), np.inf, excess))
     one = constraint[worst]
     gap = candidate.gaps[worst]
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
@@ -340,7 +336,8 @@ def _advise(constraint, scores):
     """Advice for a tolerance that is not kept, in addition to raising it."""
     if constraint.sums.metric_input != "ranks":
         return "leave small groups out (min_group_size)"
-    if scores is not None and np.std(scores) < _MIN_SCORE_DEVIATION:
+    # Ranks of scores with a small standard deviation depend on tiny differences.
+    if scores is not None and np.std(scores) < 0.1:
         return (
             "or give the model more features that predict the target: the scores are nearly equal "
             f"(standard deviation {np.std(scores):.2g}), but ranks depend on any difference"
@@ -513,11 +510,13 @@ class FitTask(NamedTuple):
 
     def finish(self, fitter, guarantee, fitted):
         """The estimator, with the attributes of its outcome and those passed; then warn."""
-        estimator, training, loss_unit = self.estimator, self.training, self.watch.loss_unit
+        estimator = self.estimator
+        training = self.training
+        loss_unit = self.watch.loss_unit
         guarantee = to_user_units(guarantee, fitter.constraint, loss_unit)
         candidate = guarantee.candidate
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
-        thresholds = np.asarray(report["threshold"], dtype=np.float64)
+        thresholds = np.asarray(report["threshold"], dtype=float)
         report["threshold"] = training.unit.from_unit(thresholds)
         status = status_of(candidate, estimator.enforcement)
         is_free = training.lacks_groups
@@ -537,22 +536,9 @@ class FitTask(NamedTuple):
 # Warnings for constraints that cost most of what the model improves on a constant.
 
 
-_RARE_SHARE, _COMMON_SHARE, _RARE_RATIO = 0.01, 0.02, 10.0
-"""A class is rare if the model gives it to less than the first share of the samples, and a fit
-without constraint to at least the second; or a fit without constraint to ten times as many."""
-
-_LARGE_MOVE = 0.1
-"""Change of the share of positive decisions of which a guarantee warns."""
-
 _UNCONSTRAINED_SOLVER = SQP(max_iter=10, tol=1e-3)
-_MAX_SAMPLES = 1 << 13
-_MAX_ROUGH_SAMPLES = 1 << 11
-"""The fit without constraint is a few Newton steps on a subsample of the first size, which
-determines its accuracy to two digits in a small share of the time of a fit. Before it comes one
-step on a subsample of the second size."""
-
-_ROUGH_MARGIN = 0.05
-"""Error of the accuracy that one Newton step determines."""
+"""A few Newton steps on a subsample determine the accuracy of the fit without constraint to two
+digits, in a small share of the time of a fit."""
 
 
 def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
@@ -564,40 +550,20 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     """
     if candidate.is_unconstrained or not len(fitter.constraint):
         return
-    problem, is_ranked = fitter.problem.subsample, fitter.constraint.is_on_ranks_alone
+    problem = fitter.problem.subsample
+    is_ranked = fitter.constraint.is_on_ranks_alone
     if is_pairwise(problem.loss) and not is_ranked:
         return
     free = replace(problem, constraint=ConstraintSystem(()))
     plain_fit = vars(fitter).get("plain_fit")  # if the fit has it
     if plain_fit is not None and problem is fitter.problem:
         plain = plain_fit.parameters
-    elif not (is_real or is_guaranteed or is_ranked) and _is_clearly_cheap(
-        problem, free, fitter.start, candidate
-    ):
-        return
     else:
-        plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
+        plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, 1 << 13), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
         warn_of_moved_decisions(problem.mean_weights, *scores)
-
-
-def _is_clearly_cheap(problem, free, start, candidate):
-    """Whether no fit without constraint errs so little that a warning of the cost is due.
-
-    One is due if the error is above the mean of those without constraint and of the best constant.
-    """
-    taken = _error_rate(problem, problem.predict_scores(candidate.parameters))
-    constant = min(_error_rate(problem, one) for one in _constant_scores(problem, False))
-    most = 2.0 * taken - constant  # the error without constraint from which on none is due
-    if taken == constant or most <= 0.0:
-        return True
-    subsample = _draw_subsample(free, _MAX_ROUGH_SAMPLES)
-    evaluation = subsample.evaluate(start, np.empty(0))
-    step = np.linalg.lstsq(evaluation.hessian(np.empty(0)), evaluation.grad)[0]
-    rough = subsample.predict_scores(start - step)
-    return _error_rate(subsample, rough) - _ROUGH_MARGIN > most
 
 
 def _draw_subsample(problem, size):
@@ -617,7 +583,8 @@ def warn_of_moved_decisions(weights, scores, plain_scores):
     rate, plain = (weights @ (one > 0) / weights.sum() for one in (scores, plain_scores))
     is_positive_rare = _is_rare(rate, plain)
     if not is_positive_rare and not _is_rare(1.0 - rate, 1.0 - plain):
-        if abs(rate - plain) > _LARGE_MOVE and 0.0 < rate < 1.0:
+        # A guarantee warns of a share of positive decisions that changes by more than a tenth.
+        if abs(rate - plain) > 0.1 and 0.0 < rate < 1.0:
             warn(
                 "The constraint and confidence_level move the decisions: the model gives "
                 f"{rate:.1%} of the training samples the positive class, and without constraint "
@@ -639,9 +606,8 @@ def warn_of_moved_decisions(weights, scores, plain_scores):
 
 def _is_rare(share, plain):
     """Whether a class is rare, and far more so than without constraint."""
-    return (
-        0.0 < share < _RARE_SHARE and plain >= _COMMON_SHARE
-    ) or 0.0 < _RARE_RATIO * share < plain
+    is_below_limit = share < 0.01 and plain >= 0.02
+    return share > 0.0 and (is_below_limit or 10.0 * share < plain)
 
 
 def warn_of_cost(problem, parameters, plain, is_real=False):
@@ -651,7 +617,8 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     less than two standard errors. With ``is_real`` losses are compared, as for real targets. Where
     constraints are on ranks alone, ranks are compared with random ones, and not accuracies.
     """
-    scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
+    scores = problem.predict_scores(parameters)
+    free = problem.predict_scores(plain)
     is_ranked = problem.constraint.is_on_ranks_alone
     cost = "" if is_ranked and not is_real else _describe_cost(problem, scores, free, is_real)
     if is_ranked and not cost:
@@ -688,7 +655,8 @@ def _describe_cost(problem, scores, free, is_real):
     """Accuracies or losses of scores with and without constraint; empty if they are near."""
     # Error or loss of the model, of the fit without constraint, and of the best constant.
     measure = _loss if is_real else _error_rate
-    taken, unconstrained = measure(problem, scores), measure(problem, free)
+    taken = measure(problem, scores)
+    unconstrained = measure(problem, free)
     constant = min(measure(problem, one) for one in _constant_scores(problem, is_real))
     # Standard deviation of the constant's errors; that of losses is about their mean.
     spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
@@ -767,7 +735,7 @@ def _describe_largest_violation(constraint, scores):
     """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
-    worst = int(np.argmax(excess))
+    worst = np.argmax(excess)
     part = constraint[worst]
     report = ConstraintSystem((part,)).report_columns(scores)
     bounded = np.flatnonzero(~np.isnan(report["tolerance"]))
@@ -778,7 +746,7 @@ def _describe_largest_violation(constraint, scores):
     strata = cells * (thresholds.max() + 1) + thresholds
     totals, sizes = (np.bincount(strata, n * one) for one in (rates, 1.0))
     mean = (totals / np.maximum(sizes, 1.0))[strata]
-    row = int(np.argmax(np.abs(rates - mean)))
+    row = np.argmax(np.abs(rates - mean))
     cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
     tolerance = part.tolerance * constraint.units[worst]

@@ -23,17 +23,19 @@ _N_DIRECTION_FOLDS = 10
 _SHRINKAGES = 0.0, 1.0, 2.0, 3.0
 """Standard errors by which coefficients of a direction are shrunk."""
 
-_REACH = 1.5
-"""Length of the direction in standard deviations of scores; the intercept moves by one at most."""
 
-_ALONG, _BY = np.linspace(0.0, 1.0, 17), np.linspace(-1.0, 1.0, 25)
-"""Parts of the direction and of the intercept at which decisions are counted."""
+_ALONG = np.linspace(0.0, 1.0, 17)
+"""Parts of the direction at which decisions are counted."""
 
-_ALONG_GRID, _BY_GRID = np.linspace(0.0, 1.0, 51), np.linspace(-1.0, 1.0, 61)
-"""Parts of both at which a point can be taken."""
+_BY = np.linspace(-1.0, 1.0, 25)
+"""Parts of the intercept at which decisions are counted."""
 
-_DEGREE = 5
-"""Degree of the polynomials that smooth what is counted: rates rise like normal distributions."""
+_ALONG_GRID = np.linspace(0.0, 1.0, 51)
+"""Parts of the direction at which a point can be taken."""
+
+_BY_GRID = np.linspace(-1.0, 1.0, 61)
+"""Parts of the intercept at which a point can be taken."""
+
 
 _RIDGE = 1e-6
 """Curvature that is added to a Gram matrix, relative to its mean eigenvalue."""
@@ -44,7 +46,8 @@ _TINY = 1e-12
 
 def _smoother(counted, grid):
     """The matrix from counts at some parts to a polynomial at others, (n_grid, n_counted)."""
-    basis, at = (chebyshev.chebvander(one, _DEGREE) for one in (counted, grid))
+    # Rates rise like normal distributions, so that polynomials of degree 5 smooth them.
+    basis, at = (chebyshev.chebvander(one, 5) for one in (counted, grid))
     return at @ np.linalg.pinv(basis)
 
 
@@ -91,7 +94,8 @@ class Plane:
     @cached_property
     def errors(self):
         """Smoothed share of wrong decisions about samples left out, (n_points,)."""
-        weights, target = self.problem.mean_weights, self.problem.target
+        weights = self.problem.mean_weights
+        target = self.problem.target
         return self._tabulate(slice(None), 0, -weights * np.sign(target), 1)[0]
 
     @cached_property
@@ -140,7 +144,8 @@ def assign_folds(n_samples, clusters=None):
 
 def find_planes(problem, plain):
     """Planes through a `PlainFit` of a problem with a linear model."""
-    model, scores = problem.model, plain.scores
+    model = problem.model
+    scores = plain.scores
     parameters = plain.candidate.parameters
     up = model.intercept_direction()
     deviation = scores.std()
@@ -161,7 +166,8 @@ def find_planes(problem, plain):
         slopes[rows] = np.column_stack([of_fold.take(rows).scores(one) for one in learned])
     for direction, of_one in zip(_directions(total, len(scores), up), slopes.T, strict=True):
         if of_one.std() > _TINY:
-            length = _REACH * deviation / of_one.std()
+            # The direction moves scores by 1.5 standard deviations, the intercept by one at most.
+            length = 1.5 * deviation / of_one.std()
             yield Plane(
                 problem=problem,
                 parameters=parameters,

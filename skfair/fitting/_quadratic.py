@@ -19,23 +19,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from skfair.losses import SquaredLoss
 
-_MAX_ENTRIES = 1 << 21
-"""Entries of all Hessians up to which bounds and starts are computed."""
-
-_MAX_ROWS = 256
-"""Rows up to which bounds and starts are computed: there is one multiplier for each."""
-
-_N_DIRECTIONS = 64
-"""Directions of multipliers."""
-
 _LENGTHS = np.array([0.3, 0.6, 0.85, 0.97, 1.03, 1.2, 1.6, 2.5, 5.0, 20.0])
 """Lengths along a direction, relative to that at which the Lagrangian is no longer convex."""
-
-_PENALTY = 3.0
-"""Objective that an excess of 1 over a bound costs where starts are compared."""
-
-_MAX_STEPS = 100
-"""Newton steps of the interior-point method."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +49,11 @@ class QuadraticProgram:
         problem = problem.separate_pairs()
         n_rows = len(problem.lower)
         n_parameters = problem.n_parameters
-        if problem.rows.n_aux or not 0 < n_rows <= _MAX_ROWS:
+        # There is one multiplier for each row.
+        if problem.rows.n_aux or not 0 < n_rows <= 256:
             return None
-        if 2 * n_rows * n_parameters**2 > _MAX_ENTRIES:
+        # All Hessians are in memory.
+        if 2 * n_rows * n_parameters**2 > 1 << 21:
             return None
         # Expand objective and rows at 0.
         origin = problem.evaluate(np.zeros(n_parameters))
@@ -115,7 +102,18 @@ class QuadraticProgram:
     def bound_and_starts(self, n_starts):
         """A number that no objective is below where the constraints are kept; starts of fits."""
         bound, minimizer = self._solve_dual()
-        return bound, [minimizer, *self._stationary_points(n_starts - 1)]
+        # Stationary points of Lagrangians, each of a direction of multipliers of its own.
+        rng = np.random.default_rng(0)  # the same starts for the same samples
+        points = []
+        for direction in rng.normal(size=(64, self.n_rows)):
+            stationary = self._stationary_points_along(direction)
+            # The best one of the direction: an excess of 1 over a bound costs 3 in the objective.
+            values = self.evaluate(stationary)
+            merits = values[:, 0] + 3.0 * np.maximum(0.0, values[:, 1:].max(axis=1))
+            best = np.argmin(merits)
+            points.append((merits[best], stationary[best]))
+        points.sort(key=lambda pair: pair[0])
+        return bound, [minimizer, *(point for _, point in points[: n_starts - 1])]
 
     def _solve_dual(self):
         """The largest minimum of a convex Lagrangian, and where it is."""
@@ -130,7 +128,8 @@ class QuadraticProgram:
         best = latest
         weight = 0.1 * max(abs(best.minimum), 1e-6)
         smallest = 1e-6 * weight
-        for _ in range(_MAX_STEPS):
+        # At most 100 Newton steps of the interior-point method.
+        for _ in range(100):
             step, decrement = self._newton_step(latest, weight)
             following = self._move_multipliers(latest, step, decrement / weight)
             if following is None:
@@ -182,23 +181,6 @@ class QuadraticProgram:
         minimizer = -cho_solve(factor, gradient)
         minimum = constant + gradient @ minimizer / 2.0
         return _Lagrangian(multipliers, factor, minimizer, minimum)
-
-    def _stationary_points(self, n_points):
-        """Stationary points of Lagrangians from which fits may start, the best first.
-
-        Each has its own direction of multipliers.
-        """
-        rng = np.random.default_rng(0)  # the same starts for the same samples
-        points = []
-        for direction in rng.normal(size=(_N_DIRECTIONS, self.n_rows)):
-            stationary = self._stationary_points_along(direction)
-            # The best one of the direction.
-            values = self.evaluate(stationary)
-            merits = values[:, 0] + _PENALTY * np.maximum(0.0, values[:, 1:].max(axis=1))
-            best = int(np.argmin(merits))
-            points.append((merits[best], stationary[best]))
-        points.sort(key=lambda pair: pair[0])
-        return [point for _, point in points[:n_points]]
 
     def _stationary_points_along(self, direction):
         """Stationary points at several lengths of a direction of multipliers."""

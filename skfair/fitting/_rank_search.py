@@ -19,36 +19,11 @@ from skfair.fitting._calibration import SLACK, calibrate_tolerances
 from skfair.fitting._counting import TargetRanks
 from skfair.fitting._fitter import MAX_SEARCHED, optimize_scale_intercept
 
-_FAR_SHARE = 0.6
-"""Share of the correlation of the plain fit from whose loss on ranks are searched.
-
-Searches use a tolerance to the last sample, so that gaps of held-out data are larger: from a
-smaller share on they would be made where ranks are useful as they are.
-"""
-
-_MAX_PARAMETERS = 256
-"""Parameters of the last layer up to which it is searched: covariances grow with their square."""
-
 _PENALTY = 20.0
-_HIGH_PENALTY = 80.0
 """Correlation that an excess of 1 over a tolerance costs in searches."""
-
-_EVALUATIONS = 400
-_SHORT_EVALUATIONS = 150
-"""Models that a search evaluates, and that one of several does, each from where the last ended."""
-
-_FACTORS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.8)
-"""Factors of the tolerances in such a series of searches."""
-
-_MIN_GAIN = 0.01
-"""Gain of correlation that is worth another model than the solver's."""
 
 _MIN_SIGNAL = 0.1
 """Correlation up to which ranks are hardly better than random; further searches are made then."""
-
-_STEP = 0.3
-_SHORT_STEP = 0.2
-"""First steps of a search, and of those of a series, relative to its start."""
 
 
 def loses_ranks(fitter, candidate):
@@ -60,13 +35,17 @@ def loses_ranks(fitter, candidate):
     is_searched = fitter.constraint.is_on_ranks_alone and not problem.is_partitioned
     if not is_searched or candidate.is_unconstrained or len(problem.target) > MAX_SEARCHED:
         return False
-    if problem.model.last_layer(candidate.parameters).n_parameters > _MAX_PARAMETERS:
+    # Covariances grow with the square of the number of parameters.
+    if problem.model.last_layer(candidate.parameters).n_parameters > 256:
         return False
     ranks = TargetRanks(problem.target, problem.mean_weights)
     taken = ranks.correlate(candidate.scores)
     unconstrained = ranks.correlate(fitter.converged_plain_fit.scores)
     # A plain fit that ranks at random has nothing to lose.
-    return unconstrained > 2.0 * ranks.deviation and taken < (1.0 - _FAR_SHARE) * unconstrained
+    # Search ranks if more than .6 of the correlation of the plain fit is lost. Searches use a
+    # tolerance to the last sample, so that gaps of held-out data are larger: from a smaller share
+    # on they would be made where ranks are useful as they are.
+    return unconstrained > 2.0 * ranks.deviation and taken < 0.4 * unconstrained
 
 
 def search_ranks(fitter, candidate):
@@ -87,7 +66,7 @@ def search_ranks(fitter, candidate):
             last = search.follow(looser.parameters)
     if search.highest < _MIN_SIGNAL:
         for start in (last, candidate.parameters):
-            search.run(start, _HIGH_PENALTY)
+            search.run(start, 80.0)
     # Equal scores, which keep most parities of ranks, are better than opposite ranks.
     if candidate.keeps_bound and search.highest < 0.0:
         for constant in search.layer.constants():
@@ -125,7 +104,8 @@ class _RankSearch:
         self.best = None
         self.highest = -np.inf
         if candidate.keeps_bound:
-            self.highest = self.ranks.correlate(candidate.scores) + _MIN_GAIN
+            # A gain of .01 is worth another model than the solver's.
+            self.highest = self.ranks.correlate(candidate.scores) + 0.01
 
     def evaluate(self, parameters):
         """The candidate with these parameters of the last layer."""
@@ -142,7 +122,7 @@ class _RankSearch:
         excess = np.max(np.nan_to_num(candidate.gaps - aims, nan=1.0), initial=0.0)
         return correlation - penalty * float(excess)
 
-    def run(self, start, penalty, factor=1.0, step=_STEP, n_evaluations=_EVALUATIONS):
+    def run(self, start, penalty, factor=1.0, step=0.3, n_evaluations=400):
         """Search from parameters at so many times the tolerances, and return the best ones."""
         parameters = start[len(self.before) :]
         intercept = self.layer.intercept_direction()
@@ -168,8 +148,8 @@ class _RankSearch:
 
         Models that keep tolerances smaller than the requested ones keep these, too.
         """
-        for factor in _FACTORS:
-            parameters = self.run(parameters, _PENALTY, factor, _SHORT_STEP, _SHORT_EVALUATIONS)
+        for factor in (4.0, 2.8, 2.0, 1.4, 1.0, 0.8):
+            parameters = self.run(parameters, _PENALTY, factor, step=0.2, n_evaluations=150)
         return parameters
 
     def rescale(self, candidate):
@@ -186,7 +166,7 @@ class _RankSearch:
         return min(self.evaluate(parameters), candidate, key=lambda one: one.violation)
 
 
-def evolve(function, start, step, rng, n_evaluations=_EVALUATIONS):
+def evolve(function, start, step, rng, n_evaluations=400):
     """The point of largest value that an evolution strategy (CMA-ES) finds; names are Hansen's."""
     n = len(start)
     n_points = max(8, 4 + int(3.0 * np.log(n)))

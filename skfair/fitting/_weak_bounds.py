@@ -14,15 +14,6 @@ from skfair.utils._checks import bound_text, limit_text, number_text, warn
 _RECALL_NAMES = {"EqualOpportunity", "EqualizedOdds", "RateParity('true_positive_rate')"}
 """Names of constraints on true positive rates."""
 
-_LOW_RECALL = 0.1
-"""True positive rate of all groups up to which hardly any positives are found."""
-
-_MIN_SAMPLE_EFFECT = 1e-3
-"""Change of a rate by one sample from which on a tolerance below it is warned of."""
-
-_LOW_SHARE = 0.1
-"""Share of a group up to which few of its samples count in the denominator of a rate."""
-
 
 class _ComparedRates(NamedTuple):
     """The lines of a report that a constraint compares: arrays of shape (n_rates,), and labels."""
@@ -40,8 +31,16 @@ def warn_of_weak_bounds(constraints, columns, scores, is_binding):
     memory. `is_binding` is whether the constraints have changed the model and are kept: else no
     sentence is about chance.
     """
+    is_bound = ~np.isnan(np.asarray(columns["tolerance"], dtype=float))
     for one in {bound.name: bound for bound in constraints}.values():
-        rates = _select_compared(columns, one.name)
+        # The lines of the report that the constraint compares.
+        rows = np.flatnonzero(is_bound & (np.asarray(columns["constraint"]) == one.name))
+        rates = _ComparedRates(
+            events=np.asarray(columns["event"])[rows],
+            groups=[columns["group"][row] for row in rows],
+            estimates=np.asarray(columns["estimate"])[rows],
+            counts=np.asarray(columns["n"])[rows],
+        )
         if not len(rates.estimates):
             continue
         _warn_if(_describe_empty_interval(one, rates, scores), UserWarning)
@@ -56,18 +55,6 @@ def _warn_if(message, category):
     """Warn, unless the message is empty."""
     if message:
         warn(message, category)
-
-
-def _select_compared(columns, name):
-    """The lines of a report that a constraint compares."""
-    is_bound = ~np.isnan(np.asarray(columns["tolerance"], dtype=np.float64))
-    rows = np.flatnonzero(is_bound & (np.asarray(columns["constraint"]) == name))
-    return _ComparedRates(
-        events=np.asarray(columns["event"])[rows],
-        groups=[columns["group"][row] for row in rows],
-        estimates=np.asarray(columns["estimate"])[rows],
-        counts=np.asarray(columns["n"])[rows],
-    )
 
 
 def _describe_empty_interval(one, rates, scores):
@@ -97,8 +84,9 @@ def _describe_low_recall(one, rates):
     if one.name not in _RECALL_NAMES or one.gap.compares == "bound":
         return ""
     estimates = np.where(rates.events == "positives", rates.estimates, -np.inf)
-    highest = int(np.argmax(estimates))
-    limit = 0.0 if one.gap.is_ratio else min(one.tolerance, _LOW_RECALL)
+    highest = np.argmax(estimates)
+    # Hardly any positives are found at true positive rates up to .1.
+    limit = 0.0 if one.gap.is_ratio else min(one.tolerance, 0.1)
     if not 0.0 <= estimates[highest] <= limit:
         return ""
     return (
@@ -112,12 +100,13 @@ def _describe_low_recall(one, rates):
 
 def _describe_sample_effect(one, rates):
     """The sentence for a tolerance below what one sample changes; empty if it is above."""
-    smallest = int(np.argmin(rates.counts))
+    smallest = np.argmin(rates.counts)
     n = rates.counts[smallest]
     effect = 1.0 / max(n, 1)
     if one.gap.is_ratio:  # relative to the largest rate
         effect /= max(np.nanmax(rates.estimates), 1e-12)
-    if one.sums.is_quotient or effect < _MIN_SAMPLE_EFFECT or one.tolerance >= effect:
+    # A change below .001 is no reason to warn.
+    if one.sums.is_quotient or effect < 1e-3 or one.tolerance >= effect:
         return ""
     event = rates.events[smallest]
     where = "" if event == "all" else f"{event} of "
@@ -144,8 +133,9 @@ def _describe_small_denominator(one, scores):
     errors = np.sqrt(pooled * (1.0 - pooled) / np.maximum(counts, 1.0))
     if one.gap.is_ratio:
         errors /= max(pooled, 1e-12)
-    errors[shares[: len(labels)] > _LOW_SHARE] = 0.0
-    worst = int(np.argmax(errors))
+    # More than a tenth of a group in the denominator are not few samples.
+    errors[shares[: len(labels)] > 0.1] = 0.0
+    worst = np.argmax(errors)
     if errors[worst] <= one.tolerance:
         return ""
     return (

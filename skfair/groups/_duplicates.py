@@ -88,10 +88,6 @@ def _weight_powers(weights):
         return np.column_stack((weights > 0.0, weights, weights**2))
 
 
-_NARROW_RANGE = 256
-"""Integers within so narrow a range serve as codes, once their minimum is subtracted."""
-
-
 class _NotMergeableError(Exception):
     """Rows that must stay as they are: too many distinct ones, or values that checks refuse."""
 
@@ -148,9 +144,7 @@ def _plain_array(column):
 
 def _merge_duplicates_in_block(arrays, weights, block):
     """As `_merge_duplicates`, of a block of rows."""
-    summands = (
-        None if weights is None else _weight_powers(np.asarray(weights[block], dtype=np.float64))
-    )
+    summands = None if weights is None else _weight_powers(np.asarray(weights[block], dtype=float))
     rows, sums = _merge_duplicates([array[block] for array in arrays], summands)
     if len(rows) > BLOCK / 8:  # hardly any duplicates: merging does not pay
         raise _NotMergeableError
@@ -171,7 +165,7 @@ def _merge_duplicates(arrays, summands):
     rows = np.full(n_codes, -1)
     rows[codes] = np.arange(len(codes))
     present = np.flatnonzero(rows >= 0)
-    return rows[present], sums[present].astype(np.float64)
+    return rows[present], sums[present].astype(float)
 
 
 def _encode_column(array):
@@ -186,7 +180,8 @@ def _encode_column(array):
     # Integers of a narrow range are codes already, up to their minimum.
     if array.dtype.kind in "iu":
         n_numbers = int(array.max()) - int(array.min()) + 1
-        if n_numbers <= min(_NARROW_RANGE, len(array)):
+        # Integers in a narrow range serve as codes, once their minimum is subtracted.
+        if n_numbers <= min(256, len(array)):
             return np.subtract(array, array.min(), dtype=np.intp, casting="unsafe"), n_numbers
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise _NotMergeableError
@@ -196,7 +191,8 @@ def _encode_column(array):
 
 def _combine_codes(first, second):
     """Codes of pairs of codes, with an upper bound of their number; compact if that is large."""
-    (codes, n_codes), (others, n_others) = first, second
+    (codes, n_codes) = first
+    (others, n_others) = second
     codes *= n_others
     codes += others
     if n_codes * n_others <= len(codes):
@@ -231,7 +227,7 @@ _SUM_COLUMNS = [("sum", 0), ("sum", 1), ("sum", 2)]
 def _merge_partition(names, partition):
     """Table of the distinct rows of a partition, with their sums."""
     groups = partition["sensitive_features"]
-    weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=np.float64)
+    weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=float)
     if not (weights >= 0.0).all():
         raise ValueError(
             f"Partition {partition.partition_index}: sample weights must be non-negative numbers, "

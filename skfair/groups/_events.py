@@ -13,10 +13,6 @@ from skfair.groups._groups import count_table
 # Events: sets of samples over which means are taken.
 
 
-_MAX_BINCOUNT_SAMPLES = 4096
-"""Samples up to which np.bincount computes means of disjoint events; then a sparse product does."""
-
-
 class Events:
     """Weighted means over events, that is over sets of samples which may overlap.
 
@@ -51,8 +47,10 @@ class Events:
     """
 
     def __init__(self, n_events, n_samples, codes_and_mean_weights=None, averaging_matrix=None):
-        self.n_events, self.n_samples = n_events, n_samples
-        self.codes_and_mean_weights, self.multiplicity = codes_and_mean_weights, None
+        self.n_events = n_events
+        self.n_samples = n_samples
+        self.codes_and_mean_weights = codes_and_mean_weights
+        self.multiplicity = None
         if averaging_matrix is not None:
             self.averaging_matrix = averaging_matrix
 
@@ -78,7 +76,7 @@ class Events:
         The membership may also be a probability.
         """
         # Entries of the averaging matrix.
-        members = sparse.csr_array(membership.T, dtype=np.float64)
+        members = sparse.csr_array(membership.T, dtype=float)
         is_share = (members.data >= 0.0) & (members.data <= 1.0)
         if not is_share.all():
             raise ValueError(
@@ -95,7 +93,7 @@ class Events:
     def copy_with_multiplicity(self, multiplicity):
         """The same events of rows, each of which stands for so many samples; None: one each."""
         if multiplicity is not None:
-            self.multiplicity = np.asarray(multiplicity, dtype=np.float64)
+            self.multiplicity = np.asarray(multiplicity, dtype=float)
         return self
 
     @property
@@ -118,7 +116,8 @@ class Events:
     def means(self, values):
         """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
         # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
-        is_small = self.n_samples <= _MAX_BINCOUNT_SAMPLES and np.ndim(values) == 1
+        # np.bincount is faster for few samples, a sparse product for many.
+        is_small = self.n_samples <= 4096 and np.ndim(values) == 1
         if self.codes_and_mean_weights is None or not is_small:
             return self.averaging_matrix @ values
         codes, mean_weights = self.codes_and_mean_weights
@@ -279,7 +278,7 @@ def _from_matrix(averaging):
 
 def _fill_in_weights(weights, n_samples):
     """Return the weights as float64, ones for None; raise if one is negative."""
-    weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
+    weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=float)
     if (weights < 0).any():
         raise ValueError(f"weights must not be negative, but one is {weights.min():g}.")
     return weights
@@ -581,7 +580,7 @@ def intervals_by_group(interval, names):
 def _check_pairs(interval):
     """Disjoint pairs (alpha, beta) in ascending order, (n_pairs, 2)."""
     try:
-        pairs = np.atleast_2d(np.asarray(interval, dtype=np.float64))
+        pairs = np.atleast_2d(np.asarray(interval, dtype=float))
     except (TypeError, ValueError):  # not numbers, or of different lengths
         pairs = np.empty(0)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):

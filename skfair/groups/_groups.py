@@ -21,10 +21,6 @@ from skfair.utils._tables import to_pandas_table
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
 
-_MAX_SCANNED_VALUES = 4
-"""Number of values that are found by scanning, one pass for each; more are sorted."""
-
-
 def is_encoded(sensitive_features):
     """Whether they are `Groups`, as of an audit, which were encoded before."""
     return getattr(sensitive_features, "is_encoded", False)
@@ -160,7 +156,8 @@ def _scan_values(column):
     firsts = []
     masks = []
     rest = np.ones(len(column), dtype=bool)
-    while rest.any() and len(firsts) < _MAX_SCANNED_VALUES:
+    # Up to four values are found by one pass for each; more are sorted.
+    while rest.any() and len(firsts) < 4:
         firsts.append(rest.argmax())
         masks.append(column == column[firsts[-1]])
         rest &= ~masks[-1]
@@ -743,7 +740,8 @@ def refuse_continuous_attributes(groups, is_compared=None):
     masks = True if is_compared is None else is_compared.T
     masks = np.broadcast_to(masks, groups.labels.T.shape)
     for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):
-        numbers = _numbers_among(column)
+        labels = set(column)
+        numbers = {one for one in labels if isinstance(one, Real) and not isinstance(one, bool)}
         n_compared = len(numbers.intersection(column[mask]))
         if len(numbers) > MAX_NUMERIC_GROUPS and not 0 < n_compared <= MAX_NUMERIC_GROUPS:
             remedy = (
@@ -805,11 +803,6 @@ def normalize_label(label):
     A letter with an accent has two forms: one character, or a letter and a mark.
     """
     return normalize("NFKC", label).strip().casefold() if isinstance(label, str) else label
-
-
-def _numbers_among(labels):
-    """Set of the labels that are numbers."""
-    return {one for one in set(labels) if isinstance(one, Real) and not isinstance(one, bool)}
 
 
 def attribute_names(sensitive_features):
@@ -896,7 +889,7 @@ def count_table(labels, codes, weights, n_clusters, n_groups):
     # In a small integer type of labels the flat index would overflow.
     cells = np.asarray(labels, dtype=np.intp) * n_groups + codes
     counts = np.bincount(cells, weights, minlength=n_clusters * n_groups)
-    return counts.reshape(n_clusters, n_groups).astype(np.float64, copy=False)
+    return counts.reshape(n_clusters, n_groups).astype(float, copy=False)
 
 
 def cluster_balances(counts):

@@ -80,7 +80,11 @@ def fill_missing(sensitive_features, unknown=()):
     """
     (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
     if sparse.issparse(sensitive_features) or is_encoded(sensitive_features):
-        _refuse_unknown_argument(unknown)
+        if unknown:
+            raise TypeError(
+                "unknown names labels of groups, but sensitive_features is a sparse matrix, whose "
+                "groups are columns. Leave out the columns of unknown groups instead."
+            )
         return sensitive_features
     columns = attribute_columns(sensitive_features)
     names = attribute_names(sensitive_features) or range(len(columns))
@@ -90,15 +94,6 @@ def fill_missing(sensitive_features, unknown=()):
         by_name = _mask_unknown_labels(by_name, unknown)
     filled = {name: _fill_column(column, name) for name, column in by_name.items()}
     return pd.DataFrame(filled, index=index)
-
-
-def _refuse_unknown_argument(unknown):
-    """Raise if labels are named where groups are the columns of a sparse matrix."""
-    if unknown:
-        raise TypeError(
-            "unknown names labels of groups, but sensitive_features is a sparse matrix, whose "
-            "groups are columns. Leave out the columns of unknown groups instead."
-        )
 
 
 def _mask_unknown_labels(by_name, unknown):
@@ -170,7 +165,7 @@ def check_group_probabilities(probabilities, data):
     (probabilities,) = load_columns(group_probabilities=probabilities).values()
     table = pd.DataFrame(probabilities)
     check_consistent_length(data, table)
-    numbers = check_array(table, dtype=np.float64, input_name="group_probabilities")
+    numbers = check_array(table, dtype=float, input_name="group_probabilities")
     totals = numbers.sum(axis=1)
     if numbers.shape[1] < 2 or numbers.min() < 0.0 or np.abs(totals - 1.0).max() > 1e-6:
         raise argument_error(

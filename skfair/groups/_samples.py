@@ -42,8 +42,8 @@ from skfair.utils._checks import (
 from skfair.utils._sklearn import check_sample_weight, count_samples
 from skfair.utils._tables import to_pandas_table
 
-AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
-"""By default groups that have fewer samples, and a smaller share of all, are not compared."""
+AUTO_MIN_GROUP_SIZE = 30
+"""By default groups that have fewer samples, and less than 1 % of all, are not compared."""
 
 
 class Samples(NamedTuple):
@@ -132,7 +132,7 @@ class Samples(NamedTuple):
         if size != "auto":
             return counts >= size
         # "auto": enough samples, or a large enough share of them.
-        large_share = AUTO_MIN_GROUP_SHARE * self.groups.n_samples
+        large_share = 0.01 * self.groups.n_samples
         return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= large_share)
 
     def check_group_sizes(
@@ -292,7 +292,8 @@ def check_samples(
         all_groups = check_groups(sensitive_features, n_samples, overlapping=overlapping)
     if sensitive_features is not None and group_probabilities is not None:
         extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
-    if len(all_groups.labels) > _MAX_UNCHECKED_GROUPS:
+    # The sizes of up to 100 groups are not checked.
+    if len(all_groups.labels) > 100:
         _check_number_of_groups(all_groups, n_samples)
     # Leave out samples of zero weight.
     counted = all_groups
@@ -487,9 +488,6 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
     return Samples(None, groups, weights), rows
 
 
-_MAX_UNCHECKED_GROUPS = 100
-"""Number of groups up to which their sizes are not checked."""
-
 _TINY_GROUP_SIZE = 5
 """Members below which the rates of a group are mostly chance."""
 
@@ -528,7 +526,7 @@ _ROUTING_ADVICE = (
 def _check_weights(sensitive_features, sample_weight, data):
     """Non-negative weights of a finite sum, of inputs that are aligned."""
     check_alignment(**data, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    weights = check_sample_weight(sample_weight, next(iter(data.values())), dtype=np.float64)
+    weights = check_sample_weight(sample_weight, next(iter(data.values())), dtype=float)
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):
@@ -536,7 +534,7 @@ def _check_weights(sensitive_features, sample_weight, data):
             "The sum of sample_weight must be finite, but it overflows: the largest weight is "
             f"{weights.max():g}. Only their ratios count, so divide them by the largest."
         )
-    if weights.max() < np.finfo(np.float64).tiny:
+    if weights.max() < np.finfo(float).tiny:
         raise ValueError(
             "sample_weight must hold a number of normal size, but the largest weight is "
             f"{weights.max():g}, of few digits. Only their ratios count, so divide them by it."
@@ -558,7 +556,7 @@ def check_partition(partition, name):
     check_finite_squares(X, "X")
     weights = partition.get("sample_weight")
     if weights is not None:
-        weights = column_or_1d(weights).astype(np.float64)
+        weights = column_or_1d(weights).astype(float)
         if not (np.isfinite(weights) & (weights >= 0.0)).all():
             raise ValueError("Sample weights must be finite and not negative numbers.")
     labels = partition.get("sensitive_features", np.full(len(X), "all"))
@@ -588,9 +586,12 @@ class EncodedBlock:
     def __init__(
         self, X, cells, codes, weights=None, partition_and_start=(0, 0), target=None, attributes=()
     ):
-        self.X, self.cells, self.weights = X, cells, weights
+        self.X = X
+        self.cells = cells
+        self.weights = weights
         self.partition_and_start = partition_and_start
-        self.target, self.attributes = target, attributes
+        self.target = target
+        self.attributes = attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
     def recode(self, positions):
@@ -606,7 +607,8 @@ class EncodedBlock:
     def replace_features(self, X, unit_costs=None):
         """The same rows with other features."""
         changed = copy(self)
-        changed.X, changed.unit_costs = X, unit_costs
+        changed.X = X
+        changed.unit_costs = unit_costs
         return changed
 
     def __sizeof__(self):
@@ -666,7 +668,8 @@ class SampleSummary:
         self.attributes = next(filter(len, attributes), ())
         # Row numbers: where each partition begins.
         rows = np.bincount(partitions, lengths).astype(np.intp)
-        self.partition_lengths, self.first = rows.tolist(), np.cumsum([0, *rows[:-1]])
+        self.partition_lengths = rows.tolist()
+        self.first = np.cumsum([0, *rows[:-1]])
         warn_of_small_partitions(blocks, self.partition_lengths)
         # Before cells are compared: to Python 1 equals True, and numpy makes text of 1 and "1".
         check([cell for of_block in cells for cell in of_block])
@@ -721,7 +724,8 @@ class SampleSummary:
     def replace_moments(self, mean, scatter):
         """The same samples with features of another mean and scatter."""
         changed = copy(self)
-        changed.mean, changed.scatter = mean, scatter
+        changed.mean = mean
+        changed.scatter = scatter
         return changed
 
 

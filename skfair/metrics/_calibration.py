@@ -91,7 +91,7 @@ def expected_calibration_error(
 def _check_probabilities(y_true, y_proba):
     """Outcomes as 0.0 and 1.0, and probabilities in [0, 1]."""
     is_true, probabilities = (
-        column_or_1d(check_array(column, ensure_2d=False, dtype=np.float64, input_name=name))
+        column_or_1d(check_array(column, ensure_2d=False, dtype=float, input_name=name))
         for name, column in (("y_true", y_true), ("y_proba", y_proba))
     )
     check_consistent_length(is_true, probabilities)
@@ -206,13 +206,14 @@ def reliability_table(
         sensitive_features, sample_weight, y_true=y_true, y_proba=y_proba
     )
     is_true = truth == find_positive(truth, pos_label=pos_label)
-    probabilities = check_unit_range(probabilities.astype(np.float64))
+    probabilities = check_unit_range(probabilities.astype(float))
     edges = make_bin_edges(probabilities, samples.weights, n_bins, strategy)
     table = bin_frequencies(samples.groups, samples.weights, is_true, probabilities, edges, level)
     # One row per group and bin, named as the columns of attributes are.
     labels = samples.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
-    codes, bins = table.pop("group"), table.pop("bin")
+    codes = table.pop("group")
+    bins = table.pop("bin")
     table.index = to_pandas_index(np.vstack((labels, last))[codes], sensitive_features)
     table = table.set_index(pd.Index(bins, name="bin"), append=True)
     table.attrs["confidence_level"] = confidence_level
@@ -234,7 +235,7 @@ def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
     cells, places = np.unique(codes * n_bins + bins[rows], return_inverse=True)
     events = Events.disjoint(places, len(cells), weights[rows])
     events = events.copy_with_multiplicity(groups.row_counts[rows])
-    rates = Rates(events, is_true[rows].astype(np.float64))
+    rates = Rates(events, is_true[rows].astype(float))
     low, high = rates.limits(level)
     group, bin_ = np.divmod(cells, n_bins)
     return pd.DataFrame(
@@ -243,7 +244,7 @@ def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
             "bin": bin_,
             "bin_low": edges[bin_],
             "bin_high": edges[bin_ + 1],
-            "n": rates.counts.astype(np.float64),
+            "n": rates.counts.astype(float),
             "mean_probability": events.means(probabilities[rows]),
             "estimate": rates.values,
             "low": low,

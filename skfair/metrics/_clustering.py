@@ -402,7 +402,8 @@ def hypervolume(cost, balance, *, reference):
             "cost and balance must have one entry per point of the front; got shapes "
             f"{np.shape(cost)} and {np.shape(balance)}."
         )
-    cost, balance = np.asarray(cost, dtype=np.float64), np.asarray(balance, dtype=np.float64)
+    cost = np.asarray(cost, dtype=float)
+    balance = np.asarray(balance, dtype=float)
     if not (np.isfinite(cost) & np.isfinite(balance)).all():
         raise ValueError("cost and balance must be finite; got nan or inf. Leave these points out.")
     worst_cost, worst_balance = reference
@@ -420,7 +421,8 @@ def non_dominated_mask(cost, balance):
     A point belongs to it if no other is at least as good in both and better in one; of exact
     duplicates the first does.
     """
-    cost, balance = np.asarray(cost), np.asarray(balance)
+    cost = np.asarray(cost)
+    balance = np.asarray(balance)
     # By ascending cost, the better balanced first among equals (lexsort is stable, so the first
     # of duplicates leads): a point is on the front when it beats every balance before it.
     order = np.lexsort((-balance, cost))

@@ -54,9 +54,6 @@ RESPONSES_BY_METHOD = {
 }
 """Response methods of scikit-learn -> keys of `RESPONSES`."""
 
-_N_RESAMPLES = 500
-"""Resamples of each group, of which bootstrap intervals are made."""
-
 _UNDEFINED_MESSAGES = (
     "No positive class found in y_true",
     "y_pred contains classes not in y_true",
@@ -138,8 +135,16 @@ class GroupMetric:
                 f"{self.metric!r}."
             )
         check_choice("response_method", self.response_method, RESPONSES_BY_METHOD)
-        if self.name is None:
-            object.__setattr__(self, "name", _function_name(self.metric))
+        if self.name is not None:
+            return
+        function = self.metric.func if isinstance(self.metric, partial) else self.metric
+        name = getattr(function, "__name__", "<lambda>")
+        if name == "<lambda>":
+            raise TypeError(
+                "A function without a name needs one as a metric, as in GroupMetric(function, "
+                "name='my metric')."
+            )
+        object.__setattr__(self, "name", name)
 
     @property
     def response(self) -> str:
@@ -185,7 +190,7 @@ class GroupMetric:
             )
         arguments = [_booleans_to_integers(columns[one]) for one in ("y_true", self.response)]
         function = GroupFunction(self._evaluate, arguments, weights, takes_weights=takes_weights)
-        return estimate_by_bootstrap(function, groups, _N_RESAMPLES)
+        return estimate_by_bootstrap(function, groups)
 
     def _evaluate(self, columns, weights):
         """Value of the function as a float; nan where it is undefined."""
@@ -213,18 +218,6 @@ class GroupMetric:
             for one in caught
         )
         return np.nan if undefined else float(value)
-
-
-def _function_name(function):
-    """The name of a function; a TypeError if it has none."""
-    inner = function.func if isinstance(function, partial) else function
-    name = getattr(inner, "__name__", "<lambda>")
-    if name == "<lambda>":
-        raise TypeError(
-            "A function without a name needs one as a metric, as in GroupMetric(function, "
-            "name='my metric')."
-        )
-    return name
 
 
 def _takes_weights(function):
@@ -290,26 +283,22 @@ class _BalancedAccuracy(GroupMetric):
 
 def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
     """Correlation of true and predicted class; nan if one of them is constant."""
-    (tn, fp), (fn, tp) = _confusion_matrix(y_true, y_pred, sample_weight)
+    counts = np.bincount(2 * y_true.astype(np.intp) + y_pred, sample_weight, minlength=4)
+    # Floats of Python, which raise if divided by 0.
+    tn, fp, fn, tp = counts.astype(float).tolist()
     # Roots before products, so that large weights do not overflow.
     scale = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
     return (tp * tn - fp * fn) / scale
 
 
-def _confusion_matrix(y_true, y_pred, sample_weight):
-    """Weights by true and predicted class, (2, 2) floats of Python, which raise if divided by 0."""
-    counts = np.bincount(2 * y_true.astype(np.intp) + y_pred, sample_weight, minlength=4)
-    return counts.astype(np.float64).reshape(2, 2).tolist()
-
-
 def _squared_errors(y_true, response):
     """Squared difference of each sample."""
-    return (np.asarray(response, dtype=np.float64) - y_true) ** 2
+    return (np.asarray(response, dtype=float) - y_true) ** 2
 
 
 def _errors(y_true, response):
     """Prediction minus truth of each sample."""
-    return np.asarray(response, dtype=np.float64) - y_true
+    return np.asarray(response, dtype=float) - y_true
 
 
 def _absolute_errors(y_true, response):
@@ -319,7 +308,7 @@ def _absolute_errors(y_true, response):
 
 def _sizes(y_true, response):
     """Size of each prediction set."""
-    return np.asarray(response, dtype=np.float64)
+    return np.asarray(response, dtype=float)
 
 
 GROUP_METRICS = {
@@ -474,7 +463,7 @@ def decide_top_k(columns, metrics, samples, k):
 def to_numbers(column, name):
     """A column as finite float64 numbers; `name` is what users call it."""
     try:
-        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+        return check_array(column, ensure_2d=False, dtype=float, input_name=name)
     except ValueError as error:
         if np.asarray(column).dtype.kind in "biuf":
             raise
@@ -533,7 +522,13 @@ class GroupComparison:
         if estimates is not None:
             values[present] = estimates.values
         if self.transform is None:
-            return self._value_of_group(values, groups.names)
+            names = groups.names
+            if self.group not in names:
+                raise ValueError(
+                    f"group must be one of the groups {join_names(map(repr, names))}; got "
+                    f"{self.group!r}."
+                )
+            return values[names.index(self.group)]
         if len(values) > 1:
             message = f"{self.metric.name} is unknown for some groups"
             warn_of_unknown_rates(~np.isnan(values), groups.names, message)
@@ -553,15 +548,6 @@ class GroupComparison:
         ):
             return None
         return find_positive(*labels, pos_label=pos_label)
-
-    def _value_of_group(self, values, names):
-        """The value of the group; a ValueError if it is none of the groups."""
-        if self.group not in names:
-            raise ValueError(
-                f"group must be one of the groups {join_names(map(repr, names))}; got "
-                f"{self.group!r}."
-            )
-        return values[names.index(self.group)]
 
 
 def needs_raw_labels(columns, pos_label):

@@ -201,7 +201,8 @@ def group_report(
         strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
-    groups, weights = sensitive_features, sample_weight
+    groups = sensitive_features
+    weights = sample_weight
     if all(map(_is_count_based, by_name.values())) and set(columns) == {"y_true", "y_pred"}:
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     samples, arrays = check_metric_input(groups, weights, **columns)
@@ -269,15 +270,19 @@ def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_
     """Table of metrics, from columns of `encode_columns` and sums of merged rows, if there are."""
     groups = samples.groups
     weights = samples.weights / samples.weights.max()
-    n_samples = np.append(groups.counts, len(weights)).astype(np.float64)
+    n_samples = np.append(groups.counts, len(weights)).astype(float)
     described = {}
     shares = {name: one for name, one in by_name.items() if _is_count_based(one)}
     if shares:
         tables = _count_outcomes(samples, columns)
         n_samples = tables[..., 0].sum(axis=(1, 2))
         described = _make_share_columns(shares, tables, confidence_level)
+    everyone = Groups.single(len(weights), "overall")
     for name in by_name.keys() - shares.keys():
-        estimated = _group_and_overall_estimates(by_name[name], columns, groups, weights)
+        of_groups, present = by_name[name].estimate(columns, groups, weights)
+        of_all, overall = by_name[name].estimate(columns, everyone, weights)
+        pairs = [(of_groups, present), (of_all, overall + len(groups.labels))]
+        estimated = [pair for pair in pairs if pair[0] is not None]
         described[name] = _make_report_columns(estimated, len(n_samples), confidence_level)
     # The values come first, then the columns of the interval of each.
     report = {"n": n_samples} | {name: described[name].pop("") for name in by_name}
@@ -329,15 +334,6 @@ def _make_share_columns(shares, tables, confidence_level):
         name: {ending: columns[number] for ending, columns in split.items()} | interval
         for number, name in enumerate(shares)
     }
-
-
-def _group_and_overall_estimates(metric, columns, groups, weights):
-    """Estimates of a metric in the groups, and in all samples, each with its rows."""
-    everyone = Groups.single(len(weights), "overall")
-    estimates = [metric.estimate(columns, one, weights) for one in (groups, everyone)]
-    (of_groups, present), (of_all, overall) = estimates
-    pairs = [(of_groups, present), (of_all, overall + len(groups.labels))]
-    return [pair for pair in pairs if pair[0] is not None]
 
 
 def _make_report_columns(estimated, n_rows, confidence_level):
@@ -425,7 +421,8 @@ def class_report(
             f"class_report takes rates, but {join_names(wrong)} are none. Pass functions of "
             "several classes to group_report, as in functools.partial(f1_score, average='macro')."
         )
-    groups, weights = sensitive_features, sample_weight
+    groups = sensitive_features
+    weights = sample_weight
     columns = {"y_true": y_true, "y_pred": y_pred}
     check_columns_of(by_name, columns | {"decisions": y_pred})
     if all(map(_is_count_based, by_name.values())):
@@ -443,7 +440,8 @@ def class_report(
 
 def _iter_class_masks(y_true, y_pred):
     """Yield every class with masks of the samples that are truly, and predicted, of this class."""
-    truth, predicted = check_labels("y_true", y_true), check_labels("y_pred", y_pred)
+    truth = check_labels("y_true", y_true)
+    predicted = check_labels("y_pred", y_pred)
     for label in unique_labels(truth, predicted):
         yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
 

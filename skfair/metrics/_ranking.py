@@ -307,4 +307,4 @@ def _discount_ranks(discount, ranks):
             f"returns an array of as many numbers from 0 to 1; got {discount!r}, and "
             f"{attention!r} of it."
         )
-    return attention.astype(np.float64)
+    return attention.astype(float)

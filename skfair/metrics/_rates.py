@@ -338,7 +338,8 @@ def counted_values(numerator, denominator):
     Both are what outcomes count, or samples. A quotient is no mean where something counts in the
     numerator alone, as in a ratio of false negatives to false positives.
     """
-    numerator, denominator = np.asarray(numerator), np.asarray(denominator)
+    numerator = np.asarray(numerator)
+    denominator = np.asarray(denominator)
     if numerator[denominator == 0].any():
         return None
     return np.divide(numerator, denominator, out=np.zeros(denominator.shape), where=denominator > 0)

@@ -176,7 +176,8 @@ class _GroupPredictor:
     """An estimator that passes the group of each sample to its methods that request it."""
 
     def __init__(self, estimator, sensitive_features):
-        self.estimator, self.sensitive_features = estimator, sensitive_features
+        self.estimator = estimator
+        self.sensitive_features = sensitive_features
 
     def __getattr__(self, name):
         attribute = getattr(self.estimator, name)
@@ -191,8 +192,10 @@ class _OneVsRest:
     """A classifier of several classes as a binary one: one of them against the rest."""
 
     def __init__(self, estimator, label):
-        self.estimator, self.classes_ = estimator, np.array([False, True])
-        self.label, self.position = label, estimator.classes_.tolist().index(label)
+        self.estimator = estimator
+        self.classes_ = np.array([False, True])
+        self.label = label
+        self.position = estimator.classes_.tolist().index(label)
 
     def predict(self, X):
         """Whether the class is the predicted one."""
@@ -407,7 +410,7 @@ def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
     if len(getattr(estimator, "classes_", ())) in (1, 2):
         classify = ARGUMENTS_BY_METRIC_KIND["classification"]
         return classify(estimator, X, y, sensitive_features, pos_label)
-    return _regression_arguments(estimator, X, y, sensitive_features)
+    return _regression_arguments(estimator, X, y, sensitive_features, pos_label)
 
 
 _SET_METHODS = ("predict_set", "predict_interval")

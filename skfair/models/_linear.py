@@ -38,15 +38,6 @@ _MAX_KERNEL_COLUMNS = 64
 _MAX_REFERENCE_SAMPLES = 1 << 13
 """Samples that a reference for curvature is taken from."""
 
-_CACHED_ROWS = 256
-"""Rows that are centred at a time, in the cache of a processor."""
-
-_MIN_ROUGH_COLUMNS = 200
-"""Columns from which Gram matrices take most of the time of a fit."""
-
-_LARGE_MEAN_RATIO = 1e3
-"""Mean, relative to the standard deviation, above which columns are stored without it."""
-
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
@@ -179,7 +170,7 @@ class LinearModel:
         scale = np.sqrt(np.where(constant, np.inf, variance))
         check_ranges(scale)  # of summed blocks, whose columns are not read again
         # Columns far from 0 are stored without their mean, as products would lose its digits.
-        origin = np.where(~constant & (np.abs(mean) > _LARGE_MEAN_RATIO * scale), mean, 0.0)
+        origin = np.where(~constant & (np.abs(mean) > 1e3 * scale), mean, 0.0)
         return cls(no_samples, mean - origin, scale, fit_intercept=True, origin=origin)
 
     def replace_features(self, X: MatrixLike) -> LinearModel:
@@ -262,9 +253,13 @@ class LinearModel:
         coef : ndarray of shape (n_features,)
         intercept : float
         """
-        coef = parameters[: len(self.scale)] / self.scale
-        intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
+        coef, intercept = self._stored_coefficients(parameters)
         return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
+
+    def _stored_coefficients(self, parameters):
+        """Coefficients and intercept of the stored columns, that is minus their origin."""
+        coef = parameters[: len(self.scale)] / self.scale
+        return coef, parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Initial parameters: zeros, whose scores are 0.
@@ -337,9 +332,7 @@ class LinearModel:
         -------
         scores : ndarray of shape (n_samples,)
         """
-        # Of the stored columns, that is minus their origin.
-        coef = parameters[: len(self.scale)] / self.scale
-        intercept = parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
+        coef, intercept = self._stored_coefficients(parameters)
         return times_vector(self.X, coef) + intercept
 
     def predict(self, parameters: np.ndarray) -> np.ndarray:
@@ -402,8 +395,9 @@ class LinearModel:
             for rows in np.array_split(signed, -(-len(signed) // _MAX_REFERENCE_SAMPLES) or 1):
                 factors = np.sqrt(np.abs(weights[rows, np.newaxis]))
                 columns = np.empty((len(rows), self.n_parameters), dtype=np.float32)
-                # Centred before they are rounded, as the mean would take most of the digits.
-                for block in blocks(len(rows), _CACHED_ROWS):
+                # Centred before they are rounded, as the mean would take most of the digits: a few
+                # rows at a time, in the cache of a processor.
+                for block in blocks(len(rows), 256):
                     centered = self.X[rows[block]] - self.center
                     centered /= self.scale
                     columns[block, : len(self.scale)] = centered * factors[block]
@@ -493,7 +487,8 @@ def has_rough_gram(model):
     """Whether a model has samples of so many dense columns that a rough Gram matrix pays."""
     if not isinstance(model, LinearModel) or not isinstance(model.X, np.ndarray):
         return False
-    return len(model.X) > 0 and model.X.shape[1] >= _MIN_ROUGH_COLUMNS
+    # From 200 columns on, Gram matrices take most of the time of a fit.
+    return len(model.X) > 0 and model.X.shape[1] >= 200
 
 
 class LinearBlocks:

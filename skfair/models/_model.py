@@ -223,17 +223,8 @@ class ChunkedPoint:
 # Storage, moments and products of feature columns, dense or sparse.
 
 
-_SPARSE_BELOW = 0.3
-"""Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
-
 _CHUNK_SIZE = 8192
 """Rows of a dense matrix that are centred or weighted at a time."""
-
-_CACHED_ENTRIES = 1 << 18
-"""Entries of a dense matrix of more than 32 columns that are centred at a time for moments."""
-
-_MAX_DENSE_ROWS = 16
-"""Sparse rows that are made dense for a product with dense columns."""
 
 
 def replace_zeros(scale):
@@ -264,7 +255,8 @@ def to_dense_or_csr(X):
 
 def _is_filled(X):
     """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
-    needed = _SPARSE_BELOW * X.size
+    # Below a share of .3 dense columns are stored as CSR: one-hot columns are.
+    needed = 0.3 * X.size
     filled = 0
     for rows in blocks(len(X), _CHUNK_SIZE):
         filled += np.count_nonzero(X[rows] != 0.0)
@@ -284,14 +276,11 @@ def _compress(X):
 _NOISE = 4 * np.finfo(np.float64).eps
 """Standard deviation, relative to the mean, up to which numbers differ by rounding alone."""
 
-MIN_SPREAD = 1e-10
-"""Standard deviation, relative to the mean, that leaves predictions enough digits."""
-
 _MIN_RANGE = 1e-140
 """Range of a column whose variance, and the inverse of it, are numbers that lose no digits."""
 
 
-def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
+def moments(X, weights, n_jobs=None, min_spread=1e-10):
     """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
 
     A second pass takes the squares around the mean and corrects its rounding error. One pass would
@@ -364,7 +353,8 @@ def _sum_deviations(block, mean):
     """Sums of deviations from the means and of their squares, by column."""
     X, weights = block
     residual, squares = np.zeros_like(mean), np.zeros_like(mean)
-    for rows in blocks(len(weights), max(1, _CACHED_ENTRIES // max(32, len(mean)))):
+    # A few rows at a time, whose deviations stay in the cache.
+    for rows in blocks(len(weights), max(1, (1 << 18) // max(32, len(mean)))):
         deviation = X[rows] - mean
         residual += weights[rows].dot(deviation)
         squares += weights[rows].dot(deviation**2)
@@ -406,8 +396,9 @@ def times_vector(X, coef):
 def rows_times(rows, X):
     """Product of a few sparse rows with X, dense."""
     if not sparse.issparse(X):
-        # A sparse product would copy columns that are stored one after the other.
-        is_small = rows.shape[0] <= _MAX_DENSE_ROWS
+        # A sparse product would copy columns that are stored one after the other: few rows are
+        # made dense.
+        is_small = rows.shape[0] <= 16
         return rows.toarray() @ X if is_small else rows @ X
     from skfair._kernels.scores import sum_outer_products
 

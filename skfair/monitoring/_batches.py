@@ -17,9 +17,14 @@ from skfair.audit._predictions import predict_for_metric
 from skfair.audit._sections import OUTCOME_SELECTION
 from skfair.audit._sensitive_features import as_sensitive_features
 from skfair.constraints import check_task
+from skfair.constraints._constraint import set_reference_groups
 from skfair.constraints._held_out import evaluate_cells, metric_kind, outcome_use
 from skfair.groups import Groups, Samples, check_groups
-from skfair.groups._groups import check_attribute_label_types, sort_labels
+from skfair.groups._groups import (
+    MAX_NUMERIC_GROUPS,
+    check_attribute_label_types,
+    sort_labels,
+)
 from skfair.groups._known import order_attributes
 from skfair.losses import loss_targets
 from skfair.metrics import find_positive
@@ -288,6 +293,7 @@ def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
         as_sensitive_features(sensitive_features),
         task="classification" if settings.constraint.counts_decisions else "regression",
         pos_label=settings.pos_label if settings.constraint.counts_decisions else None,
+        burden=settings.burden,
         min_group_size=settings.min_group_size,
     )
 
@@ -300,6 +306,7 @@ def check_audit(settings, audit):
     pairs = {
         "min_group_size": (audit.min_group_size, settings.min_group_size),
         "pos_label": (positive if named is None else named, positive),
+        "burden": (audit.burden is not None, settings.burden),
     }
     for name, (passed, required) in pairs.items():
         if passed != required:
@@ -478,6 +485,31 @@ def attribute_codes(groups, attributes):
     for name, column in zip(groups.attributes, groups.labels.T, strict=True):
         values, codes = sort_labels(column)
         yield str(name), codes[groups.codes], values.tolist()
+
+
+def list_references(constraint, groups):
+    """The reference group of each comparison; empty for constraints without one."""
+    if constraint.direction is None:
+        return []
+    set_reference_groups(constraint, groups)  # raises where attributes are others
+    labels = [constraint.reference[one] for one in groups.attributes]
+    is_single = constraint.attributes == "each" or len(labels) == 1
+    return labels if is_single else [tuple(labels)]
+
+
+def refuse_many_decimals(groups):
+    """Raise for a measurement that the first batch has not divided into bins."""
+    labels = [one if isinstance(one, tuple) else (one,) for one in groups]
+    for column in zip(*labels, strict=True):
+        numbers = {one for one in column if isinstance(one, Real)}
+        if len(numbers) > MAX_NUMERIC_GROUPS and any(one % 1 for one in numbers):
+            raise argument_error(
+                f"sensitive_features must have at most {MAX_NUMERIC_GROUPS} numbers with decimals "
+                f"in all batches, but has {len(numbers)}, from {min(numbers):g} to "
+                f"{max(numbers):g}. The first batch had so few that they are no bins, and a "
+                "monitor keeps its first ones. Begin another with a larger batch, or pass "
+                "SensitiveFeatures with bins, such as bins={'age': [40, 65]}."
+            )
 
 
 def check_label_types(known, names):

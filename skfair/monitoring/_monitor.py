@@ -39,6 +39,8 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._recent import Window, find_delay
 from skfair.monitoring._settings import Settings, check_settings
 from skfair.monitoring._state import (
+    AboveHypotheses,
+    BelowHypotheses,
     CellEvidence,
     Comparison,
     DifferenceHypotheses,
@@ -64,13 +66,14 @@ if TYPE_CHECKING:
 # Monitors as text in JSON.
 
 
-_VERSION = 8
-"""Version of the format; other versions are refused."""
+_VERSION = 9
+"""Version of the format. Version 8 has no burden; others are refused."""
 
 _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(Bins, CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
+        *(AboveHypotheses, BelowHypotheses),
         *(Row, Settings, State, MeanHypotheses, Statement, Window),
     )
 }
@@ -97,15 +100,22 @@ def encode_content(content):
 def decode_content(text, names):
     """The attributes, with these names, that `encode_content` wrote."""
     advice = " Of a file pass the content, as in Path('monitor.json').read_text()."
-    stored = load_content(text, "GapMonitor", _VERSION, advice=advice)
-    with_header = add_header("GapMonitor", _VERSION, stored)
-    if seal(with_header) != with_header:
+    stored = load_content(text, "GapMonitor", (8, _VERSION), advice=advice)
+    if seal(stored) != stored:
         raise ValueError(
             "The text of a monitor must be as GapMonitor.to_json wrote it, but its SHA-256 digest "
             "is another one: it is damaged, or was edited. Take a copy of it, or begin another "
             "monitor."
         )
-    return _decode_fields(stored.get("content"), names, "content")
+    content = stored.get("content")
+    if stored["version"] == 8:
+        content = json.loads(json.dumps(content), object_hook=_add_burden)
+    return _decode_fields(content, names, "content")
+
+
+def _add_burden(fields):
+    """Fields of version 8, of which parameters lack the burden."""
+    return {"burden": False} | fields if "pos_label" in fields else fields
 
 
 def _encode_state(value):
@@ -256,7 +266,8 @@ class GapMonitor(BaseEstimator):
     ----------
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
-        means between groups (``reference="groups"``, ``aggregate="max"``), or
+        means between groups (``reference="groups"``, ``aggregate="max"``), one side of a reference
+        group (a ``reference`` by attribute with a ``direction``), or
         :class:`~skfair.constraints.BoundedGroupLoss`, :class:`~skfair.constraints.MaximumRate` or
         :class:`~skfair.constraints.MinimumRate`. With ``attributes="each"`` the values of each
         attribute are compared with one another, not with those of other attributes. Its
@@ -278,6 +289,9 @@ class GapMonitor(BaseEstimator):
         The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1. Mean losses
         and predictions are of these classes, too, and of other outcomes as numbers, as are absolute
         losses and callables.
+    burden : bool, default=False
+        Whether the decision `pos_label` is bad for people, as in
+        :meth:`skfair.audit.Audit.from_predictions`: pages say so, and audits must agree.
     delay : number, str or timedelta, default=None
         Longest time until an outcome is known, in units of `time`. Then samples are counted by
         cohorts: all those of a batch at once, when the delay has passed. Error rates and losses
@@ -395,6 +409,7 @@ class GapMonitor(BaseEstimator):
     confidence_level: float = CONFIDENCE_LEVEL
     run_length: float | None = None
     pos_label: Label | None = None
+    burden: bool = False
     delay: Any = None
     value_range: tuple[float, float] = (0.0, 1.0)
     max_weight: float = 1.0
@@ -691,7 +706,7 @@ class GapMonitor(BaseEstimator):
         """Batches until windows show twice the tolerance in half of all cases; None for never.
 
         The number is approximate: batches have the mean size so far, all groups were equal, and the
-        smallest one changes. It is known for differences of groups alone.
+        smallest one changes. It is known for differences of all groups alone.
         """
         self._check_updated()
         state = self._state

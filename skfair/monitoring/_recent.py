@@ -190,6 +190,8 @@ def find_delay(settings, batches, gap):
     pooled = pool_tables([table for one in batches for table in one.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
+    if settings.constraint.direction is not None:
+        return None
     compared = find_compared(settings, pooled)
     gap = gap / np.ptp(settings.range)
     error = find_alarm_error(settings.run_length, settings.windows)
@@ -283,7 +285,8 @@ def find_compared(settings, pooled):
     """Codes, samples and rates of the groups that are large enough here, by attribute and cell."""
     compared = {}
     for key, (counts, weights, sums) in pooled.items():
-        codes = np.flatnonzero((counts >= settings.smallest_size) & (weights > 0))
+        is_large = (counts >= settings.smallest_size) & (weights > 0)
+        codes = np.flatnonzero(settings.hypothesis.restrict(is_large))
         if settings.hypothesis.count_contrasts(len(codes)):
             compared[key] = codes, counts[codes], sums[codes] / weights[codes]
     return compared

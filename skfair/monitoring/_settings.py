@@ -15,14 +15,22 @@ from skfair.constraints._constraint import (
     find_tolerance,
     refuse_tolerances_by_attribute,
 )
+from skfair.constraints._reference_gap import AboveReference, BelowReference
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
-from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
+from skfair.monitoring._state import (
+    AboveHypotheses,
+    BelowHypotheses,
+    DifferenceHypotheses,
+    MeanHypotheses,
+)
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import argument_error, check_tolerance, is_int
 
 _HYPOTHESES = (
     (RangeGap, DifferenceHypotheses),
+    (BelowReference, BelowHypotheses),
+    (AboveReference, AboveHypotheses),
     (LargestMean, MeanHypotheses),
     (Shortfall, MeanHypotheses),
 )
@@ -30,9 +38,6 @@ _HYPOTHESES = (
 
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
-
-_DETECTOR_SHARE = 4.0
-"""Beside windows the detector raises a false alarm once in so many run lengths at most."""
 
 _FIRST_SHARE = 0.9
 """Share of the error before the first restart, if there are any; all later ones have the rest."""
@@ -47,6 +52,7 @@ class Settings:
     confidence_level: float
     run_length: float | None
     pos_label: Any
+    burden: bool
     delay: Any
     value_range: tuple
     max_weight: float
@@ -93,11 +99,6 @@ class Settings:
     def tolerance_position(self):
         """Position of the tolerance among the levels."""
         return int(np.searchsorted(self.levels, self.scaled_tolerance))
-
-    @property
-    def change_needed(self):
-        """Statistic of the e-detector that raises an alarm, beside windows or alone."""
-        return self.run_length * (_DETECTOR_SHARE if self.windows else 1.0)
 
     def unscale(self, level):
         """A level between 0 and 1 in units of the mean."""
@@ -166,9 +167,9 @@ def _check_compares_means(resolved):
     if _find_hypotheses(resolved.gap) is None or not _has_mean_rates(resolved):
         raise argument_error(
             "constraint must be the largest difference between the means of two groups "
-            '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
-            "that its numerator has in the samples of its denominator, unlike F1 and treatment "
-            "equality), BoundedGroupLoss, MaximumRate or MinimumRate; got "
+            '(reference="groups" or one group, aggregate="max", no ratio; a rate must be a mean, '
+            "or the share that its numerator has in the samples of its denominator, unlike F1 and "
+            "treatment equality), BoundedGroupLoss, MaximumRate or MinimumRate; got "
             f"{resolved}, whose gap is {resolved.gap.name}. Other criteria can be certified once, "
             "by skfair.audit.Audit.certify."
         )

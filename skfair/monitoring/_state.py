@@ -2,13 +2,11 @@
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from skfair.audit._tables import group_text
-from skfair.groups._groups import MAX_NUMERIC_GROUPS
 from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
@@ -17,7 +15,9 @@ from skfair.monitoring._batches import (
     count_by_group,
     draw_blocks,
     evaluate_cohort,
+    list_references,
     make_generator_from_key,
+    refuse_many_decimals,
     restore_time,
     sort_samples,
     to_target,
@@ -34,7 +34,7 @@ from skfair.monitoring._recent import (
 )
 from skfair.statistics._estimates import combine_margins, constrained_rate
 from skfair.statistics._gaps import Verdict, find_verdict
-from skfair.utils._checks import argument_error, join_names, warn
+from skfair.utils._checks import join_names, warn
 
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
 #
@@ -81,13 +81,25 @@ class DifferenceHypotheses:
 
     compares_group_pairs = True
 
+    def pairs(self, n_groups):
+        """Mask of the ordered pairs whose difference, the first less the second, is bounded."""
+        return ~np.eye(n_groups, dtype=bool)
+
+    def restrict(self, is_large):
+        """Mask of the groups that are compared, of those that are large enough."""
+        return is_large
+
+    def _differences(self, means):
+        """Differences of the pairs."""
+        return np.where(self.pairs(len(means)), np.subtract.outer(means, means), -np.inf)
+
     def tested_value(self, means):
         """Largest difference of these means, 0 of fewer than two."""
-        return float(np.ptp(means)) if len(means) else 0.0
+        return float(self._differences(means).max(initial=0.0))
 
     def count_contrasts(self, n_groups):
         """Number of ordered pairs."""
-        return n_groups * (n_groups - 1)
+        return int(self.pairs(n_groups).sum())
 
     def count_on_edge(self, n_groups, tolerance):
         """Largest number of ordered pairs that can differ by just the tolerance."""
@@ -95,30 +107,36 @@ class DifferenceHypotheses:
 
     def lower_limit(self, means, low, high):
         """Lower limit of the largest difference, from limits of the means."""
-        differences = np.subtract.outer(means, means)
         margins = combine_margins((means - low)[:, np.newaxis], high - means)
-        return float((differences - margins).max(initial=0.0))
+        return float((self._differences(means) - margins).max(initial=0.0))
 
     def upper_limit(self, means, low, high):
         """Upper limit of the largest difference, from limits of the means."""
-        differences = np.subtract.outer(means, means)
-        differences += combine_margins((high - means)[:, np.newaxis], means - low)
-        return float(differences[~np.eye(len(means), dtype=bool)].max(initial=0.0))
+        margins = combine_margins((high - means)[:, np.newaxis], means - low)
+        return float((self._differences(means) + margins).max(initial=0.0))
 
     def find_extremes(self, means):
-        """Positions of the smallest and the largest mean."""
-        return means.argmin(), means.argmax()
+        """Positions of the smaller and the larger mean of the pair that differs most."""
+        return divmod(int(self._differences(means).argmax()), len(means))[::-1]
 
     def project_means(self, q, n, level):
         """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
 
+        Groups that are the first of no pair have no upper end, and the second of none no lower one.
         The lower end c is where the derivative of sum_g n_g KL(q_g || p_g) vanishes.
         """
         level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
         q, n, level = np.broadcast_arrays(q, n, level)
-        present = n > 0
-        low = np.min(q, axis=-1, initial=1.0, where=present)
-        high = np.max(q, axis=-1, initial=0.0, where=present) - level[..., 0]
+        pairs = self.pairs(q.shape[-1])
+        has_high = pairs.any(axis=1)
+        has_low = pairs.any(axis=0)
+        low = np.min(q, axis=-1, initial=1.0, where=(n > 0) & has_low)
+        high = np.max(q, axis=-1, initial=0.0, where=(n > 0) & has_high) - level[..., 0]
+
+        def clip(c):
+            raised = np.where(has_low, np.maximum(q, c), q)
+            return np.where(has_high, np.minimum(raised, c + level), raised)
+
         projected = np.array(q)
         active = high > low
         if not active.any():
@@ -131,7 +149,7 @@ class DifferenceHypotheses:
         c = (low + high) / 2.0
         for _ in range(_MAX_STEPS):
             # Newton step on the derivative, to the middle if it leaves the bracket.
-            p = np.minimum(np.maximum(q, c), c + level)
+            p = clip(c)
             scale = p * (1.0 - p)
             slope = (n * (p - q) / scale).sum(axis=-1, keepdims=True)
             curvature = n * (p * p - 2.0 * p * q + q) / (scale * scale)
@@ -143,7 +161,7 @@ class DifferenceHypotheses:
             c = np.where((c >= low) & (c <= high), c, (low + high) / 2.0)
             if np.abs(c - last).max() < _SMALL_STEP:
                 break
-        projected[active] = np.minimum(np.maximum(q, c), c + level)
+        projected[active] = clip(c)
         return projected
 
     def log_e_contrasts(self, x, n, q, levels, is_open):
@@ -169,10 +187,35 @@ class DifferenceHypotheses:
         return log_e
 
 
+class BelowHypotheses(DifferenceHypotheses):
+    """Hypotheses on how far groups are below the first group, which is the reference."""
+
+    def pairs(self, n_groups):
+        """Mask of the pairs of the reference and another group."""
+        return super().pairs(n_groups) & (np.arange(n_groups) == 0)[:, np.newaxis]
+
+    def restrict(self, is_large):
+        """Mask of the groups that are compared; none without the reference."""
+        return is_large & is_large[..., :1]
+
+    def count_on_edge(self, n_groups, tolerance):
+        """Number of pairs, all of which can differ by just the tolerance."""
+        return self.count_contrasts(n_groups)
+
+
+class AboveHypotheses(BelowHypotheses):
+    """Hypotheses on how far groups are above the first group, which is the reference."""
+
+    def pairs(self, n_groups):
+        """Mask of the pairs of another group and the reference."""
+        return super().pairs(n_groups).T
+
+
 class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
     compares_group_pairs = False
+    restrict = DifferenceHypotheses.restrict
 
     def tested_value(self, means):
         """The largest of these means, 0 without any."""
@@ -322,7 +365,8 @@ class CellEvidence:
         """
         mask = compared[..., np.newaxis]
         if self.hypothesis.compares_group_pairs:
-            mask = mask & compared[..., np.newaxis, :] & ~np.eye(compared.shape[-1], dtype=bool)
+            pairs = self.hypothesis.pairs(compared.shape[-1])
+            mask = mask & compared[..., np.newaxis, :] & pairs
         mask = np.broadcast_to(mask[..., np.newaxis], self.log_max.shape)
         return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
 
@@ -459,7 +503,7 @@ class Comparison:
     name : str
         Name of the attribute.
     groups : list
-        Names of the groups in the order in which they joined.
+        Names of the groups in the order in which they joined, after the reference if there is one.
     cells : dict of str to CellEvidence
         Totals and evidence of each cell.
     gap : GapEvidence
@@ -481,10 +525,10 @@ class Comparison:
     times: list
     last_batch: int
 
-    def __init__(self, name, hypothesis, levels, tolerance, min_group_size):
+    def __init__(self, name, hypothesis, levels, tolerance, min_group_size, groups):
         self.name, self.hypothesis, self.levels = name, hypothesis, levels
         self.tolerance, self.min_group_size = tolerance, min_group_size
-        self.groups = []
+        self.groups = groups
         self.times = []
         self.cells = {}
         self.gap = GapEvidence(len(levels), tolerance)
@@ -556,7 +600,8 @@ class Comparison:
 
     def is_compared(self, cell):
         """Whether each group has enough samples so far in a cell, of which this is the evidence."""
-        return (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
+        is_large = (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
+        return self.hypothesis.restrict(is_large)
 
     def estimate(self):
         """The largest gap of a cell in all samples so far, between 0 and 1."""
@@ -762,6 +807,7 @@ class State:
         """The state that knows the groups of a batch; raise if their labels have other types."""
         comparisons = dict(self.comparisons)
         joined = {}
+        references = list_references(settings.constraint, groups)
         for name, _, names in attribute_codes(groups, settings.constraint.attributes):
             comparison = comparisons.get(name) or Comparison(
                 name,
@@ -769,11 +815,17 @@ class State:
                 settings.levels,
                 settings.tolerance_position,
                 settings.smallest_size,
+                references[:1],
             )
+            references = references[1:]
             known = comparison.groups
             comparisons[name] = comparison.with_groups(names)
-            _refuse_many_decimals(comparisons[name].groups)
-            joined |= {repr(group_text(one)): None for one in names if known and one not in known}
+            refuse_many_decimals(comparisons[name].groups)
+            joined |= {
+                repr(group_text(one)): None
+                for one in names
+                if name in self.comparisons and one not in known
+            }
         if joined:
             warn(
                 "Groups that did not occur in earlier batches are compared from now on, once they "
@@ -781,21 +833,6 @@ class State:
                 "evidence on every group that is compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
-
-
-def _refuse_many_decimals(groups):
-    """Raise for a measurement that the first batch has not divided into bins."""
-    labels = [one if isinstance(one, tuple) else (one,) for one in groups]
-    for column in zip(*labels, strict=True):
-        numbers = {one for one in column if isinstance(one, Real)}
-        if len(numbers) > MAX_NUMERIC_GROUPS and any(one % 1 for one in numbers):
-            raise argument_error(
-                f"sensitive_features must have at most {MAX_NUMERIC_GROUPS} numbers with decimals "
-                f"in all batches, but has {len(numbers)}, from {min(numbers):g} to "
-                f"{max(numbers):g}. The first batch had so few that they are no bins, and a "
-                "monitor keeps its first ones. Begin another with a larger batch, or pass "
-                "SensitiveFeatures with bins, such as bins={'age': [40, 65]}."
-            )
 
 
 def advance_state(settings, state, row, cohorts):
@@ -890,6 +927,10 @@ def _last_decision_time(row):
     return times[0] if times[0] is None else max(times, key=restore_time)
 
 
+_DETECTOR_SHARE = 4.0
+"""Beside windows the detector raises a false alarm once in so many run lengths at most."""
+
+
 def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     """What the evidence says after so many restarts; `was_exceeded` is what it said before.
 
@@ -902,7 +943,8 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     was_exceeded = was_exceeded or log_against >= -np.log1p(-settings.confidence_level)
     is_alarm = was_exceeded
     if settings.run_length is not None:
-        is_alarm = has_excess or change >= settings.change_needed
+        length = settings.run_length * (_DETECTOR_SHARE if settings.windows else 1.0)
+        is_alarm = has_excess or change >= length
     log_for = _find_certificates(settings, comparisons)
     log_for_tolerance = log_for[settings.tolerance_position]
     log_needed = settings.log_evidence_needed(n_restarts)

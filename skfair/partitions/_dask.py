@@ -19,7 +19,6 @@ CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
 WARN_AFTER = 30.0  # seconds in which hardly any could
 TIMEOUT_KEY = "skfair.no-workers-timeout"  # key of Dask's configuration
 DEFAULT_TIMEOUT = "5 minutes"
-_MAX_DIRECT_PARTITIONS = 32  # partitions up to which a task is sent with each of its calls
 
 
 class DaskWorkers:
@@ -117,7 +116,7 @@ class DaskWorkers:
     @property
     def _is_direct(self):
         """Whether a task is sent with its calls: workers wait for messages of one another."""
-        return self.is_stored and len(self) <= _MAX_DIRECT_PARTITIONS
+        return self.is_stored and len(self) <= 32
 
     def _batches_of_workers(self):
         """Numbers of the few partitions that each thread of a worker stores; [] where unknown.
@@ -296,17 +295,14 @@ class _StallClock:
 
     def add(self, seconds, reason):
         """Count a time that ended in a stall for this reason, or in progress if it is None."""
-        self.seconds = max(
-            0.0, self.seconds + seconds * (-_RECOVERY_WEIGHT if reason is None else 1.0)
-        )
+        # Progress weighs a quarter: workers that are stalled in a fifth of the time go on.
+        weight = -0.25 if reason is None else 1.0
+        self.seconds = max(0.0, self.seconds + seconds * weight)
         # It starts again once there are workers, or most of the stalls are long ago.
         if reason is None and (self._reason == _NO_WORKERS or not self.seconds):
             self.seconds, self.has_warned = 0.0, False
         self._reason = reason
 
-
-_RECOVERY_WEIGHT = 0.25
-"""Weight of times of progress: workers that are stalled in a fifth of the time go on."""
 
 _CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
 """The clock of each client."""

@@ -381,9 +381,6 @@ SUBSAMPLE_SIZES: dict[str, Any] = {
 all it needs are sums, in several. On partitions the subsample is 1/256 of the rows, between two
 limits: four times as many halve the distance to the solution of all, which saves one pass."""
 
-MIN_EVEN_FRACTION = 1 / 4
-"""Share of an even division among cells (groups, or groups and classes) that each is drawn with."""
-
 
 def sampling_rates(counts, size):
     """Shares of the cells that make a subsample of about ``size`` rows.
@@ -398,7 +395,7 @@ def sampling_rates(counts, size):
     >>> sampling_rates(np.array([9_000, 990, 10]), 1_200)
     array([0.12, 0.12, 1.  ])
     """
-    per_cell = MIN_EVEN_FRACTION * size / len(counts)
+    per_cell = size / (4 * len(counts))
     return np.minimum(np.maximum(size / counts.sum(), per_cell / counts), 1.0)
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import reliability_table
@@ -21,12 +20,14 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
 
 
 _CALIBRATED = "calibrated"
@@ -210,7 +211,7 @@ class GroupCalibrationDisplay(Display):
         ax.plot([0, 1], [0, 1], color=INK, linestyle=":", linewidth=1, label=_CALIBRATED)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean predicted probability")
         ax.set_ylabel(f"observed frequency, with {name_interval(self.table)}")
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax, lambda handle, label: label == _CALIBRATED)
         return self
 

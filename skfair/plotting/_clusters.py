@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups._groups import cluster_balances, group_names
@@ -22,12 +21,14 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
 
 
 # Display of the group composition of every cluster, compared with that of the data.
@@ -166,8 +167,7 @@ class ClusterCompositionDisplay(Display):
         self._annotate_statistics(counts)
         ax.set(xlim=(0, 1), ylim=(len(counts) - 0.5, -0.5), xlabel="share of the cluster")
         ax.xaxis.set_major_formatter("{x:.0%}")
-        ax.tick_params(axis="y", length=0)
-        strip_frame(ax, "top", "right", "left")
+        strip_frame(ax, has_vertical_scale=False)
         self._write_legend()
         return self
 
@@ -240,7 +240,6 @@ class ClusterCompositionDisplay(Display):
 # Display of trade-offs: clustering cost against balance.
 
 
-_MAX_MARKERS = 25
 _METRIC_LABELS = {
     "balance": "balance (smallest / largest group, worst cluster)",
     "relative_balance": "relative balance (share of the data's balance, worst cluster)",
@@ -257,7 +256,8 @@ class ParetoFrontDisplay(Display):
     points are not drawn. To compare several fronts on the same axes, pass ``ax=display.ax_`` to the
     next call: colours, lines and markers advance automatically.
 
-    :meth:`skfair.cluster.ParetoFront.plot` draws a front that was computed.
+    :meth:`skfair.cluster.ParetoFront.plot` and :meth:`skfair.audit.FairnessFront.plot` draw fronts
+    that were computed.
 
     Of classifiers, whose accuracies and gaps are estimates, all points are drawn and connected by
     ascending gap, with their intervals.
@@ -270,8 +270,8 @@ class ParetoFrontDisplay(Display):
         The points, one in each row, as :meth:`skfair.cluster.ParetoFront.to_frame` returns them.
         The column ``cost`` has the clustering cost of each point, such as the mean squared distance
         to the cluster's centre or the normalised cut. The column of the name ``metric`` has its
-        balance, in [0, 1]. Or the table of :func:`skfair.audit.fairness_front`, with the columns
-        ``accuracy`` and ``gap``.
+        balance, in [0, 1]. Or the table of :meth:`skfair.audit.FairnessFront.to_frame`, with the
+        columns ``accuracy`` and ``gap``, and perhaps ``tolerance``, which is written at each point.
     selected : int, default=None
         Position of the point to mark.
     name : str, default=None
@@ -332,7 +332,7 @@ class ParetoFrontDisplay(Display):
         self._draw_selected()
         y, x = self._names()
         ax.set(xlabel=_METRIC_LABELS.get(x, x), ylabel=y)
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
@@ -364,11 +364,18 @@ class ParetoFrontDisplay(Display):
             cost[front],
             drawstyle="steps-pre" if is_step else "default",
             markersize=4.5,
-            markevery=max(1, len(front) // _MAX_MARKERS),
+            markevery=max(1, len(front) // 25),  # about 25 markers are distinct
             label=self.name,
             gid=self._gid,
             **style(n_before, "color", "linestyle", "marker"),
         )
+        if "tolerance" in self.table:
+            color = self.line_.get_color()
+            points = self.table[["tolerance", *self._names()[::-1]]].dropna()
+            for value, *point in points.to_numpy():
+                self.ax_.annotate(
+                    str(value), point, (4, 5), textcoords="offset points", color=color
+                )
         limits = [f"{name}_{end}" for name in self._names() for end in ("low", "high")]
         if {*limits} <= {*self.table}:
             low, high, left, right = self.table[limits].to_numpy()[front].T

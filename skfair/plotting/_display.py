@@ -75,10 +75,20 @@ def to_text(names):
     return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
 
 
-def strip_frame(ax, *sides):
+def strip_frame(ax, has_vertical_scale=True):
     """Remove the sides of the frame that carry no scale."""
-    for side in sides:
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right"]].set_visible(False)
+    if not has_vertical_scale:
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+
+
+def write_at_right(ax, heights, texts, size):
+    """Write texts right of the axes, at heights in units of the data."""
+    # x is a share of the width of the axes, y a value of the data.
+    transform = ax.get_yaxis_transform()
+    for height, text in zip(heights, texts, strict=True):
+        ax.text(1.01, height, text, transform=transform, va="center", size=size, color=INK)
 
 
 def name_interval(table):

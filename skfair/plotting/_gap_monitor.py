@@ -84,7 +84,7 @@ class GapMonitorDisplay(Display):
         ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *low])), top=top or None)
         if has_time and summary["time"].dtype.kind == "M":
             ax.tick_params(axis="x", rotation=30)
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax)
         return self
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups._events import intervals_by_group
 from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
-from skfair.metrics._group_report import Metrics
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
     INK,
@@ -27,14 +24,20 @@ from skfair.plotting._display import (
     style,
     tabulate_groups,
     to_text,
+    write_at_right,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.metrics._group_report import Metrics
+    from skfair.utils._api import Label, MatrixLike
 
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
@@ -237,8 +240,7 @@ class GroupRateDisplay(Display):
             ax.set_xlim(-0.02, 1.02)
             ax.xaxis.set_major_formatter("{x:.0%}")
         ax.set_xlabel(f"{'rate' if are_rates else 'value'}, with {name_interval(self.table)}")
-        ax.tick_params(axis="y", length=0)
-        strip_frame(ax, "top", "right", "left")
+        strip_frame(ax, has_vertical_scale=False)
         write_legend(ax, lambda handle, label: label == _OVERALL)
         return self
 
@@ -262,11 +264,11 @@ class GroupRateDisplay(Display):
 
     def _write_counts(self, heights, counts):
         """Write the number of samples next to each mark of a group."""
-        # x is a share of the width of the axes, y a value of the data.
-        transform = self.ax_.get_yaxis_transform()
-        for height, count in zip(heights, counts, strict=True):
-            text = f"of {count:,.0f}" if float(count).is_integer() else f"of {count:,.1f}"
-            self.ax_.text(1.01, height, text, transform=transform, va="center", size=7, color=INK)
+        texts = [
+            f"of {count:,.0f}" if count.is_integer() else f"of {count:,.1f}"
+            for count in counts.tolist()
+        ]
+        write_at_right(self.ax_, heights, texts, size=7)
 
 
 def _find_scores(estimator, X, y, sensitive_features, metrics, pos_label):
@@ -342,8 +344,7 @@ class SubgroupDisplay(Display):
         name = self.metric.replace("_", " ")
         level = f"{100.0 * self.confidence_level:g} %"
         ax.set_xlabel(f"{name} minus that of the rest, percentage points (all limits {level})")
-        ax.tick_params(axis="y", length=0)
-        strip_frame(ax, "top", "right", "left")
+        strip_frame(ax, has_vertical_scale=False)
         if not n_rows:
             ax.text(0.5, 0.5, "no subgroup is shown to depart", transform=ax.transAxes, ha="center")
         write_legend(ax, lambda handle, label: label == _LARGEST, ncols=3)
@@ -351,14 +352,12 @@ class SubgroupDisplay(Display):
 
     def _write_rates(self, rows):
         """Write the rate of each subgroup, that of the rest and the number of samples at right."""
-        transform = self.ax_.get_yaxis_transform()
         columns = (self.table[name] for name in ("estimate", "rest_estimate", "n"))
-        for row, rate, rest, n in zip(rows, *columns, strict=True):
-            text = f"{rate:.0%}, rest {rest:.0%} (n = {n:,})"
-            self.ax_.text(1.01, row, text, transform=transform, va="center", size=8, color=INK)
-
-
-_MAX_POINTS = 2000
+        texts = [
+            f"{rate:.0%}, rest {rest:.0%} (n = {n:,})"
+            for rate, rest, n in zip(*columns, strict=True)
+        ]
+        write_at_right(self.ax_, rows, texts, size=8)
 
 
 @display_docs
@@ -559,7 +558,7 @@ class GroupRateCurveDisplay(Display):
     def _draw_curves(self, names, horizontal):
         """Draw the curve of every other group, in the next colours of the axes."""
         # More points are not visible, but would enlarge a file.
-        points = np.unique(np.linspace(0, len(self.table) - 1, _MAX_POINTS).astype(int))
+        points = np.unique(np.linspace(0, len(self.table) - 1, 2000).astype(int))
         rates = self.table.to_numpy(dtype=np.float64)[points]
         others = [k for k in range(len(names)) if k != horizontal]
         for index, k in enumerate(others, start=self._count_drawn()):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 
 from skfair.groups._events import intervals_by_group, is_in_intervals
@@ -25,12 +23,16 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
 
 
 @display_docs
@@ -208,7 +210,7 @@ class ScoreDistributionDisplay(Display):
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
         ax.set(xlabel=self.table.index.name or "score", ylabel="density")
-        strip_frame(ax, "top", "right")
+        strip_frame(ax)
         write_legend(ax)
         return self
 
@@ -241,8 +243,6 @@ def _decides_by(threshold, y_score, is_positive):
 
 
 _N_POINTS = 512
-_NEARLY_EQUAL = 1e-9
-"""Relative range of scores below which they differ by rounding alone."""
 
 
 def _tabulate_densities(scored):
@@ -250,8 +250,8 @@ def _tabulate_densities(scored):
     lowest = scored.y_score.min()
     highest = scored.y_score.max()
     size = max(abs(lowest), abs(highest))
-    # Equal scores get a grid around them.
-    if highest - lowest <= _NEARLY_EQUAL * size:
+    # Scores that differ by rounding alone get a grid around them.
+    if highest - lowest <= 1e-9 * size:
         margin = 0.5 * max(size, 1.0)
         lowest -= margin
         highest += margin

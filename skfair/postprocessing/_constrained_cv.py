@@ -100,10 +100,6 @@ from skfair.utils._sklearn import (
     with_callbacks,
 )
 
-_N_FOLDS, _N_FOLDS_OF_LARGE, _LARGE = 5, 3, 10_000
-"""Folds by default, those of many samples or columns, and the samples from which on they are many.
-"""
-
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
@@ -178,6 +174,34 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         if probabilities is None:
             probabilities = np.zeros((len(scores), 1, 1))
         return scores[:, 0], probabilities
+
+    def _cross_fit(
+        self,
+        X: MatrixLike,
+        y: Any,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        X_fit: MatrixLike | None = None,
+        group_probabilities: MatrixLike | None = None,
+        **params: Any,
+    ) -> Any:
+        """The `CrossFit` of the samples: scores by estimators that were not fitted to them."""
+        if group_probabilities is not None and sensitive_features is None:
+            raise ValueError(
+                f"{type(self).__name__} learns the group from samples that have one, but only "
+                "group_probabilities was passed. Pass sensitive_features with the group of some "
+                'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
+                'missing="sufficient".'
+            )
+        columns = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "group_probabilities": group_probabilities,
+        }
+        constraints = self._find_constraints()
+        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
@@ -379,7 +403,8 @@ def _fit_all(estimator, base, training, fit_params, context):
 
 def fit_rule(estimator, cross, loss):
     """The final linear model by a `RuleLoss`, whose out-of-fold predictions keep constraints."""
-    per_class, confidence = cross.per_class, estimator.confidence_level
+    per_class = cross.per_class
+    confidence = estimator.confidence_level
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, events = begin_rule(cross)
         features = fitted["_event_features"]
@@ -429,7 +454,8 @@ def begin_rule(cross, is_calibrated=True):
 
     Unless they are calibrated, columns of classes are the scores as they are.
     """
-    per_class, groups = cross.per_class, cross.training.samples.groups
+    per_class = cross.per_class
+    groups = cross.training.samples.groups
     unit = per_class[0].unit
     fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class, is_calibrated)
     events = find_events(per_class, cross.constraints)
@@ -656,8 +682,8 @@ def _choose_cv(cv, X, is_real, groups):
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
-    is_large = not is_real and (is_wide or shape[0] >= _LARGE)
-    n_folds = _N_FOLDS_OF_LARGE if is_large else _N_FOLDS
+    is_large = not is_real and (is_wide or shape[0] >= 10_000)
+    n_folds = 3 if is_large else 5
     return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
 
 

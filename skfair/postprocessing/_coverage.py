@@ -26,43 +26,16 @@ from skfair.postprocessing._out_of_fold_scores import cross_fit
 from skfair.statistics._estimates import rate_limits
 from skfair.utils._checks import join_names, warn
 
-_NOISE_ERROR = 0.05
-"""Error of the test whether one threshold covers all groups at the level."""
+_UNEQUAL = 1.0
+"""Standard errors by which coverage may be below the level without a warning."""
 
-_N_STEPS = 60
-"""Steps of Levenberg and Marquardt's method at most."""
-
-_MAX_DAMPING = 1e6
-"""Damping of steps that are too small to change the coverage of a group."""
-
-_SOLVED, _UNEQUAL = 0.1, 1.0
-"""Standard errors by which coverage may differ from the level: at the solution, and without a
-warning."""
-
-_NEAR = 0.2
-"""Distance from a threshold at which samples count half, over the mean distance of the group."""
-
-_MAX_ENLARGEMENT = 1.25
-"""Largest mean size of blind sets, over that of pooled sets and of sets that know the group."""
-
-_REPORTED_LEVEL = 0.975
-"""Probability with which each of the two limits of a reported coverage holds."""
-
-_FRACTIONS = (1.0, 0.75, 0.5, 0.25)
-"""Fractions of blind coefficients that are tried where these leave a group below its level."""
 
 _GAIN = 0.02
 """Gain in the coverage of the worst group, beside one threshold with sets of the same mean size,
 from which on larger sets are worth it."""
 
-_ROUNDING = 1e-12
-"""Distance up to which scores of classes count as equal: means over folds round in their last
-digits, and what is tied at a threshold must not be lost by them."""
 
 _TINY = np.finfo(float).tiny
-
-_LEAST_SPREAD = 0.1
-"""Smallest spread of a sample over the mean one."""
 
 
 class ClassSets(NamedTuple):
@@ -83,7 +56,9 @@ class ClassSets(NamedTuple):
 
     def contents(self, thresholds):
         """Whether each class is in the set; thresholds are of shape (n_samples, 1 or n_classes)."""
-        return self.scores <= thresholds + _ROUNDING
+        # Means over folds round in their last digits, and what is tied at a threshold must not be
+        # lost by them.
+        return self.scores <= thresholds + 1e-12
 
     def sizes(self, thresholds):
         """Number of classes of each set, (n_samples,)."""
@@ -218,7 +193,8 @@ class Calibration:
 
 def _covers_all_groups(calibration):
     """Whether one threshold covers each group at the level, up to sampling noise."""
-    level = 1.0 - _NOISE_ERROR / (2.0 * (len(calibration.levels) - 1))
+    # A test with an error of .05.
+    level = 1.0 - 0.05 / (2.0 * (len(calibration.levels) - 1))
     rates = calibration.rates(calibration.scores <= pooled_coefficients(calibration)[0])
     low, high = rate_limits(rates, calibration.sizes, level)
     return bool(((low <= calibration.coverage) & (calibration.coverage <= high))[:-1].all())
@@ -244,12 +220,6 @@ def group_coefficients(calibration, probabilities=None):
         is_small = calibration.levels[:-1] > 1.0
         coef[1:] = np.where(is_small, np.maximum(of_groups, coef[0]), of_groups) - coef[0]
     return coef
-
-
-def blind_coefficients(calibration, probabilities):
-    """Coefficients (b, a) of thresholds that do not know the group."""
-    coef = pooled_coefficients(calibration)
-    return BlindSearch(calibration, probabilities).run(coef) if np.isfinite(coef[0]) else coef
 
 
 class BlindPoint(NamedTuple):
@@ -287,7 +257,8 @@ class BlindSearch:
         # worst group as well, larger sets are worth nothing.
         error = self.calibration.standard_errors.max()
         margin = max(_GAIN, error)
-        for fraction in _FRACTIONS:
+        # Try fractions of the blind coefficients.
+        for fraction in (1.0, 0.75, 0.5, 0.25):
             point = self._evaluate(pooled + fraction * (end.coef - pooled))
             if self._find_gain(point) >= margin:
                 return point.coef
@@ -322,11 +293,13 @@ class BlindSearch:
         """The last point of Levenberg and Marquardt's method whose sets are no larger."""
         calibration = self.calibration
         solved = 1.0 / (calibration.sizes[:-1] * calibration.standard_errors)
-        solved = np.maximum(_SOLVED, solved)  # one sample of a small group
+        solved = np.maximum(0.1, solved)  # one sample of a small group
         damping = 1e-2
         slopes = self._find_slopes(point)
-        for _ in range(_N_STEPS):
-            if (np.abs(point.residuals) <= solved).all() or damping > _MAX_DAMPING:
+        # At most 60 steps.
+        for _ in range(60):
+            # Steps of more damping are too small to change the coverage of a group.
+            if (np.abs(point.residuals) <= solved).all() or damping > 1e6:
                 break
             step = self._find_step(slopes, point.shifts, damping)
             moved = self._evaluate(point.coef + np.append(0.0, step))
@@ -343,7 +316,8 @@ class BlindSearch:
         scores = self.calibration.scores
         members = self.calibration.members[:, :-1]
         distance = np.abs((scores - point.thresholds)[:, np.newaxis] - point.shifts)
-        scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
+        # Samples at a fifth of the mean distance of the group from a threshold count half.
+        scale = 0.2 * np.average(distance, axis=0, weights=members) + _TINY
         near = members / (1.0 + (distance / scale) ** 2)
         return near.T @ self.probabilities / near.sum(axis=0)[:, np.newaxis]
 
@@ -362,7 +336,8 @@ class BlindSearch:
         shares = members / members.sum(axis=1, keepdims=True).clip(_TINY)
         by_group = np.where(members.any(axis=1), shares @ of_groups, pooled)
         references = np.full(len(by_group), pooled), by_group
-        return _MAX_ENLARGEMENT * max(map(calibration.mean_size, references))
+        # Blind sets may be a quarter larger than pooled sets, or sets that know the group.
+        return 1.25 * max(map(calibration.mean_size, references))
 
 
 # The fit, from out-of-fold scores to what predictions need.
@@ -382,7 +357,8 @@ def fit_spread(estimator, cross, columns):
         n_jobs=estimator.n_jobs,
     )
     mean = np.average(residuals, weights=training.samples.weights)
-    least = max(_LEAST_SPREAD * mean, _TINY)
+    # No spread is below a tenth of the mean one.
+    least = max(0.1 * mean, _TINY)
     return {"spread_estimators_": models, "_least_spread_": least}, spread[:, 0].clip(least)
 
 
@@ -508,7 +484,10 @@ def _fit_blind_to_groups(large, calibration, probabilities):
     """Blind coefficients, which are 0 of all groups but the large ones."""
     coef = np.zeros(len(calibration.levels))
     compared = replace(calibration, members=calibration.members[:, [*large, -1]])
-    coef[[0, *(1 + large)]] = blind_coefficients(compared, probabilities[:, large])
+    of_large = pooled_coefficients(compared)
+    if np.isfinite(of_large[0]):
+        of_large = BlindSearch(compared, probabilities[:, large]).run(of_large)
+    coef[[0, *(1 + large)]] = of_large
     return coef
 
 
@@ -556,7 +535,8 @@ def _report_coverage(training, calibrations, thresholds):
     sizes = np.sum([one.sets.sizes(of_one[:, np.newaxis]) for one, of_one in pairs], axis=0)
     for number, (one, of_one) in enumerate(pairs):
         rates = one.rates(one.scores <= of_one).clip(0.0, 1.0)
-        low, high = rate_limits(rates, one.sizes, _REPORTED_LEVEL)
+        # Each of the two limits holds with a probability of .975.
+        low, high = rate_limits(rates, one.sizes, 0.975)
         counts = np.rint((one.members / training.samples.weights[:, np.newaxis]).sum(axis=0))
         table = {"group": names, "n": counts.astype(int), "coverage": rates}
         table |= {"lower": low, "upper": high, "mean_size": one.rates(sizes)}

@@ -257,9 +257,6 @@ def check_ranked_sizes(samples, constraints, tolerance):
 # Probabilities of events, estimated from X, and the features of the final linear model.
 
 
-_REVEALED_SHARE = 0.99
-"""Share of a group's members that are recognised, from which on X is said to reveal the group."""
-
 _ERROR_QUANTILES = (0.5, 0.8, 0.9, 0.95)
 """Quantiles of absolute errors: P(group | X, y) depends on the interval between two of them."""
 
@@ -302,7 +299,8 @@ class EventModel(NamedTuple):
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator
         group_classifier = DummyClassifier() if knows_groups else classifier
-        group_models, subset_models = [], []
+        group_models = []
+        subset_models = []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
@@ -375,7 +373,9 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     They are those of `fit_event_features`, whose further arguments these are. The error is the
     distance of a real target from out-of-fold scores.
     """
-    codes, names, groups = training.labels, training.classes, training.samples.groups
+    codes = training.labels
+    names = training.classes
+    groups = training.samples.groups
     is_real = names is None
     if is_real:
         errors = np.abs(codes - scores.mean(axis=1))
@@ -407,7 +407,8 @@ def warn_if_groups_predictable(events, probabilities):
     counts = np.bincount(codes, minlength=events.table.shape[2])
     compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
     shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
-    if len(shares) and (shares >= _REVEALED_SHARE).all():
+    # X reveals the groups of which .99 of the members are recognised.
+    if len(shares) and (shares >= 0.99).all():
         warn_of_group_in_features("with group_estimator='sensitive_features'")
 
 
@@ -468,8 +469,13 @@ class EventFeatures(NamedTuple):
         log_odds = odds.T[:, :, np.newaxis]
         if not self.sources:
             return log_odds
-        # P(subset, group | x) = P(group | x, subset) P(subset | x)
-        by_subset = _subset_probabilities(self.sources, expit(odds))
+        # P(subset, group | x) = P(group | x, subset) P(subset | x), of which the last follows from
+        # the probabilities of success.
+        success = expit(odds)
+        known = {"positives": success, "negatives": 1.0 - success}
+        ones = np.ones_like(success)
+        columns = [known.get(source, ones)[:, problem] for problem, source in self.sources]
+        by_subset = np.column_stack(columns)
         features = np.einsum(
             "ip,ipg,cpgr->cir", by_subset, probabilities, self.table, optimize=True
         )
@@ -557,14 +563,7 @@ class EventFeatures(NamedTuple):
         return fit_final_model(fitter, request, confidence, codes)
 
 
-def _subset_probabilities(sources, success):
-    """P(subset | x) where it follows from the probabilities of success, (n_samples, n_subsets)."""
-    known = {"positives": success, "negatives": 1.0 - success}
-    ones = np.ones_like(success)
-    return np.column_stack([known.get(source, ones)[:, problem] for problem, source in sources])
-
-
-def fit_event_features(bases, group_estimator, training, events, folds, n_jobs=None):
+def fit_event_features(bases, group_estimator, training, events, folds, n_jobs):
     """The `EventFeatures` of the folds' models, and out-of-fold probabilities of the events.
 
     Without a ``group_estimator`` the first fold chooses among the default ones.
@@ -607,7 +606,7 @@ def _fit_default(base, training, events, fold):
         inside = np.column_stack(events.subsets)[test]
         logs = np.log(np.maximum(likelihoods, MIN_PROBABILITY)) * inside
         losses.append(-(training.samples.weights[test] @ logs).sum())
-    best = models[int(np.argmin(losses))]
+    best = models[np.argmin(losses)]
     if len(sampled) == len(train):
         return best
     return EventModel.fit(base, best.group_estimator, training, events, train)
@@ -620,7 +619,6 @@ _TEMPERATURES = (1.0, 0.5, 0.25)
 """Of the sigmoid surrogate. A wide sigmoid moves all samples, where few are near the threshold; a
 narrow one moves those that change their decision."""
 
-_ALPHA = 1e-5
 _SOLVER = SQP()
 _RANKS_SOLVER = SQP(tol=1e-4)
 """Rows of percentiles have breakpoints, at which no solver reaches the last digit."""
@@ -765,7 +763,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
         target = features[0][:, 0]
     weights = np.tile(request.weights, len(per_class))
     loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
-    problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
+    problem = ConstrainedProblem(model, loss, target, weights, alpha=1e-5, constraint=system)
     options = {"callback": request.callback}
     return Fitter(problem, model.initial(), solver, options, share=request.share)
 

@@ -33,30 +33,16 @@ from skfair.utils._checks import warn
 _ROUNDING = 1e-12
 """Excesses below it are rounding."""
 
-_TIE_BITS = 36
-"""Binary digits of scores with offsets, relative to their standard deviation."""
 
-_TIE_MARGIN = 1e-5
-"""Distance to a tie, in standard deviations, at which documents have passed each other."""
+_N_PLACES = 25
+"""Points of the path of offsets that are tried at a time."""
 
-_MAX_PAIRS = 1 << 20
-"""Pairs of documents of two groups up to which all offsets are searched."""
+_N_ZOOMS = 5
+"""How often points are tried, each time with smaller distances."""
 
-_MAX_TRIES = 100
-"""Offsets of least excess that are recounted."""
-
-_N_PLACES, _N_ZOOMS = 25, 5
-"""Points of the path of offsets that are tried at a time, and how often with smaller distances."""
-
-_N_PROBLEMS = 1, 3
-"""Dual problems that are solved, each with the exposures of the ranking by the last one. The second
-number is for the case that the first one leads to no ranking within the tolerance."""
 
 _LIMITS = {"maxiter": 50, "maxfun": 100}
 """Iterations and evaluations of a dual problem."""
-
-_MAX_MULTIPLIER = 10.0
-"""Multipliers up to which a dual problem is searched, in standard deviations of the scores."""
 
 
 class RankedDocuments(NamedTuple):
@@ -80,7 +66,8 @@ class RankedDocuments(NamedTuple):
     def tie_unit(self):
         """Difference up to which scores tie where there are offsets, a power of 2."""
         spread = self.scores.std() or 1.0
-        return float(np.exp2(np.floor(np.log2(spread)) - _TIE_BITS))
+        # Scores with offsets have 36 binary digits, relative to the standard deviation.
+        return float(np.exp2(np.floor(np.log2(spread)) - 36))
 
     def attention(self, offsets):
         """Attention of each document in the ranking by score and offset."""
@@ -117,7 +104,9 @@ def search_offsets(documents):
     if pairs is not None:
         return OffsetSearch(_sweep_offsets(documents, *sides, pairs), 1, True)
     results = []
-    for n_problems in _N_PROBLEMS:
+    # One dual problem, or three where that leads to no ranking within the tolerance: each has the
+    # exposures of the ranking by the last one.
+    for n_problems in (1, 3):
         # From no offsets to the multipliers of the bound, then to equal exposures and beyond.
         tolerances = documents.bound.tolerance, 0.0
         optimal, equal = (_solve_dual(documents, one, n_problems) for one in tolerances)
@@ -185,7 +174,8 @@ def _pair_documents(low, high):
     first = np.searchsorted(high.query, low.query, side="left")
     n_others = np.searchsorted(high.query, low.query, side="right") - first
     n_pairs = int(n_others.sum())
-    if not 0 < n_pairs <= _MAX_PAIRS:
+    # Search all offsets of up to a million pairs of documents.
+    if not 0 < n_pairs <= 1 << 20:
         return None
     of_low = np.repeat(np.arange(len(low.query)), n_others)
     position = np.arange(n_pairs) - np.repeat(np.cumsum(n_others) - n_others, n_others)
@@ -214,12 +204,14 @@ def _sweep_offsets(documents, low, high, pairs):
     equal[: len(at_tie)] += at_tie
     # The point of each interval that is nearest to 0, and all ties; the smallest first.
     edges = np.concatenate(([ties[0] - spread], ties, [ties[-1] + spread]))
-    margins = np.minimum(np.diff(edges) / 2.0, _TIE_MARGIN * spread)
+    # Documents have passed each other at a distance of 1e-5 standard deviations.
+    margins = np.minimum(np.diff(edges) / 2.0, 1e-5 * spread)
     inside = np.where(edges[1:] <= 0.0, edges[1:] - margins, edges[:-1] + margins)
     offsets = np.concatenate((inside, ties)) / scale
     excess = excess_of(documents.bound, np.hstack((between, equal)))
     excess = np.where(excess > _ROUNDING, excess, 0.0)
-    order = np.lexsort((np.abs(offsets), excess))[:_MAX_TRIES]
+    # Take the 100 offsets of least excess.
+    order = np.lexsort((np.abs(offsets), excess))[:100]
     # Recount them: scores of ties may differ by more than rounding.
     recounted = []
     for offset in offsets[order, np.newaxis]:
@@ -265,16 +257,18 @@ def _search_path(documents, path):
         places = np.linspace(low, high, _N_PLACES)
         candidates = np.column_stack([np.interp(places, knots, column) for column in path.T])
         violations = [documents.violation(offsets) for offsets in candidates]
-        best = int(np.argmin(violations))
+        best = np.argmin(violations)
         # Look between its neighbours, or after the last one that exceeds the tolerance.
         after = best + (violations[best] > 0.0)
-        low, high = places[max(best - 1, 0)], places[min(after, _N_PLACES - 1)]
+        low = places[max(best - 1, 0)]
+        high = places[min(after, _N_PLACES - 1)]
     return violations[best], candidates[best]
 
 
 def _solve_dual(documents, tolerance, n_problems):
     """Offsets of the largest gain whose exposures keep a tolerance."""
-    sums, shares = documents.bound.sums, documents.shares
+    sums = documents.bound.sums
+    shares = documents.shares
     merits = sums.exact_means(documents.scores)[len(shares) :] if sums.is_quotient else 1.0
     # All rankings have one mean exposure: differences from the first group, which features
     # average, change the exposures of groups by these multiples.
@@ -305,7 +299,8 @@ def _find_multipliers(documents, rows, upper):
         return gain + upper @ multipliers, upper - rows @ differences
 
     start = np.zeros(len(rows))
-    bounds = [(0.0, _MAX_MULTIPLIER)] * len(rows)
+    # Multipliers are searched up to 10 standard deviations of the scores.
+    bounds = [(0.0, 10.0)] * len(rows)
     return unit * minimize(dual, start, jac=True, bounds=bounds, options=_LIMITS).x
 
 
@@ -363,7 +358,10 @@ def _warn_of_worse_ranks(relevance, documents, offsets):
 
 def _rank_documents(estimator, cross, scores, query):
     """The documents, with no features, and with the constraint bound to their attention."""
-    samples, bound, k, shares = cross.training.samples, None, None, None
+    samples = cross.training.samples
+    bound = None
+    k = None
+    shares = None
     weights = samples.weights / samples.weights.sum()
     for constraint in cross.constraints:  # one at most
         merit = np.ones(len(query))

@@ -24,24 +24,9 @@ from skfair.utils._checks import join_names, limit_text, number_text, warn
 _MAX_SAMPLES = 10_000
 """Samples of the program; of more, as many are drawn."""
 
-_MIN_DENOMINATOR = 0.01
-"""Smallest denominator of a quotient, relative to that of constant decisions."""
-
-_MIN_COMPARED_DENOMINATOR = 0.25
-"""Smallest denominator of quotients that are compared, relative to that without constraint:
-precision must not be equal because hardly any sample is accepted."""
-
-_N_LEVELS, _N_REFINEMENTS = 12, 6
-"""Values of the smallest quotient that are tried at first, and around the best of these."""
 
 _EXCESS_TOLERANCE = 1e-3
 """Accuracy of an excess, in units of the rates."""
-
-_MAX_PROGRAMS = 10
-"""Linear programs for one excess; two to five are usual."""
-
-_MIN_MULTIPLIER = 1e-6
-"""Multiplier from which on a bound conflicts with others."""
 
 
 class Conflict(NamedTuple):
@@ -92,7 +77,8 @@ def find_conflict(constraints, weights, outcomes, chances):
     if excess <= program.slack or np.isinf(excess):
         return None
     # Bounds with a multiplier conflict: each alone may be relaxed until the others are kept.
-    owners = np.unique(program.row_constraint_indices(level)[multipliers > _MIN_MULTIPLIER])
+    # Smaller multipliers are rounding.
+    owners = np.unique(program.row_constraint_indices(level)[multipliers > 1e-6])
     relaxations = {constraints[k].name: program.minimize(level, relaxed=k)[0] for k in owners}
     return Conflict(excess, relaxations, bool(np.isfinite(level)))
 
@@ -186,10 +172,10 @@ class _LinearProgram(NamedTuple):
         if not parities:
             return np.nan, *self.minimize(np.nan)
         # Around the usual quotients first, then around the best level.
-        levels = np.linspace(0.5 * np.nanmin(parities), 1.5 * np.nanmax(parities), _N_LEVELS)
+        levels = np.linspace(0.5 * np.nanmin(parities), 1.5 * np.nanmax(parities), 12)
         step = levels[1] - levels[0]
         best = levels[0], *self.minimize(levels[0])
-        for _ in range(1 + _N_REFINEMENTS):
+        for _ in range(7):
             for level in levels:
                 if best[1] <= self.slack:
                     return best
@@ -225,7 +211,8 @@ class _LinearProgram(NamedTuple):
         excess = 0.0 if np.isinf(below) else max(0.0, below - _EXCESS_TOLERANCE)
         scale = np.maximum(size, size + size_changes @ self.largest)
         multipliers = None
-        for _ in range(_MAX_PROGRAMS):
+        # Two to five programs are usual.
+        for _ in range(10):
             rest, multipliers, (decided, free) = self._solve(
                 constant - excess * size, changes - excess * size_changes, unknowns, scale
             )
@@ -292,9 +279,12 @@ def _quotient_rows(constraint, sums, decisions, level):
     (counts, sizes), (count_changes, size_changes) = (np.split(one, 2) for one in sums)
     plain, positive = (sizes + size_changes @ one for one in decisions)
     # Denominators are largest where all decisions are positive, or all negative.
-    smallest = _MIN_DENOMINATOR * np.maximum(sizes, positive)
+    # A denominator is at least a hundredth of that of constant decisions.
+    smallest = 0.01 * np.maximum(sizes, positive)
     if constraint.gap.is_range:
-        smallest = np.maximum(smallest, _MIN_COMPARED_DENOMINATOR * plain)
+        # One that is compared is at least a quarter of that without constraint: precision must not
+        # be equal because hardly any sample is accepted.
+        smallest = np.maximum(smallest, 0.25 * plain)
     # Rows without an excess: denominators are not below the smallest ones.
     no_sizes = 0.0 * sizes, 0.0 * size_changes
     sides = [(smallest - sizes, -size_changes, *no_sizes)]

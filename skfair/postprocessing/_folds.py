@@ -54,8 +54,20 @@ def _stratified_folds(n_folds, y, strata, groups):
     present = np.flatnonzero(strata >= 0)
     # Units that are dealt out: samples, or sets of samples that belong together.
     if groups is None:
-        _check_class_sizes(n_folds, y[present])
-        first, codes = np.arange(len(present)), np.arange(len(present))
+        # No other fold could be trained on a class with a single sample.
+        if len(present) < 2:
+            raise ValueError(
+                f"cv={n_folds} needs at least 2 samples, but n_samples={len(present)}."
+            )
+        classes, counts = np.unique(y[present], return_counts=True)
+        if counts.min() < 2:
+            raise ValueError(
+                f"cv={n_folds} fits classifiers without the samples of a fold, but there is only "
+                f"one sample of the class {classes[counts.argmin()]} (n_samples={len(present)}). "
+                'Fit a classifier on other data, and pass cv="prefit".'
+            )
+        first = np.arange(len(present))
+        codes = np.arange(len(present))
     else:
         # In the order of their first samples: ids are names too.
         codes = pd.factorize(np.asarray(groups)[present])[0]
@@ -70,19 +82,6 @@ def _stratified_folds(n_folds, y, strata, groups):
     fold[np.argsort(strata[present][first], kind="stable")] = np.arange(len(first)) % n_folds
     fold = fold[codes]
     return [(present[fold != k], present[fold == k]) for k in np.unique(fold)]
-
-
-def _check_class_sizes(n_folds, y):
-    """Raise for a class with a single sample, which no other fold could be trained on."""
-    if len(y) < 2:
-        raise ValueError(f"cv={n_folds} needs at least 2 samples, but n_samples={len(y)}.")
-    classes, counts = np.unique(y, return_counts=True)
-    if counts.min() < 2:
-        raise ValueError(
-            f"cv={n_folds} fits classifiers without the samples of a fold, but there is only one "
-            f"sample of the class {classes[counts.argmin()]} (n_samples={len(y)}). Fit a "
-            'classifier on other data, and pass cv="prefit".'
-        )
 
 
 def _check_folds(cv, folds, y):

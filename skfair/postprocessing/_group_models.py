@@ -23,14 +23,8 @@ from skfair.postprocessing._logistic import as_floats, fit_logistic, fit_standar
 MAX_NARROW_COLUMNS = 64
 """Dense columns up to which trees of all columns cost little."""
 
-_N_SCREENED, _N_LEADING, _N_PAIRS = 32, 4, 4
-"""Columns that are screened by the means of the labels, those of them whose products with other
-columns are tried, and squares and products that are taken."""
-
-_MAX_PILOT_ENTRIES = 1_500_000
-"""Entries of X on which the kind of the classifier is chosen."""
-
-_MIN_PILOT_SAMPLES = 2000
+_N_PAIRS = 4
+"""Squares, and products of columns, that are taken."""
 
 
 def default_model_names(features):
@@ -47,7 +41,8 @@ def default_model_names(features):
 
 def pilot_rows(rows, n_columns):
     """The rows, or a subsample of them by which the kind of a classifier is chosen."""
-    size = max(_MIN_PILOT_SAMPLES, _MAX_PILOT_ENTRIES // n_columns)
+    # At least 2,000 samples, of about 1.5 million entries.
+    size = max(2000, 1_500_000 // n_columns)
     if len(rows) <= size:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
@@ -186,15 +181,6 @@ _LOOSE = {"tol": 1e-2, "max_iter": 50}
 """Settings that end logistic regression early: in directions of little variance nothing is learned,
 which regularises it too."""
 
-_MAX_SCALE_RATIO = 4.0
-"""Deviation of a column over the median one from which on columns are scaled."""
-
-_MIN_STEP_VARIANCE = 0.01
-"""Smallest variance of a step that is tested."""
-
-_MIN_VARIANCE = 1e-6
-"""Smallest variance of a column that is no rounding, relative to its mean square."""
-
 
 def _fit_dense_logistic(features, target, weights):
     """Logistic regression of all columns, in units of their median deviation.
@@ -207,7 +193,8 @@ def _fit_dense_logistic(features, target, weights):
     deviation = sampled.std(axis=0)
     center = sampled.mean(axis=0)
     unit = np.median(deviation[deviation > 0]) if deviation.any() else 1.0
-    is_even = (np.maximum(deviation, np.abs(center)) <= _MAX_SCALE_RATIO * unit).all()
+    # Scale columns of which one deviates by more than four times the median.
+    is_even = (np.maximum(deviation, np.abs(center)) <= 4.0 * unit).all()
     if is_even:  # scaling takes long
         penalty = unit**2 / (_DENSE_C * len(target))
         return fit_logistic(features, target, weights, penalty, **_LOOSE)
@@ -218,14 +205,6 @@ def _fit_dense_logistic(features, target, weights):
 
 _QUANTILES = np.arange(1, 6) / 6.0
 """Quantiles of a column at which it has steps."""
-
-_STEPS_C = 0.03
-"""Inverse penalty of logistic regression with steps, which are many."""
-
-_MIN_STEP_STATISTIC = 7.0
-"""Mean statistic of steps at the medians, about 2 where logistic regression is right, from which on
-steps are worth their time. It and the two before it were chosen on draws of the benchmark wide-data
-that it does not report."""
 
 
 class ScreenedClassifier(NamedTuple):
@@ -272,9 +251,10 @@ def _fit_screened(features, target, weights):
     mean = sums.sum(axis=0, dtype=float)
     mean_square = squares.sum(axis=0, dtype=float)
     variance = mean_square - mean**2
-    variance[variance <= _MIN_VARIANCE * mean_square] = np.inf
+    # A variance far below the mean square is rounding.
+    variance[variance <= 1e-6 * mean_square] = np.inf
     by_mean = _measure_association(shares, sums - shares * mean, variance)
-    columns = _largest(by_mean, _N_SCREENED)
+    columns = _largest(by_mean, 32)
     # Squares, by the spreads of the labels.
     spreads = squares - mean * (2.0 * sums - shares * mean)
     spreads -= shares * spreads.sum(axis=0)
@@ -282,7 +262,7 @@ def _fit_screened(features, target, weights):
     pairs = [(number, number) for number in squared]
     # Products of the leading columns with all others.
     products = {}
-    for leading in _largest(by_mean, _N_LEADING):
+    for leading in _largest(by_mean, 4):
         factor = features[:, leading, np.newaxis] - features.dtype.type(mean[leading])
         sums = (members * factor).T @ features - (members.T @ factor) * mean
         sums -= shares * sums.sum(axis=0)
@@ -302,10 +282,14 @@ def _fit_screened(features, target, weights):
     shares = linear.classifier.predict_proba(inputs) * (weights / weights.sum())[:, np.newaxis]
     residuals = len(inputs) * (members - shares)
     is_above = (inputs > steps[len(steps) // 2]).astype(inputs.dtype)
-    if _measure_residual_steps(residuals, is_above) < _MIN_STEP_STATISTIC:
+    # The mean statistic of steps at the medians is about 2 where logistic regression is right;
+    # steps are worth their time from 7 on. These numbers were chosen on draws of the benchmark
+    # wide-data that it does not report.
+    if _measure_residual_steps(residuals, is_above) < 7.0:
         return linear
     stepped = linear._replace(steps=steps)
-    classifier = _fit_loosely(stepped.transform(features), target, weights, _STEPS_C)
+    # Steps are many, so that their penalty is large.
+    classifier = _fit_loosely(stepped.transform(features), target, weights, 0.03)
     return stepped._replace(classifier=classifier)
 
 
@@ -318,7 +302,8 @@ def _measure_residual_steps(residuals, steps):
     """Mean score statistic of steps, sums over the labels of squared covariances with residuals."""
     mean = steps.mean(axis=0)
     variance = mean * (1.0 - mean)
-    variance[variance < _MIN_STEP_VARIANCE] = np.inf
+    # Steps of nearly no variance are not tested.
+    variance[variance < 0.01] = np.inf
     deviations = residuals.T @ steps - residuals.sum(axis=0)[:, np.newaxis] * mean
     squares = (residuals**2).sum(axis=0)[:, np.newaxis]
     return _measure_association(squares, deviations, variance).mean()

@@ -14,9 +14,6 @@ import numpy as np
 from skfair.constraints._bound import decision_outcomes
 from skfair.utils._arrays import RangeMaxima
 
-_MAX_WINDOWS = 2000
-"""Windows of the first of two rates of three groups or more that are searched, best ones first."""
-
 _ROUNDING = 1e-12
 """Rounding of sums of weights."""
 
@@ -167,7 +164,8 @@ def _find_windows(constraint, codes, groups):
             for start, end in (averages.indptr[event : event + 2] for event in block):
                 members = averages.indices[start:end]
                 weights = averages.data[start:end]
-                (code, *others), effects = np.unique(codes[members]), np.zeros(len(codes))
+                (code, *others) = np.unique(codes[members])
+                effects = np.zeros(len(codes))
                 effects[members] = weights * change[members]
                 is_falling = (effects < 0.0).any()
                 if others or code in rates:
@@ -209,14 +207,17 @@ def _find_best_cuts(groups, windows):
     first, second = windows
     ranges = _find_ranges(groups, first)
     bounds = sum(maxima[code](*ranges[code])[1] for code in groups)
-    best, cuts = -np.inf, None
-    for k in np.argsort(-bounds, kind="stable")[:_MAX_WINDOWS]:
+    best = -np.inf
+    cuts = None
+    # Search the 2,000 best windows of the first rate.
+    for k in np.argsort(-bounds, kind="stable")[:2000]:
         if not bounds[k] > best:
             break
         within = {code: (start[k], end[k]) for code, (start, end) in ranges.items()}
         gain, positions = _search_windows(groups, second, maxima, within)
         if gain > best:
-            best, cuts = gain, positions
+            best = gain
+            cuts = positions
     return cuts
 
 
@@ -250,7 +251,8 @@ def _find_ranges(groups, window, within=None):
     largest = window.bounds(smallest)[1]
     ranges = {}
     for code, (start, end) in inside.items():
-        starts, ends = np.full(len(smallest), start), np.full(len(smallest), end)
+        starts = np.full(len(smallest), start)
+        ends = np.full(len(smallest), end)
         if code in window.rates:
             from_, to = window.cuts_between(code, smallest - _ROUNDING, largest)
             starts = np.maximum(starts, from_)

@@ -42,31 +42,13 @@ from skfair.postprocessing._out_of_fold_scores import (
 from skfair.solvers._solver import Progress, Result
 from skfair.utils._sklearn import safe_indexing
 
-MAX_JOINT_SAMPLES = 10_000
-"""Samples up to which the joint probabilities are worth the time of their model."""
-
-_MAX_OUTCOMES = 12
-"""Groups times classes up to which one model of all of them is small."""
-
-_STACK_C = 100.0
-"""Inverse penalty of the stack, whose columns are few."""
-
 _SMOOTHING = 0.05
 """Width of the decisions' threshold in the dual, in units of the probability times two: the
 multipliers then vary less with the sample."""
 
-_MAX_MULTIPLIER = 100.0
-"""Largest multiplier; those of bounds that no decisions keep would be infinite."""
-
-_MAX_CORRECTIONS = 8
-
-_MAX_HALVINGS = 6
 
 _LENGTHS = np.linspace(0.0, 2.0, 33)
 """Of lines on which the highest scores are searched, in distances to a solution."""
-
-_TIGHTENING = 0.05
-"""Share of the tolerances by which every correction lowers them: counted rates jump."""
 
 
 def suits_joint_probabilities(estimator, per_class, events, constraints):
@@ -88,8 +70,10 @@ def suits_joint_probabilities(estimator, per_class, events, constraints):
     ):
         return False
     follows = all(source != "learned" for _, source in events.sources)
-    is_small = len(events.codes) <= MAX_JOINT_SAMPLES
-    is_small &= 2 * (events.codes.max() + 1) <= _MAX_OUTCOMES
+    # Of more samples the model takes long.
+    is_small = len(events.codes) <= 10_000
+    # One model of all groups and classes is small up to 12 of them.
+    is_small &= 2 * (events.codes.max() + 1) <= 12
     terms = [constraint.terms(step_function, LogisticLoss()) for constraint in constraints]
     # A quotient alone, whose searches are not convex, is led better by the log-odds.
     is_quotient = len(terms) == 1 and len(terms[0]) > 1
@@ -116,7 +100,8 @@ class FoldModel(NamedTuple):
         """Fit a classifier of each kind to some rows, of the group or of group and class."""
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights = training.samples.weights[rows]
-        classifiers, n_labels = [], []
+        classifiers = []
+        n_labels = []
         for kind in kinds:
             labels = codes[rows]
             n_groups = codes.max() + 1
@@ -246,10 +231,12 @@ def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_
 
     Of several stacks of small models that with the lowest log-loss is taken.
     """
-    codes, weights = events.codes, training.samples.weights
+    codes = events.codes
+    weights = training.samples.weights
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
-    best, lowest = None, np.inf
+    best = None
+    lowest = np.inf
     names = default_model_names(final_step_features(bases[0], training.samples.X))
     # Logistic regressions of many columns are stacked, others are tried one by one.
     for kinds in [names] if "dense" in names else [[name] for name in names]:
@@ -281,12 +268,14 @@ def _fit_stack(columns, outcomes, weights):
 
     By its score equations expected counts of all outcomes equal the counted ones.
     """
-    penalty = 1.0 / (_STACK_C * len(outcomes))
+    # The columns of the stack are few, so that their penalty is small.
+    penalty = 1.0 / (100.0 * len(outcomes))
     model = fit_standardized_logistic(columns, outcomes, weights, penalty)
     n_outcomes = 2 * (outcomes.max() // 2 + 1)
     coef = np.zeros((n_outcomes, columns.shape[1]))
     intercept = np.full(n_outcomes, -np.inf)
-    coef[model.classes_], intercept[model.classes_] = model.coef, model.intercept
+    coef[model.classes_] = model.coef
+    intercept[model.classes_] = model.intercept
     return coef, intercept
 
 
@@ -363,8 +352,9 @@ def _solve_with_corrections(fitter, training, callback):
     """
     program = _ExpectedRateProgram.from_fitter(fitter, training)
     candidates = []
-    for number in range(_MAX_CORRECTIONS + 1):
-        multipliers = program.solve(1.0 - _TIGHTENING * number)
+    for number in range(9):
+        # Every correction lowers the tolerances by a twentieth: counted rates jump.
+        multipliers = program.solve(1.0 - 0.05 * number)
         parameters = program.parameters(multipliers)
         # The certified solution is that of the requested bounds.
         result = candidates[0].result if candidates else program.result(parameters, multipliers)
@@ -393,7 +383,7 @@ def _bisect_candidates(fitter, outside, inside=None):
     """
     if inside is None:
         return outside
-    for _ in range(_MAX_HALVINGS):
+    for _ in range(6):
         middle = fitter.evaluate((outside.parameters + inside.parameters) / 2.0, inside.result)
         outside, inside = (outside, middle) if middle.keeps_bound else (middle, inside)
     return inside
@@ -482,7 +472,8 @@ class _ExpectedRateProgram(NamedTuple):
 
         # Multipliers of upper and of lower bounds, of which infinite ones have none.
         bounds = np.concatenate((upper, -lower))
-        limits = [(0.0, _MAX_MULTIPLIER if np.isfinite(bound) else 0.0) for bound in bounds]
+        # Multipliers of bounds that no decisions keep would be infinite.
+        limits = [(0.0, 100.0 if np.isfinite(bound) else 0.0) for bound in bounds]
         bounds = np.where(np.isfinite(bounds), bounds, 0.0)
 
         def dual(both):

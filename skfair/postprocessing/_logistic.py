@@ -11,15 +11,6 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
-_MAX_NEWTON_PARAMETERS = 64
-"""Parameters up to which Newton's method takes less time than L-BFGS."""
-
-_MIN_CURVATURE = 1e-10
-"""Curvature of an equal change of all intercepts, which changes no probability."""
-
-_ROUNDING = 1e3, 1e-12
-"""Deviation of equal numbers by rounding: relative, in units of the last digit, and absolute."""
-
 
 class LogisticModel(NamedTuple):
     """A fitted logistic regression: probabilities are the softmax of ``X @ coef.T + intercept``.
@@ -61,7 +52,8 @@ def fit_logistic(
         features = (features - center) / scale
     labels, codes = np.unique(target, return_inverse=True)
     loss = _LogisticLoss.make(features, codes, weights, penalty)
-    is_small = loss.n_rows * (features.shape[1] + 1) <= _MAX_NEWTON_PARAMETERS
+    # Of few parameters Newton's method takes less time than L-BFGS.
+    is_small = loss.n_rows * (features.shape[1] + 1) <= 64
     uses_newton = is_small and not sparse.issparse(features)
     solve = _minimize_by_newton if uses_newton else _minimize_by_lbfgs
     parameters = solve(loss, tol, max_iter).reshape(loss.n_rows, -1)
@@ -77,8 +69,8 @@ def fit_standardized_logistic(features, target, weights, penalty, **settings):
     center = np.average(features, axis=0, weights=weights)
     scale = np.sqrt(np.average((features - center) ** 2, axis=0, weights=weights))
     # Constant columns vary by rounding alone.
-    relative, absolute = _ROUNDING
-    scale[scale <= relative * np.finfo(features.dtype).eps * np.abs(center) + absolute] = 1.0
+    rounding = 1e3 * np.finfo(features.dtype).eps * np.abs(center) + 1e-12
+    scale[scale <= rounding] = 1.0
     return fit_logistic(features, target, weights, penalty, center=center, scale=scale, **settings)
 
 
@@ -135,7 +127,8 @@ class _LogisticLoss(NamedTuple):
         weighted = products * self.weights
         diagonal = [one @ columns.T for one in np.split(weighted, self.n_rows)]
         penalties = np.full((self.n_rows, len(columns)), self.penalty)
-        penalties[:, -1] = _MIN_CURVATURE
+        # An equal change of all intercepts changes no probability.
+        penalties[:, -1] = 1e-10
         return block_diag(*diagonal) - products @ weighted.T + np.diag(penalties.ravel())
 
 

@@ -37,17 +37,12 @@ from skfair.utils._sklearn import (
 _ROUNDING = 1e-6
 """By how much probabilities may be below 0 or above 1."""
 
-_SUM_ROUNDING = 0.01
-"""By how much the sum of the probabilities of all classes may differ from 1."""
 
 _SOFTENING = 1e-3
 """Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
 
 _MAX_SCORE = 1e140
 """Absolute value below which the squares of scores have a finite sum."""
-
-_RELATIVE_ROUNDING = 2.0**-40
-"""Relative difference by which rounding separates the scores of samples with equal features."""
 
 
 def mean_scores(estimators, X):
@@ -123,7 +118,8 @@ def predict_probabilities(estimator, X):
             "decision_function."
         )
     totals = probabilities.sum(axis=1)
-    if not np.allclose(totals, 1.0, rtol=0.0, atol=_SUM_ROUNDING):
+    # The sum may differ from 1 by rounding.
+    if not np.allclose(totals, 1.0, rtol=0.0, atol=0.01):
         total = totals[np.abs(totals - 1.0).argmax()]
         raise ValueError(
             f"predict_proba of {name} must return probabilities that add up to 1 over the "
@@ -147,7 +143,7 @@ def _finite_output(estimator, method, X):
     with explain_conversion(X, estimator):
         output = getattr(estimator, method)(X)
     try:
-        scores = np.asarray(output, dtype=np.float64)
+        scores = np.asarray(output, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
     n_samples = count_samples(X)
@@ -206,13 +202,6 @@ def final_step_features(estimator, X):
     return X
 
 
-_MIN_COPIES = 20
-"""Copies of a row from which their out-of-fold scores are averaged: they are then of all folds."""
-
-_N_PILOT, _MAX_DISTINCT = 500, 0.5
-"""Rows that are transformed first, and share of distinct ones above which no more are."""
-
-
 def code_equal_rows(estimators, X):
     """Codes of the rows that are equal before the last step of every estimator, (n_samples,).
 
@@ -220,7 +209,8 @@ def code_equal_rows(estimators, X):
     far as can be compared.
     """
     n_samples = count_samples(X)
-    for rows in (np.linspace(0, n_samples - 1, _N_PILOT).astype(np.intp), np.arange(n_samples)):
+    # First 500 rows: where most of them are distinct, no more are transformed.
+    for rows in (np.linspace(0, n_samples - 1, 500).astype(np.intp), np.arange(n_samples)):
         codes = np.zeros(len(rows), dtype=np.intp)
         for features in (final_step_features(one, safe_indexing(X, rows)) for one in estimators):
             hashes = hash_rows(features)
@@ -228,7 +218,7 @@ def code_equal_rows(estimators, X):
                 return None
             pairs = codes, np.unique(hashes, return_inverse=True)[1]
             codes = np.unique(np.column_stack(pairs), axis=0, return_inverse=True)[1].ravel()
-        if len(np.unique(codes)) > _MAX_DISTINCT * len(np.unique(rows)):
+        if len(np.unique(codes)) > 0.5 * len(np.unique(rows)):
             return None
     return codes
 
@@ -252,7 +242,8 @@ class EqualRows:
         self._codes = codes
         self._sizes = np.bincount(self._cell, minlength=np.prod(shape)).reshape(shape)
         self._is_averaged = (self._sizes > 0).all(axis=1)
-        self._is_averaged &= self._sizes.sum(axis=1) >= _MIN_COPIES
+        # Twenty copies of a row or more are of all folds.
+        self._is_averaged &= self._sizes.sum(axis=1) >= 20
 
     def average(self, values):
         """Values of samples, (n_samples, ...), equal for many equal rows."""
@@ -298,7 +289,8 @@ def snap_to_levels(scores, levels):
 
 def _rounding_tolerance(levels):
     """Largest difference that rounding makes between equal scores."""
-    return _RELATIVE_ROUNDING * np.abs(levels).max()
+    # Rounding separates the scores of samples with equal features.
+    return 2.0**-40 * np.abs(levels).max()
 
 
 # Out-of-fold and out-of-bag scores.
@@ -363,7 +355,12 @@ def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtas
     """
     present = np.flatnonzero(strata >= 0)
     if is_partitioned(X):
-        _check_prefit(estimator, cv)
+        if cv != "prefit" and not isinstance(estimator, FrozenEstimator):
+            raise ValueError(
+                f"X is partitioned, and {type(estimator).__name__} cannot be fitted to it fold by "
+                "fold: pass sklearn.frozen.FrozenEstimator(estimator), fitted to other samples, or "
+                "a sample of X in memory."
+            )
         fitted, scores = cross_fit(estimator, X, y, "prefit")
         return fitted[0], fitted, scores[present, 0]
     (X,) = indexable(X)
@@ -443,16 +440,6 @@ def _warn_of_refit(estimator):
         )
 
 
-def _check_prefit(estimator, cv):
-    """Raise rather than fit a classifier to partitioned data."""
-    if cv != "prefit" and not isinstance(estimator, FrozenEstimator):
-        raise ValueError(
-            f"X is partitioned, and {type(estimator).__name__} cannot be fitted to it fold by "
-            "fold: pass sklearn.frozen.FrozenEstimator(estimator), fitted to other samples, or a "
-            "sample of X in memory."
-        )
-
-
 def _check_classes(estimator, classes):
     """Raise for a fitted classifier whose classes are not those of y."""
     if is_regressor(estimator):  # CatBoost's have classes_, which are none
@@ -496,7 +483,8 @@ def _refuse_supervised_steps(estimator, X, y):
         features = clone(before).fit(X, y).transform(X)
         uses_y = _hash(clone(before).fit(X).transform(X)) != _hash(features)
     except (TypeError, ValueError, AttributeError) as raised:
-        uses_y, error = True, raised
+        uses_y = True
+        error = raised
     if uses_y:
         raise ValueError(
             f"cv='oob' needs preprocessing that does not use y, for it is fitted to all samples, "
@@ -516,23 +504,13 @@ def _hash(features):
 def _out_of_bag_scores(forest):
     """The `estimator_scores` of each sample by the trees that have not drawn it."""
     if is_regressor(forest):
-        return _out_of_bag_predictions(forest)
-    return softened_log_odds(_out_of_bag_probabilities(forest))
-
-
-def _out_of_bag_predictions(forest):
-    """Predictions of each sample by the trees that have not drawn it, (n_samples, 1)."""
-    predictions = _as_columns(forest.oob_prediction_)
-    # scikit-learn predicts 0 for samples that every tree has drawn.
-    is_missing = np.ones(len(predictions), dtype=bool)
-    for drawn in forest.estimators_samples_:
-        is_missing &= np.bincount(drawn, minlength=len(predictions)) > 0
-    _check_out_of_bag_scores(is_missing)
-    return predictions
-
-
-def _out_of_bag_probabilities(forest):
-    """Probabilities of each sample by the trees that have not drawn it, (n_samples, n_classes)."""
+        predictions = _as_columns(forest.oob_prediction_)
+        # scikit-learn predicts 0 for samples that every tree has drawn.
+        is_missing = np.ones(len(predictions), dtype=bool)
+        for drawn in forest.estimators_samples_:
+            is_missing &= np.bincount(drawn, minlength=len(predictions)) > 0
+        _check_out_of_bag_scores(is_missing)
+        return predictions
     probabilities = getattr(forest, "oob_decision_function_", None)
     if probabilities is None or hasattr(forest, "decision_function"):
         raise ValueError(
@@ -542,7 +520,7 @@ def _out_of_bag_probabilities(forest):
         )
     # Samples that every tree has drawn have rows of zeros in forests, of nan in bagging.
     _check_out_of_bag_scores(~(probabilities.sum(axis=1) > 0))
-    return probabilities
+    return softened_log_odds(probabilities)
 
 
 def _check_out_of_bag_scores(is_missing):
@@ -557,9 +535,6 @@ def _check_out_of_bag_scores(is_missing):
 
 # Calibrated probabilities, moved as little as the decisions require.
 
-
-_MAX_PROBABILITY = 1.0 - 1e-9
-"""Largest probability of one of several classes; its log-odds are finite."""
 
 _MIN_LEAD = 1e-9
 """Minimum lead of the predicted class."""
@@ -591,7 +566,8 @@ def calibrated_log_odds(scores, calibration):
     if odds.shape[1] == 1:
         return odds
     success = np.maximum(expit(odds), np.finfo(float).tiny)
-    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), _MAX_PROBABILITY))
+    # The log-odds are finite.
+    return logit(np.minimum(success / success.sum(axis=1, keepdims=True), 1.0 - 1e-9))
 
 
 def make_predicted_class_likeliest(probabilities, classes):
@@ -605,7 +581,8 @@ def make_predicted_class_likeliest(probabilities, classes):
     others[rows, classes] = -np.inf
     ranking = np.argsort(-others, axis=1)
     # Raise the predicted class, and lower the likelier others, to the mean of them all.
-    total, level = matched[rows, classes], matched[rows, classes]
+    total = matched[rows, classes]
+    level = matched[rows, classes]
     for count, rival in enumerate(ranking[:, :-1].T, start=1):
         is_above = matched[rows, rival] > level
         total = np.where(is_above, total + matched[rows, rival], total)

@@ -13,24 +13,25 @@ so that h is 0 at the rank t = r_k, and a rank again where t is farther than :ma
 r_k. The slope of b_k is below 1, so the order within a group stays. The shares above a score h
 differ between two groups by the difference of their shifts, which is largest at h = 0:
 :math:`|r_k - r_{k'}|`.
+
+Where the tolerance allows more, t is a mixture of the rank in the group and the rank among all
+samples, which orders samples of different groups by their scores. Decisions are the same.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from skfair.constraints._bound import ConstraintSystem
+from skfair.fitting._counting import TargetRanks
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.groups import Groups
 from skfair.groups._events import tabulate_scores
 from skfair.metrics._partial import collect_members
 from skfair.utils._arrays import RangeMaxima
 from skfair.utils._checks import join_names
-
-_SLOPE = 0.25
-"""Slope of the shift; below 1, so that the order within a group stays."""
 
 _ROUNDING = 1e-12
 """Excesses below it are rounding."""
@@ -39,7 +40,8 @@ _ROUNDING = 1e-12
 def shifted_scores(ranks, rates, center):
     """Scores of ranks, positive where a rank is below the rate of its group, (n_samples,)."""
     shift = rates - center
-    bump = np.maximum(0.0, np.abs(shift) - _SLOPE * np.abs(ranks - rates))
+    # The slope is below 1, so that the order within a group stays.
+    bump = np.maximum(0.0, np.abs(shift) - 0.25 * np.abs(ranks - rates))
     return center - ranks + np.sign(shift) * bump
 
 
@@ -75,10 +77,15 @@ def ranks_in_groups(curves, y_score, codes):
     return ranks
 
 
-def best_rates(rates, positions, gain, gap):
-    """Rates of the groups with the largest total gain, of positions at most a gap apart.
+def average(in_group, among_all, mixture):
+    """Mean of two ranks; ``mixture`` is the share of the second."""
+    return (1.0 - mixture) * in_group + mixture * among_all
 
-    Each argument has one row per group and one column per threshold of the scores, positions
+
+def best_thresholds(positions, gain, gap):
+    """Threshold of each group with the largest total gain, of positions at most a gap apart.
+
+    Positions and gains have one row per group and one column per threshold of the scores, positions
     ascending from 0. Every window of length ``gap`` that begins at a position is searched.
     """
     # A best window begins at a position: moved to the next one, it loses none of its positions.
@@ -94,8 +101,7 @@ def best_rates(rates, positions, gain, gap):
         total += largest
         choices.append(choice)
     window = np.argmax(total)
-    chosen = [choice[window] for choice in choices]
-    return rates[np.arange(len(chosen)), chosen]
+    return np.array([choice[window] for choice in choices])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +146,14 @@ class RankedSamples:
     def _aligned_ends(self):
         return align_intervals(self.intervals)
 
-    def _align(self, ranks, code):
-        """Ranks of a group on the common scale, where the intervals of all groups are one."""
+    def _align(self, ranks, code=None):
+        """Ranks of a group on the common scale, where the intervals of all groups are one.
+
+        Those among all samples, if there is no group: the mean over the groups.
+        """
         ends, common = self._aligned_ends
+        if code is None:
+            return np.mean([np.interp(ranks, one, common) for one in ends], axis=0)
         return np.interp(ranks, ends[code], common)
 
     @cached_property
@@ -159,12 +170,13 @@ class RankedSamples:
     def pooled_curve(self):
         """The `rank_curve` of all samples together, on the common scale where groups share one."""
         scores, ranks = rank_curve(self.y_score, self.weights)
-        return scores, np.mean([self._align(ranks, code) for code in range(len(self.intervals))], 0)
+        return scores, self._align(ranks)
 
     @cached_property
-    def ranks(self):
-        """Rank of each sample on the common scale, (n_samples,)."""
-        return ranks_in_groups(self.curves, self.y_score, self.groups.codes)
+    def pooled_rates(self):
+        """Share of all samples above each threshold, on the common scale, (n_thresholds,)."""
+        above = self._table.weight_above(self.weights).sum(axis=0)
+        return self._align(above / above[-1])
 
     @cached_property
     def is_inside(self):
@@ -211,24 +223,29 @@ class RankedSamples:
 # Search for the groups' rates with the fewest errors among those whose scores keep a tolerance.
 
 
-_N_HALVINGS = 14
-"""The widest gap between rates is found to 2 ** -14 of all samples."""
+MAX_TRIES = 15
+"""Gaps that a whole search tries, unless the first one keeps the tolerance: 14 halvings find the
+widest gap between rates to 2 ** -14 of all samples."""
 
-MAX_TRIES = 1 + _N_HALVINGS
-"""Gaps that a whole search tries, unless the first one keeps the tolerance."""
+_MIXTURES = 2.0 ** -np.arange(6)
+"""Shares of the rank among all samples that are compared."""
 
 _MIN_SAMPLES = 20
 """Samples in the interval that show the distribution of a group's scores."""
 
 
 class RankShift(NamedTuple):
-    """Rates of the groups, and the scores that they lead to.
+    """Thresholds of the groups, and the scores that they lead to.
 
-    ``zero_score_ranks`` has the rank of each group that scores 0, on the common scale, and
-    ``center`` the rank that scores 0 without a shift. ``error`` is the share of wrong decisions,
-    ``excess`` that of the criterion over the tolerance, and ``n_tries`` the number of gaps tried.
+    ``curves`` has the ranks of each group by score, ``zero_score_ranks`` the one that scores 0, on
+    the common scale, and ``center`` is the rank that scores 0 without a shift. ``error`` is the
+    share of wrong decisions, ``excess`` that of the criterion over the tolerance, and ``n_tries``
+    the number of gaps tried.
     """
 
+    thresholds: np.ndarray
+    mixture: float
+    curves: list
     zero_score_ranks: np.ndarray
     center: float
     scores: np.ndarray
@@ -242,10 +259,12 @@ class RankShift(NamedTuple):
         return {
             "rates_": samples.positive_rates(self.scores)[positions],
             "center_": self.center,
+            "mixture_": self.mixture,
             "objective_": self.error,
             "constraint_violation_": self.excess,
             "n_iter_": self.n_tries,
             "_zeros": self.zero_score_ranks[positions],
+            "_curves": [self.curves[position] for position in positions],
         }
 
 
@@ -255,45 +274,63 @@ def search_rates(samples, interval_gap, tolerance, callback):
     ``callback`` sees the best after every try, and ends the search by returning True.
     """
     criterion = interval_gap.criterion
+    evaluate = partial(_evaluate_thresholds, samples, interval_gap, tolerance)
+    choose = partial(_choose_mixture, samples, evaluate)
     if not criterion.is_correctable:
-        return _bisect_gap(samples, interval_gap, tolerance, callback)
+        return _bisect_gap(samples, evaluate, choose, callback)
     # At one threshold the criterion itself is what may differ by the tolerance.
     total = _eligible_samples(samples, criterion)
     compared = samples.is_inside & total
     base = compared if criterion.scale == "normalized" else total
     positions = samples.shares_above(compared, base)
-    best = _evaluate_gap(samples, interval_gap, tolerance, positions, tolerance)
+    best = choose(evaluate(best_thresholds(positions, samples.gain, tolerance)))
     callback(best)
     return best
 
 
-def _bisect_gap(samples, interval_gap, tolerance, callback):
+def _bisect_gap(samples, evaluate, choose, callback):
     """Bisect for the widest gap between the groups' rates whose scores keep the tolerance."""
     # First without any limit on the gap: if that keeps the tolerance, nothing has fewer errors.
-    best = _evaluate_gap(samples, interval_gap, tolerance, samples.rates, 1.0)
+    best = choose(evaluate(best_thresholds(samples.rates, samples.gain, 1.0)))
     if callback(best) or not best.excess:
         return best
-    feasible, infeasible = 0.0, 1.0
+    feasible = 0.0
+    infeasible = 1.0
     for n_tries in range(2, MAX_TRIES + 1):
         gap = (feasible + infeasible) / 2
-        latest = _evaluate_gap(samples, interval_gap, tolerance, samples.rates, gap)
+        latest = evaluate(best_thresholds(samples.rates, samples.gain, gap))
         # Prefer what keeps the tolerance, then fewer errors.
         best = min((best, latest), key=lambda rates: (rates.excess, rates.error))
         best = best._replace(n_tries=n_tries)
         if callback(best):
             break
         feasible, infeasible = (feasible, gap) if latest.excess else (gap, infeasible)
-    return best
+    return choose(best)
 
 
-def _evaluate_gap(samples, interval_gap, tolerance, positions, gap):
-    """The best rates with positions at most a gap apart, as `RankShift`."""
-    # Rates with the fewest errors within the gap, then scores that are 0 at these ranks.
-    zeros = best_rates(samples.rates, positions, samples.gain, gap)
+def _choose_mixture(samples, evaluate, best):
+    """The best ranking by mixtures of ranks that keep the tolerance; decisions stay."""
+    mixed = [evaluate(best.thresholds, mixture) for mixture in _MIXTURES]
+    ranks = TargetRanks(samples.target, samples.weights / samples.weights.sum())
+    chosen = min([best, *mixed], key=lambda one: (one.excess, -ranks.correlate(one.scores)))
+    return chosen._replace(n_tries=best.n_tries)
+
+
+def _evaluate_thresholds(samples, interval_gap, tolerance, thresholds, mixture=0.0):
+    """Scores that are positive above the thresholds of the groups, as `RankShift`."""
+    curves = [
+        (levels, average(ranks, np.interp(levels, *samples.pooled_curve), mixture))
+        for levels, ranks in samples.curves
+    ]
+    rates = samples.rates[np.arange(len(thresholds)), thresholds]
+    zeros = average(rates, samples.pooled_rates[thresholds], mixture)
     center = (zeros.min() + zeros.max()) / 2
-    scores = shifted_scores(samples.ranks, zeros[samples.groups.codes], center)
+    codes = samples.groups.codes
+    scores = shifted_scores(ranks_in_groups(curves, samples.y_score, codes), zeros[codes], center)
     excess = max(0.0, interval_gap(samples.members.score(scores)) - tolerance)
-    return RankShift(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
+    excess *= excess > _ROUNDING
+    error = samples.error(scores)
+    return RankShift(thresholds, mixture, curves, zeros, center, scores, error, excess)
 
 
 def search_with_guarantee(samples, bound, confidence, search, clusters=None):
@@ -305,12 +342,12 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
     def make_fit(rows):
         subset = samples if rows is None else samples.take(rows)
         codes = samples.groups.codes
-        ranks = ranks_in_groups(subset.curves, samples.y_score, codes)
 
         def fit(tolerances, latest=None):
             # Rates are searched on the rows, and all samples are scored by them, ranked among the
             # rows.
             best = search(subset, float(tolerances[0]))
+            ranks = ranks_in_groups(best.curves, samples.y_score, codes)
             return best._replace(
                 scores=shifted_scores(ranks, best.zero_score_ranks[codes], best.center)
             )

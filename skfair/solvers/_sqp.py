@@ -29,9 +29,6 @@ from skfair.utils._parameters import (
 _MAX_DENSE_BOUNDS = 128
 """Bounds up to which all of them are in every Newton system."""
 
-_VIOLATION_TOLERANCE = 1e-12
-"""Relative violation that a bound outside the working set may have."""
-
 
 def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     r"""Minimise a separable quadratic plus a penalty on violations of two-sided rows.
@@ -72,12 +69,12 @@ def _solve_working_set(curvature, rows, lower, upper, penalty, tol):
         z, multipliers[in_set] = solve_interior_point(
             curvature, rows[in_set], lower[in_set], upper[in_set], penalty, tol
         )
-        # Rows beyond a bound enter, at most as many as are there.
+        # Rows beyond a bound by more than rounding enter, at most as many as are there.
         values = rows @ z
         bounds = np.where(values > upper, upper, lower)
         excess = np.where(in_set, 0.0, np.maximum(values - upper, lower - values))
         worst = np.argsort(-excess)[: in_set.sum()]
-        entering = worst[excess[worst] > _VIOLATION_TOLERANCE * (1.0 + np.abs(bounds[worst]))]
+        entering = worst[excess[worst] > 1e-12 * (1.0 + np.abs(bounds[worst]))]
     return z, multipliers
 
 
@@ -88,17 +85,6 @@ def _solve_working_set(curvature, rows, lower, upper, penalty, tol):
 
 _STIFFNESSES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """Curvatures to try along the active rows; parameters are of standardised columns."""
-
-_EXACT_HESSIAN_RESIDUAL = 1e-3
-"""Violation and residual of the optimality conditions below which exact Hessians are tried."""
-
-_ADDED_CURVATURE = 1e-10
-"""Curvature added, relative to that of the unknown; relative to the maximum for unknowns without
-curvature, such as a constant column or a threshold that enters linearly."""
-
-
-_FACTOR_RESIDUAL = 5e-3
-"""Violation and residual at which the Hessian is factorised again, for secants on top of it."""
 
 
 class HessianFactor(NamedTuple):
@@ -126,7 +112,7 @@ class HessianSchedule:
     """
 
     tol: float
-    near: float = _EXACT_HESSIAN_RESIDUAL
+    near: float = 1e-3  # violation and residual below which exact Hessians are tried
     residual: float = np.inf
     latest: Callable | None = None
     is_reusable: bool = False
@@ -169,9 +155,10 @@ def _lower_factor(matrix, evaluation, multipliers, damping=0.0):
     Nocedal and Wright, section 17.3). If that is not enough, a multiple of the diagonal is added.
     """
     diagonal = matrix.diagonal()
-    # Relative to each unknown, as their units may differ by orders of magnitude.
+    # Curvature is added relative to each unknown, as their units may differ by orders of magnitude;
+    # relative to the maximum where there is none, as of a constant column or a threshold.
     largest = max(diagonal.max(initial=0.0), 1e-300)
-    floor = damping + _ADDED_CURVATURE * np.where(diagonal > 0, diagonal, largest)
+    floor = damping + 1e-10 * np.where(diagonal > 0, diagonal, largest)
     # First as it is, but for a floor.
     factor = _try_cholesky(matrix, floor)
     stiffened = matrix
@@ -249,7 +236,7 @@ class LBFGSHessian:
     def _replaces_factor(self, iterate):
         """Factorise the Hessian at the start and once near the answer; whether that was done."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
-        is_near = max(kkt_residual(iterate), evaluation.violation) <= _FACTOR_RESIDUAL
+        is_near = max(kkt_residual(iterate), evaluation.violation) <= 5e-3
         if self._factor is not None and (self._is_near or not is_near):
             return False
         self._is_near = is_near
@@ -342,11 +329,7 @@ def symmetric_factor(scale, basis, values, damping):
 # Sequential quadratic programming.
 
 
-_FIRST_PENALTY = 1.0
 _LARGEST_PENALTY = 1e5
-_FIRST_DAMPING = 1e-3
-_LEAST_DAMPING = 1e-4
-_LARGEST_DAMPING = 1e8
 
 
 @make_constructor
@@ -436,13 +419,13 @@ class SQP(Solver):
         else:
             hessian_at = LBFGSHessian(self.memory, self.hessian == "secants")
         multipliers = np.zeros(len(problem.lower))
-        penalty = _FIRST_PENALTY
+        penalty = 1.0
         damping = 0.0
         evaluation = problem.evaluate(x, multipliers)
         iterate = _make_iterate(evaluation, multipliers)
         yield iterate
         root_at = hessian_at(iterate)
-        while damping <= _LARGEST_DAMPING and penalty <= _LARGEST_PENALTY:
+        while damping <= 1e8 and penalty <= _LARGEST_PENALTY:
             # Sub-problem: the quadratic model with elastic rows.
             model = _QuadraticModel(evaluation, root_at(damping))
             step = model.minimize(evaluation.values, penalty)
@@ -455,10 +438,10 @@ class SQP(Solver):
                 continue
             new_evaluation, ratio = model.advance(penalty, step, predicted_reduction)
             if new_evaluation is None:
-                damping = max(10.0 * damping, _FIRST_DAMPING)
+                damping = max(10.0 * damping, 1e-3)
             else:
                 if ratio > 0.5:
-                    damping = damping / 4.0 if damping > _LEAST_DAMPING else 0.0
+                    damping = damping / 4.0 if damping > 1e-4 else 0.0
                 evaluation, multipliers = new_evaluation, step.multipliers
                 iterate = _make_iterate(evaluation, multipliers)
                 yield iterate

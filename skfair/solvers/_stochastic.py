@@ -179,7 +179,6 @@ def reset_auxiliary(evaluation):
 
 _DECAYS = 0.9, 0.999
 """Decay rates of the running means of gradients and of their squares."""
-_TINY = 1e-8
 
 
 class Adam:
@@ -196,7 +195,7 @@ class Adam:
         self._square += (1.0 - square_decay) * (gradient * gradient - self._square)
         self._remaining *= _DECAYS  # bias of the means towards their start at 0
         mean_weight, square_weight = 1.0 - self._remaining
-        return self._mean / (mean_weight * (np.sqrt(self._square / square_weight) + _TINY))
+        return self._mean / (mean_weight * (np.sqrt(self._square / square_weight) + 1e-8))
 
 
 # Stochastic gradient descent on the loss, alone or with a fairness penalty.

@@ -8,14 +8,11 @@ from scipy import optimize, sparse, special
 from skfair.groups._events import join_units
 from skfair.statistics._estimates import Means, OutcomeMeans, Rates, _EventMeans
 
-_SMALLEST_TILT, _LARGEST_TILT = 1e-4, 34.0
-"""Logarithms of the tilt, the first nearly that of the mean, the other that of the upper end."""
+_SMALLEST_TILT = 1e-4
+"""Logarithm of the tilt, nearly that of the mean."""
 
-_MIN_OVERLAP = 0.1
-"""Share of the weight of two means that units of both have, from which these are differences."""
-
-_N_HALVINGS = 40
-"""Steps of the search of a tilt by halving."""
+_LARGEST_TILT = 34.0
+"""Logarithm of the tilt, nearly that of the upper end."""
 
 
 class ValueRange(NamedTuple):
@@ -111,7 +108,8 @@ class BoundedMeans(_EventMeans):
         total = weights[0].sum()
         if not np.isclose(total, weights[1].sum()):
             return None
-        if np.minimum(*weights).sum() < _MIN_OVERLAP * total:
+        # Means are differences within units if these have a tenth of the weight of both.
+        if np.minimum(*weights).sum() < 0.1 * total:
             return None
         # Contribution of each unit: deviations from the means of both sides, by its weight in them.
         first, second = (one.sum() / total for one in totals)
@@ -159,7 +157,7 @@ def make_estimates(events, x, units=None, known=None):
     `known` are all values that samples can have, where these are few; None if they are not known.
     Of units with several samples of an event these are `BoundedMeans`, unless nothing is known.
     """
-    x = np.asarray(x, dtype=np.float64)
+    x = np.asarray(x, dtype=float)
     are_rates = np.isin(x if known is None else known, (0.0, 1.0)).all()
     if not are_rates and known is None:
         return Means(events, x, units)
@@ -190,7 +188,8 @@ def is_mean_below(bound, x, numbers, level):
     numbers = numbers + (np.arange(len(x)) == len(x) - 1)
     low = np.full((len(numbers), 1), _SMALLEST_TILT)
     high = np.full((len(numbers), 1), _LARGEST_TILT)
-    for _ in range(_N_HALVINGS):
+    # Bisect the tilt in 40 steps.
+    for _ in range(40):
         middle = (low + high) / 2.0
         weights = numbers / (1.0 + np.expm1(-middle) * x)
         is_below = (weights @ x < bound * weights.sum(axis=1))[:, np.newaxis]

@@ -45,9 +45,6 @@ def wilson_limits(rates, n, z):
 _MAX_EXACT_COUNT = 3
 """Successes or failures up to which limits of a rate are exact."""
 
-_SMALL_ERROR = 0.01
-"""Error below which all limits of rates are exact."""
-
 
 def rate_limits(rates, n, level, z=None):
     """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
@@ -63,10 +60,11 @@ def rate_limits(rates, n, level, z=None):
     limits, by default the normal one.
     """
     hits = np.asarray(rates * n)
-    n = np.asarray(n, dtype=np.float64)
+    n = np.asarray(n, dtype=float)
     low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
     is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
-    is_exact |= 1.0 - level < _SMALL_ERROR
+    # All limits are exact for errors below .01.
+    is_exact |= 1.0 - level < 0.01
     exact_low, exact_high = clopper_pearson_limits(np.where(is_exact, hits, 0.0), n, level)
     low = np.where(is_exact, np.minimum(low, exact_low), low)
     return low, np.where(is_exact, np.maximum(high, exact_high), high)
@@ -78,7 +76,7 @@ def clopper_pearson_limits(hits, n, level):
     C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
     case of the binomial", Biometrika 26, 1934.
     """
-    hits, n, level = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (hits, n, level)))
+    hits, n, level = np.broadcast_arrays(*(np.asarray(a, float) for a in (hits, n, level)))
     low = np.zeros(hits.shape)
     high = np.ones(hits.shape)
     misses = n - hits
@@ -93,12 +91,6 @@ def clopper_pearson_limits(hits, n, level):
 
 _LARGE_DESIGN_EFFECT = 4.0
 """Design effect above which the limits of weighted samples are known to be too narrow."""
-
-_LARGEST_SKEWNESS = 0.68
-"""Corrected skewness of a mean that counts in limits, at most."""
-
-_LARGE_SKEWNESS = 0.5
-"""Skewness of a mean (that of its values over the root of their number) that raises a warning."""
 
 
 _TINY = 1e-12
@@ -117,12 +109,19 @@ class Estimates(ABC):
     """How the limits are computed, for tables and reports."""
     are_rates = False
     """Whether values are shares, whose ratios `LogRates` compares."""
+    is_burden = False
+    """Whether values are shares of samples that bear a burden, and ratios those of the others."""
     rare_values = ()
     """Known values that the limits allow for although few samples have them, as `RareValue`."""
 
     @abstractmethod
     def limits(self, level):
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
+
+    @property
+    def favourable(self):
+        """The estimates whose ratios are compared: of a burden the shares that do not bear it."""
+        return ComplementEstimates(self, 1.0) if self.is_burden else self
 
     def gap(self, form):
         """The gap if this is its largest linear form."""
@@ -167,14 +166,10 @@ class Estimates(ABC):
             row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
             return np.sqrt(np.bincount(row, margins**2, n))
         margins = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
-        return np.sqrt(_quadratic_form(margins, self.correlation))
-
-
-def _quadratic_form(rows, correlation):
-    """Quadratic form of each row, infinite where a limit is."""
-    with np.errstate(invalid="ignore"):
-        squares = rows.multiply(rows @ correlation).sum(axis=1)
-    return np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0))
+        # Infinite where a limit is.
+        with np.errstate(invalid="ignore"):
+            squares = margins.multiply(margins @ self.correlation).sum(axis=1)
+        return np.sqrt(np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0)))
 
 
 def correlation_of(covariance):
@@ -194,7 +189,8 @@ class _EventMeans(Estimates):
     """
 
     def __init__(self, events, x, units=None):
-        n_events, counts = events.n_events, events.member_counts
+        n_events = events.n_events
+        counts = events.member_counts
         self.counts = np.bincount(events.memberships[1], counts, n_events).astype(np.intp)
         events, x, units = join_units(events, x, units)
         samples, event, shares = events.memberships
@@ -222,7 +218,7 @@ class _EventMeans(Estimates):
 
     def _set_sizes(self, kish):
         """Set the effective sample sizes, of which `kish` are Kish's."""
-        self.sizes = self.n_units.astype(np.float64)
+        self.sizes = self.n_units.astype(float)
         if self.is_weighted:
             self.sizes = self._effective_sizes(kish)
         effect = float(np.max(self.n_units / self.sizes))
@@ -261,7 +257,8 @@ class Rates(_EventMeans):
     The size of weighted samples is the smaller of Kish's and the linearised effective one.
     """
 
-    interval, are_rates = "Wilson or exact", True
+    interval = "Wilson or exact"
+    are_rates = True
 
     def _effective_sizes(self, kish):
         variances = self.values * (1.0 - self.values)
@@ -305,27 +302,42 @@ class Rates(_EventMeans):
         return rate_limits(self.values, self.sizes, level, self._quantile(level))
 
 
-class RatesAgainstBound(Estimates):
+class TransformedEstimates(Estimates):
+    """Functions of several estimates, one by one."""
+
+    def __init__(self, estimates, values):
+        self.estimates = estimates
+        self.values = values
+        self.counts = estimates.counts
+        self.sizes = estimates.sizes
+        self.correlation = estimates.correlation
+
+    @property
+    def has_unreliable_limits(self):
+        """Mask of the estimates whose limits are known to hold less often than stated."""
+        return self.estimates.has_unreliable_limits
+
+
+class RatesAgainstBound(TransformedEstimates):
     """Rates, each of which is compared with a bound.
 
     The limits are exact ones, or Wilson's if these are wider.
     """
 
     def __init__(self, rates):
-        self._rates, self.values, self.counts = rates, rates.values, rates.counts
-        self.sizes, self.correlation = rates.sizes, rates.correlation
+        super().__init__(rates, rates.values)
 
     def limits(self, level):
         """Limits of the rates, as in `Estimates.limits`."""
-        rates = self._rates
-        low, high = self._rates.limits(level)
+        rates = self.estimates
+        low, high = rates.limits(level)
         exact_low, exact_high = clopper_pearson_limits(
             rates.values * rates.sizes, rates.sizes, level
         )
         return np.minimum(low, exact_low), np.maximum(high, exact_high)
 
 
-class LogMeans(Estimates):
+class LogMeans(TransformedEstimates):
     """Logarithms of means, whose differences are ratios; the gap is 1 minus the smallest ratio.
 
     A lower limit that is not above 0 is at minus infinity. `smallest`, (n_events,), replaces means
@@ -333,26 +345,20 @@ class LogMeans(Estimates):
     """
 
     def __init__(self, means, smallest=0.0):
-        self._means, self.counts = means, means.counts
-        self.sizes, self.correlation = means.sizes, means.correlation
         values = np.where(means.values > 0, means.values, smallest)
         if not values.min(initial=1.0) > 0:
             raise ValueError(
                 "A ratio compares means above 0, such as those of losses, but the mean of a group "
                 f"is {means.values.min():g}. Bound a difference instead, with gap = RangeGap."
             )
-        self.values = np.log(values)
-
-    @property
-    def has_unreliable_limits(self):
-        """Mask of the estimates whose limits are known to hold less often than stated."""
-        return self._means.has_unreliable_limits
+        super().__init__(means, np.log(values))
 
     def limits(self, level):
         """Logarithms of the limits of the means, as in `Estimates.limits`."""
-        low, high = self._means.limits(level)
+        low, high = self.estimates.limits(level)
         with np.errstate(divide="ignore"):
-            low, high = np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+            low = np.log(np.maximum(low, 0.0))
+            high = np.log(np.maximum(high, 0.0))
         return low, np.maximum(high, self.values)
 
     def gap(self, form):
@@ -373,20 +379,14 @@ class LogRates(LogMeans):
         super().__init__(RatesAgainstBound(rates), 0.5 / (rates.sizes + 1.0))
 
 
-class ComplementEstimates(Estimates):
+class ComplementEstimates(TransformedEstimates):
     """A largest value less each of several estimates."""
 
     def __init__(self, estimates, largest):
+        super().__init__(estimates, largest - estimates.values)
         self.rare_values = estimates.rare_values
-        self.estimates, self._largest = estimates, largest
-        self.values = largest - estimates.values
-        self.counts = estimates.counts
-        self.sizes, self.correlation = estimates.sizes, estimates.correlation
-
-    @property
-    def has_unreliable_limits(self):
-        """Mask of the estimates whose limits are known to hold less often than stated."""
-        return self.estimates.has_unreliable_limits
+        self._largest = largest
+        self.are_rates = estimates.are_rates
 
     def limits(self, level):
         """The largest value less the limits, as in `Estimates.limits`."""
@@ -475,7 +475,8 @@ class Means(_EventMeans):
         totals = np.array([np.bincount(row, one, n)[row] for one in variances])
         shares = np.divide(variances, totals, out=np.zeros_like(totals), where=totals > 0)
         skewness = self.skewness * (1.0 + 4.0 * np.abs(self.skewness))
-        above = np.clip(np.sign(factors) * skewness[event], 0.0, _LARGEST_SKEWNESS)
+        # The corrected skewness counts up to .68.
+        above = np.clip(np.sign(factors) * skewness[event], 0.0, 0.68)
         return np.bincount(row, above * shares.max(axis=0) ** 1.5, n)
 
     @property
@@ -484,7 +485,8 @@ class Means(_EventMeans):
         is_constant = (self._error_variances == 0.0) & (self.n_units > 1)
         # If all are constant they are so by construction, such as predictions of a constant model.
         is_suspect = is_constant & ~is_constant.all()
-        return is_suspect | (np.abs(self.skewness) > _LARGE_SKEWNESS)
+        # The skewness of a mean is that of its values over the root of their number.
+        return is_suspect | (np.abs(self.skewness) > 0.5)
 
 
 def _hall_quantile(t, skewness):
@@ -523,7 +525,8 @@ class OutcomeMeans(_EventMeans):
     interval = "exact of each outcome, combined"
 
     def __init__(self, events, x, units=None, known=()):
-        (samples, event, shares), n = events.memberships, events.member_counts
+        (samples, event, shares) = events.memberships
+        n = events.member_counts
         self._known, code = np.unique(np.append(x[samples], known), return_inverse=True)
         shape = len(self._known), events.n_events
         code = code[: len(samples)]
@@ -653,10 +656,6 @@ def change_upper_limit(estimates, before, after, level):
 # Areas under the ROC curves of groups, with confidence limits.
 
 
-_MIN_LOGIT_SIZE = 100
-"""Size of the smaller class from which on limits are symmetric on the logit scale."""
-
-
 class AUCs(Estimates):
     r"""Areas under the ROC curves of groups, with DeLong's variances ([1]_).
 
@@ -703,7 +702,7 @@ class AUCs(Estimates):
             low = special.expit(logits - margin)
             high = special.expit(logits + margin)
         # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
-        is_small = self.sizes < _MIN_LOGIT_SIZE * (1.0 - 1e-9)
+        is_small = self.sizes < 100 * (1.0 - 1e-9)
         low = np.where(is_small, np.maximum(areas - z * self._errors, 0.0), low)
         high = np.where(is_small, np.minimum(areas + z * self._errors, 1.0), high)
         # No variance: Wilson's limits.
@@ -754,7 +753,9 @@ class ShareCurves(Estimates):
     """
 
     def __init__(self, shares, sizes, transform, is_counted=None):
-        self._shares, self._transform, self._find_counted = shares, transform, is_counted
+        self._shares = shares
+        self._transform = transform
+        self._find_counted = is_counted
         self._sizes = sizes[:, np.newaxis]
         self.values = transform(shares).ravel()
         self.sizes = np.repeat(sizes, shares.shape[1])
@@ -774,7 +775,7 @@ class ShareCurves(Estimates):
         error = 1.0 - level
         counted = self._find_counted(*self._share_limits(1.0 - error / 10.0)).ravel()
         upper = super().upper(contrasts, 1.0 - 0.9 * error)
-        return np.where(abs(contrasts) @ counted.astype(np.float64) > 0, upper, 0.0)
+        return np.where(abs(contrasts) @ counted.astype(float) > 0, upper, 0.0)
 
 
 def curve_contrasts(blocks, n_events, n_thresholds, lag=0):
@@ -829,7 +830,8 @@ def exact_difference_test(hits, n, difference):
             f"hits={tuple(hits)} of n={tuple(n)}. For weighted samples use "
             "skfair.statistics.gap_interval."
         )
-    (x1, x2), (n1, n2) = map(int, hits), map(int, n)
+    (x1, x2) = map(int, hits)
+    (n1, n2) = map(int, n)
     if not (0 <= x1 <= n1 and 0 <= x2 <= n2 and n1 and n2):
         raise ValueError(
             f"hits must be between 0 and n, and n at least 1; got hits={tuple(hits)} of "

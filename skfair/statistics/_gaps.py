@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -92,17 +93,7 @@ def interval_of_largest_contrast(estimates, contrasts, confidence_level):
     """
     if not contrasts.shape[0]:
         return Interval(0.0, 0.0, 0.0)
-    _warn_of_unreliable_limits(estimates)
-    tail = 1.0 - confidence_level
-    return Interval(
-        estimate=float(estimates.gap((contrasts @ estimates.values).max(initial=0.0))),
-        low=gap_lower_limit(estimates, contrasts, confidence_level),
-        high=gap_upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
-    )
-
-
-def _warn_of_unreliable_limits(estimates):
-    """Warn of means of values that are too skewed for so few samples."""
+    # Means of values that are too skewed for so few samples.
     sizes = estimates.sizes[estimates.has_unreliable_limits]
     if len(sizes):
         warn(
@@ -112,6 +103,12 @@ def _warn_of_unreliable_limits(estimates):
             "Collect more (four times the squared skewness), compare bounded values, such as "
             "errors 0 or 1, or leave small groups out."
         )
+    tail = 1.0 - confidence_level
+    return Interval(
+        estimate=float(estimates.gap((contrasts @ estimates.values).max(initial=0.0))),
+        low=gap_lower_limit(estimates, contrasts, confidence_level),
+        high=gap_upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
+    )
 
 
 def _group_estimates(values, sensitive_features, sample_weight, value_range=None):
@@ -123,7 +120,7 @@ def _group_estimates(values, sensitive_features, sample_weight, value_range=None
     else:
         events = Events.overlapping(groups.matrix, samples.weights)
     events = events.copy_with_multiplicity(groups.multiplicity)
-    values = values.astype(np.float64)
+    values = values.astype(float)
     if value_range is None or np.isin(values, (0.0, 1.0)).all():
         return make_estimates(events, values)
     low, high = value_range
@@ -287,10 +284,6 @@ def ratio_interval(
 # were multiplied by ``factor`` and the sample size by ``multiple``.
 
 
-_N_STEPS = 300
-"""Steps of an integral over `_INTEGRAL_HALF_WIDTH` standard deviations to either side of a rate."""
-_INTEGRAL_HALF_WIDTH = 6.5
-
 _N_DRAWS = 1 << 13
 
 _LEVELS = np.append(1e-9, np.linspace(0.25, 4.5, 18))
@@ -304,7 +297,8 @@ def gap_posterior(events, values, clusters, known, aggregate, tolerance):
     are correlated; None if none are. `known` are all values that samples can have, or None.
     """
     estimates = make_estimates(events, values, known=known)
-    sizes, correlation = estimates.sizes, estimates.correlation
+    sizes = estimates.sizes
+    correlation = estimates.correlation
     if clusters is not None:
         effects, correlation = cluster_effects_and_correlation(events, values, clusters)
         sizes = sizes / effects
@@ -351,23 +345,27 @@ def _tabulate_posteriors(rates, sizes):
     a = rates * sizes + 0.5
     b = (1.0 - rates) * sizes + 0.5
     # On the scale of angles the prior is uniform, and the spread is the same for all rates.
-    reach = _INTEGRAL_HALF_WIDTH / (2.0 * np.sqrt(sizes + 1.0))
+    # 300 steps over 6.5 standard deviations to either side.
+    reach = 6.5 / (2.0 * np.sqrt(sizes + 1.0))
     angle = np.arcsin(np.sqrt(a / (a + b)))
     ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
-    values = np.sin(np.ascontiguousarray(np.linspace(*ends, _N_STEPS + 1).T)) ** 2
+    values = np.sin(np.ascontiguousarray(np.linspace(*ends, 301).T)) ** 2
     shares = betainc(a[:, np.newaxis], b[:, np.newaxis], values)
-    shares[:, 0], shares[:, -1] = 0.0, 1.0
+    shares[:, 0] = 0.0
+    shares[:, -1] = 1.0
     return values, shares
 
 
+@dataclass(eq=False)
 class RatePosterior:
     """Independent rates, of which the largest and the smallest are compared in each block."""
 
-    def __init__(self, means, sizes, aggregate, tolerance):
-        self.means = means
-        self.sizes = sizes
-        self.aggregate = aggregate
-        self.tolerance = tolerance
+    means: np.ndarray
+    sizes: np.ndarray
+    aggregate: object
+    tolerance: float
+
+    def __post_init__(self):
         self._tables = lru_cache(maxsize=1)(self._tabulate)  # needed at many tolerances
 
     def probability(self, factor=1.0, multiple=1.0, tolerance=None):
@@ -407,7 +405,11 @@ class MonteCarloPosterior:
         """Probability that the population's gap is at most the tolerance."""
         means = self.aggregate.rescale_means(self.means, factor)[:, np.newaxis]
         if self.spread is None:
-            drawn = self._draw_rates(means, multiple * self.sizes[:, np.newaxis])
+            # Rates by normal variables on the scale of angles.
+            sizes = multiple * self.sizes[:, np.newaxis]
+            angles = np.arcsin(np.sqrt((np.clip(means, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
+            angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
+            drawn = np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
         else:
             drawn = means + self._draw_errors_cached(multiple)
         tolerance = self.tolerance if tolerance is None else tolerance
@@ -419,12 +421,6 @@ class MonteCarloPosterior:
         freedom = np.maximum(multiple * self.sizes[:, np.newaxis] - 1.0, 1.0)
         student = z + z * (z * z + 1.0) / (4.0 * freedom)
         return self.spread[:, np.newaxis] * student / np.sqrt(freedom)
-
-    def _draw_rates(self, rates, sizes):
-        """Rates by normal variables on the scale of angles."""
-        angles = np.arcsin(np.sqrt((np.clip(rates, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
-        angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
-        return np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
 
 
 class OutcomePosterior(MonteCarloPosterior):
@@ -451,7 +447,9 @@ class UnknownPosterior:
     """A gap of which nothing is known, as that of precision where no sample is accepted."""
 
     def __init__(self, n_events, tolerance):
-        self.means, self.sizes, self.tolerance = np.zeros(n_events), np.ones(n_events), tolerance
+        self.means = np.zeros(n_events)
+        self.sizes = np.ones(n_events)
+        self.tolerance = tolerance
 
     def probability(self, factor=1.0, multiple=1.0, tolerance=None):
         """0: an unknown gap is never known to be within the tolerance."""
@@ -544,7 +542,8 @@ def cluster_effects_and_correlation(events, values, clusters):
     n_codes = int(clusters.max()) + 1
     keys, sums = np.unique(event * n_codes + clusters[samples], return_inverse=True)
     keys = np.divmod(keys, n_codes)
-    errors, weights = np.bincount(sums, deviations), np.bincount(sums, shares)
+    errors = np.bincount(sums, deviations)
+    weights = np.bincount(sums, shares)
     n_clusters = np.bincount(keys[0], minlength=events.n_events)
     # Compare their squares with those of independent samples.
     squares = np.bincount(keys[0], errors**2, events.n_events)

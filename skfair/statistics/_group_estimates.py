@@ -1,5 +1,6 @@
 """Estimates of groups: means, quotients of sums, areas, and any function of their samples."""
 
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 
 import numpy as np
@@ -43,7 +44,7 @@ def estimate_means(values, mask, groups, weights, clusters=None, kind=make_estim
             return None, present
         events = Events.overlapping(matrix[:, present], weights)
     events = events.copy_with_multiplicity(groups.multiplicity)
-    return kind(events, np.asarray(values, dtype=np.float64), clusters), present
+    return kind(events, np.asarray(values, dtype=float), clusters), present
 
 
 def estimate_quotients(numerators, denominators, groups, weights, clusters=None):
@@ -164,13 +165,16 @@ class FixedTotalRates(Estimates):
        the Third Berkeley Symposium 4, 1956.
     """
 
-    interval, are_rates = "exact, given k", True
+    interval = "exact, given k"
+    are_rates = True
 
     def __init__(self, hits, sizes, counts, n_selected, n_samples, efficiency=1.0):
         self.values = hits / sizes
         self.counts = counts
         self._efficiency = efficiency
-        self._hits, self._n_in_sets, self._n_selected = hits, sizes, n_selected
+        self._hits = hits
+        self._n_in_sets = sizes
+        self._n_selected = n_selected
         self._n_samples = n_samples
         self.sizes = sizes * efficiency
 
@@ -183,7 +187,7 @@ class FixedTotalRates(Estimates):
     @property
     def correlation(self):
         """Correlation of the shares of sets without common samples."""
-        ratios = self._n_in_sets / np.maximum(self._n_samples - self._n_in_sets, 1e-300)
+        ratios = self._n_in_sets / np.maximum(self._n_samples - self._n_in_sets, 1e-100)
         correlation = -np.sqrt(np.minimum(np.outer(ratios, ratios), 1.0))
         np.fill_diagonal(correlation, 1.0)
         return correlation
@@ -213,7 +217,7 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     def probabilities(log_odds):
         """The counts near the mode at these odds, and their probabilities."""
         counts = _counts_near_mode(least, most, size, n_selected, rest, log_odds)
-        x = counts[:-1].astype(np.float64)
+        x = counts[:-1].astype(float)
         ratios = np.log((size - x) * (n_selected - x) / ((x + 1.0) * (rest + x + 1.0)))
         masses = np.append(0.0, np.cumsum(ratios + log_odds))
         masses = np.exp(masses - masses.max())
@@ -267,6 +271,7 @@ _LARGEST_LOG_ODDS = 60.0
 # Any function of the samples of a group, with limits by the bootstrap.
 
 
+@dataclass(eq=False)
 class GroupFunction:
     """A function of columns and weights, on the samples of groups and on resamples of them.
 
@@ -275,10 +280,13 @@ class GroupFunction:
     their total weights, which is the same to it and faster; otherwise rows are repeated.
     """
 
-    def __init__(self, function, columns, weights, *, takes_weights):
-        self.function, self.columns, self.weights = function, columns, weights
-        self.takes_weights = takes_weights
-        self.is_weighted = bool(np.ptp(weights))
+    function: object
+    columns: list
+    weights: np.ndarray
+    takes_weights: bool
+
+    def __post_init__(self):
+        self.is_weighted = bool(np.ptp(self.weights))
 
     def value(self, rows):
         """Value of the samples of a group."""
@@ -313,13 +321,6 @@ def _distinct_rows(columns):
     return [column[first] for column in columns], codes
 
 
-_MIN_DEFINED_SHARE = 0.95
-"""Share of draws that must have a value for limits to be known."""
-
-_TAIL_DRAWS = 10
-"""Draws beyond the furthest quantile that is estimated from them; others are extrapolated."""
-
-
 class BootstrapEstimates(Estimates):
     r"""Values of any function of groups, with bias-corrected bootstrap limits of each ([1]_).
 
@@ -346,9 +347,12 @@ class BootstrapEstimates(Estimates):
 
     interval = "bootstrap"
 
-    def __init__(self, function, members, values, n_draws):
-        self._function, self._members, self._n_draws = function, members, n_draws
-        self.values, self.counts = values, np.array([len(rows) for rows in members])
+    def __init__(self, function, members, values):
+        self._function = function
+        self._members = members
+        self._n_draws = 500
+        self.values = values
+        self.counts = np.array([len(rows) for rows in members])
         weights = [function.weights[rows] for rows in members]
         self.sizes = np.array([w.sum() ** 2 / (w @ w) for w in weights])
 
@@ -405,17 +409,19 @@ class BootstrapEstimates(Estimates):
 def _bootstrap_margins(draws, value, size, level, n_draws):
     """Distances of the lower and the upper limit to the value; nan if they are not known."""
     draws = draws[~np.isnan(draws)]
-    is_known = len(draws) >= _MIN_DEFINED_SHARE * n_draws and size > 1.0 and np.isfinite(value)
+    # Limits are known if .95 of the draws have a value.
+    is_known = len(draws) >= 0.95 * n_draws and size > 1.0 and np.isfinite(value)
     if not is_known or np.ptp(draws) <= 1e-12 * max(1.0, abs(value)):
         return np.nan, np.nan
     t = np.sqrt(size / (size - 1.0)) * special.stdtrit(size - 1.0, level)
-    reach = min(t, special.ndtri(1.0 - _TAIL_DRAWS / len(draws)))
+    # Quantiles with fewer than ten draws beyond them are extrapolated.
+    reach = min(t, special.ndtri(1.0 - 10 / len(draws)))
     bias = draws.mean() - value
     low, high = np.quantile(draws, special.ndtr([-reach, reach])) - 2.0 * bias
     return t / reach * np.maximum((value - low, high - value), 0.0)
 
 
-def estimate_by_bootstrap(function, groups, n_draws):
+def estimate_by_bootstrap(function, groups):
     """Values of a `GroupFunction` of the groups where it is defined."""
     members = groups.members()
     values = np.array([function.value(rows) for rows in members])
@@ -423,4 +429,4 @@ def estimate_by_bootstrap(function, groups, n_draws):
     if not len(present):
         return None, present
     known = [members[group] for group in present]
-    return BootstrapEstimates(function, known, values[present], n_draws), present
+    return BootstrapEstimates(function, known, values[present]), present

@@ -107,7 +107,8 @@ class HiddenGroups(ABC):
 
         `cells` are pairs of a mask of samples and of positions of groups, which are its events.
         """
-        means, influences = [], []
+        means = []
+        influences = []
         for sign in (1, -1):
             for within, groups in cells:
                 mean, influence = self._extreme_means(values, within, sign)
@@ -126,8 +127,11 @@ class HiddenGroups(ABC):
 # Groups that are missing for some samples: models of the group, and of whether it is recorded.
 
 
-_INVERSE_PENALTY, _N_FOLDS, _MIN_RELATIVE_RECORDING = 0.1, 5, 0.1
-"""C of both logistic models, folds, and the smallest probability of a record over its mean."""
+_INVERSE_PENALTY = 0.1
+"""C of both logistic models."""
+
+_N_FOLDS = 5
+"""Folds without which models of groups are fitted."""
 
 
 class RecordedGroups(HiddenGroups):
@@ -148,7 +152,7 @@ class RecordedGroups(HiddenGroups):
                 "sensitive_features must have the group of some samples, but all of them are "
                 "missing. Record the group of random samples, or pass group_probabilities alone."
             )
-        self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
+        self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(float)
         self.probabilities = predict_group_probabilities(features, codes, len(names))
         self.recording_probabilities = _predict_recording(features, self.is_recorded)
 
@@ -228,7 +232,7 @@ def predict_group_probabilities(features, codes, n_groups):
     features = _standardize(features)
     is_recorded = codes >= 0
     if is_recorded.all():
-        return (codes[:, np.newaxis] == np.arange(n_groups)).astype(np.float64)
+        return (codes[:, np.newaxis] == np.arange(n_groups)).astype(float)
     from sklearn.linear_model import LogisticRegression  # takes long to import
     from sklearn.model_selection import KFold
 
@@ -285,7 +289,8 @@ def _predict_recording(features, is_recorded):
 
     features = _standardize(features)
     model = LogisticRegression(C=_INVERSE_PENALTY, max_iter=200).fit(features, is_recorded)
-    least = _MIN_RELATIVE_RECORDING * is_recorded.mean()
+    # No probability is below a tenth of the mean one.
+    least = 0.1 * is_recorded.mean()
     return np.clip(model.predict_proba(features)[:, 1], least, 1.0)
 
 
@@ -333,36 +338,31 @@ class ProbabilisticGroups(HiddenGroups):
         )
 
     def _extreme_means(self, values, within, sign):
-        if self.missing == "error":
-            return _bound_means(self.probabilities, within, values, sign)
-        estimate, _ = ASSUMPTIONS[self.missing]
-        return estimate(self.probabilities, within, values)
+        if self.missing != "error":
+            estimate, _ = ASSUMPTIONS[self.missing]
+            return estimate(self.probabilities, within, values)
+        hits = within * values
+        misses = within * (1.0 - values)
+        if sign < 0:  # the smallest mean is 1 minus the largest share of misses
+            hits, misses = misses, hits
+        bounds = [_frechet_bound(one, hits, misses) for one in self.probabilities.T]
+        means, influence = zip(*bounds, strict=True)
+        means = np.array(means)
+        influence = np.column_stack(influence)
+        return (means, influence) if sign > 0 else (1.0 - means, -influence)
 
 
 _N_BINS = 20
 
 
-def _bound_means(probabilities, within, values, sign):
-    """Largest possible means in all groups, or for a negative sign smallest ones, and influence.
+def _frechet_bound(probability, hits, misses):
+    """Largest possible rate of one group, and its influence values.
 
-    In bins of a group's probability at most the smaller of the shares of the group and of the
+    In bins of the group's probability at most the smaller of the shares of the group and of the
     samples of value 1 are both (N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with
     unobserved protected class using data combination", Management Science 68, 2022). The ends are
     sharp for two groups, and valid for more.
     """
-    hits = within * values
-    misses = within * (1.0 - values)
-    if sign < 0:  # the smallest mean is 1 minus the largest share of misses
-        hits, misses = misses, hits
-    bounds = [_frechet_bound(one, hits, misses) for one in probabilities.T]
-    means, influence = zip(*bounds, strict=True)
-    means = np.array(means)
-    influence = np.column_stack(influence)
-    return (means, influence) if sign > 0 else (1.0 - means, -influence)
-
-
-def _frechet_bound(probability, hits, misses):
-    """Largest possible rate of one group, and its influence values."""
     edges = np.quantile(probability, np.linspace(0.0, 1.0, _N_BINS + 1)[1:-1])
     bins = np.searchsorted(edges, probability)
     sizes = np.maximum(np.bincount(bins, minlength=_N_BINS), 1)
@@ -384,7 +384,8 @@ def _regress_means(probabilities, within, values):
     race is not observed", NBER working paper 32373, 2024.
     """
     inverse = _invert_moments(probabilities)
-    means, influences = [], []
+    means = []
+    influences = []
     for column in (within * values, within):
         coefficients = inverse @ (probabilities.T @ column) / len(values)
         residuals = column - probabilities @ coefficients
@@ -505,18 +506,15 @@ def describe_missing_assumption(odds_ratio, features):
     )
 
 
-_LARGEST_FACTOR, _N_HALVINGS = 1e3, 20
-
-
 def _largest_odds_ratio(interval):
     """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
     if not interval(1.0).low > 0.0:
         return np.nan
     low = 0.0
-    high = np.log(_LARGEST_FACTOR)
+    high = np.log(1e3)
     if interval(np.exp(high)).low > 0.0:
         return np.inf
-    for _ in range(_N_HALVINGS):
+    for _ in range(20):
         middle = (low + high) / 2.0
         low, high = (middle, high) if interval(np.exp(middle)).low > 0.0 else (low, middle)
     return float(np.exp(low))
@@ -559,7 +557,7 @@ def interval_from_bounds(ends, level):
 
 def check_hidden_values(values, where):
     """Values as numbers 0 and 1, and the mask of the samples that count."""
-    values = check_array(values, ensure_2d=False, dtype=np.float64, input_name="values")
+    values = check_array(values, ensure_2d=False, dtype=float, input_name="values")
     if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():
         raise ValueError(
             "values must be 0 or 1 for each sample, such as decisions, because bounds on means of "
@@ -594,7 +592,7 @@ def stack_features(X, columns, probabilities=None):
         )
         return np.column_stack(columns)
     X = pd.get_dummies(X, dtype=float) if isinstance(X, pd.DataFrame) else X
-    X = check_array(X, dtype=np.float64, input_name="X")
+    X = check_array(X, dtype=float, input_name="X")
     check_consistent_length(columns[0], X)
     return np.column_stack([*columns, X])
 

@@ -15,26 +15,11 @@ from skfair.groups import check_groups
 from skfair.utils._api import MatrixLike
 from skfair.utils._sklearn import safe_indexing
 
-_MIN_EXPECTED = 20.0
-"""Expected samples of the smallest class of a group in the smallest sample that is drawn."""
+_N_AT_ONCE = 20
+"""Draws of a size."""
 
-_N_AT_ONCE, _N_ROUNDS = 20, 15
-"""Draws of a size, and sizes that are drawn, each the one that the draws before it suggest."""
-
-_MAX_STEP = 2.0
-"""Largest ratio of a size to the one before."""
-
-_AIMED_RISK_SHARE = 0.85
-"""Share of the accepted failures that a plan aims at, as its power is estimated from draws."""
-
-_WINDOW = 2.5
-"""Ratio to the estimated size within which draws count: further away the curve is another one."""
-
-_SLOPE, _SLOPE_ERROR, _MIN_SLOPE = 3.0, 1.5, 0.5
-"""Prior of the slope of the log odds of success by the logarithm of the size, and its minimum."""
-
-_MAX_ODDS = 10.0
-"""Scale of the log odds where all draws succeed, or none."""
+_N_ROUNDS = 15
+"""Sizes that are drawn, each the one that the draws before it suggest."""
 
 
 class DrawnFits(NamedTuple):
@@ -136,7 +121,9 @@ class FitPilot:
                 "A pilot plans guaranteed fits; pass a classifier with confidence_level, such as "
                 "ConstrainedERMClassifier(confidence_level=0.95)."
             )
-        self.estimator, self.X, self.y = estimator, X, np.asarray(y)
+        self.estimator = estimator
+        self.X = X
+        self.y = np.asarray(y)
         self.metadata = {"sensitive_features": sensitive_features}
         if sample_weight is not None:
             self.metadata["sample_weight"] = np.asarray(sample_weight)
@@ -144,7 +131,8 @@ class FitPilot:
         classes = np.unique(self.y, return_inverse=True)[1]
         _, counts = np.unique([codes, classes], axis=1, return_counts=True)
         self.largest_size = len(self.y) // 2
-        n_expected = int(np.ceil(_MIN_EXPECTED * len(self.y) / counts.min()))
+        # The smallest sample is expected to have 20 of the smallest class of a group.
+        n_expected = int(np.ceil(20.0 * len(self.y) / counts.min()))
         self.smallest_size = min(self.largest_size, n_expected)
 
     def redraw(self, n_samples: int, n_draws: int = 100, random_state: int = 0) -> DrawnFits:
@@ -202,7 +190,8 @@ def find_size(draw, power, smallest, largest):
     are taken to be linear in the logarithm of the size, near the size that is sought. A ValueError
     is raised if the largest size is too small.
     """
-    aim = 1.0 - _AIMED_RISK_SHARE * (1.0 - power)
+    # Aim at .85 of the accepted failures, as the power is estimated from draws.
+    aim = 1.0 - 0.85 * (1.0 - power)
     sizes = np.empty(0)
     hits = np.empty(0, dtype=bool)
     n = float(smallest)
@@ -224,15 +213,19 @@ def find_size(draw, power, smallest, largest):
 
 def _estimate_size(sizes, hits, near, aim):
     """Size at which draws succeed with the probability `aim`, by logistic regression."""
-    is_near = np.abs(np.log(sizes / near)) <= np.log(_WINDOW)
+    # Draws count within a ratio of 2.5 to the estimated size: further away the curve is another
+    # one.
+    is_near = np.abs(np.log(sizes / near)) <= np.log(2.5)
     x = np.log(sizes[is_near] / near)
     hits = hits[is_near]
 
     def loss(line):
         odds = line[0] + line[1] * x
-        penalty = ((line[1] - _SLOPE) / _SLOPE_ERROR) ** 2 + (line[0] / _MAX_ODDS) ** 2
+        # The prior of the slope is 3 with an error of 1.5. Where all draws succeed, or none, the
+        # log odds are about 10.
+        penalty = ((line[1] - 3.0) / 1.5) ** 2 + (line[0] / 10.0) ** 2
         return penalty / 2.0 - log_expit(np.where(hits, odds, -odds)).sum()
 
-    at_near, slope = minimize(loss, (0.0, _SLOPE), bounds=[(None, None), (_MIN_SLOPE, None)]).x
+    at_near, slope = minimize(loss, (0.0, 3.0), bounds=[(None, None), (0.5, None)]).x
     step = np.exp((logit(aim) - at_near) / slope)
-    return near * np.clip(step, 1.0 / _MAX_STEP, _MAX_STEP)
+    return near * np.clip(step, 0.5, 2.0)

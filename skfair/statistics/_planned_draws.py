@@ -13,21 +13,15 @@ from skfair.statistics._estimates import (
 from skfair.statistics._gaps import range_probability
 from skfair.utils._checks import argument_error, check_tolerance
 
-_N_DRAWS_LOG2 = 12
-"""Binary logarithm of the number of draws, which are the same for all sizes."""
 
-_SMALLEST_STEP = 2e-3
-"""Relative width of the bracket of a size at which its search ends."""
-
-
-def find_total_size(is_enough, start=100):
+def find_total_size(is_enough):
     """Smallest total size, to three digits, from which on it is enough."""
     low = 0
-    high = start
+    high = 100
     while not is_enough(high):
         low = high
         high = 2 * high
-    while high - low > max(1, _SMALLEST_STEP * high):
+    while high - low > max(1, 2e-3 * high):
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
@@ -41,8 +35,11 @@ def total_certificate_size(name, bound, rates, shares, level, power):
         sizes = divide(total, shares)
         hits = stats.binom.ppf(uniform, sizes, rates)
         if name == "ratio":
-            values, low, high = _limit_logs(hits, sizes, level)
-            return _largest_upper_limits(values, low, high, -np.log(bound), power)
+            # Logarithms of the drawn rates, and their limits.
+            sums = (np.repeat(one.reshape(-1, 1), 3, axis=1) for one in (hits, sizes - hits))
+            logs = LogRates(Rates.from_sums(*sums))
+            limits = [one.reshape(hits.shape) for one in (logs.values, *logs.limits(level))]
+            return _largest_upper_limits(*limits, -np.log(bound), power)
         if name == "tolerance":
             values = hits / sizes
             limits = rate_limits(values, sizes * np.ones_like(values), level)
@@ -132,15 +129,8 @@ def divide(total, shares):
 
 def _draw_uniform(n_columns):
     """Numbers between 0 and 1 that fill the unit cube evenly, and are the same at each call."""
-    return stats.qmc.Sobol(n_columns, seed=0).random_base2(_N_DRAWS_LOG2)
-
-
-def _limit_logs(hits, sizes, level):
-    """Logarithms of drawn rates, and their limits."""
-    sums = (np.repeat(one.reshape(-1, 1), 3, axis=1) for one in (hits, sizes - hits))
-    logs = LogRates(Rates.from_sums(*sums))
-    low, high = logs.limits(level)
-    return (one.reshape(hits.shape) for one in (logs.values, low, high))
+    # Draws are the same for all sizes.
+    return stats.qmc.Sobol(n_columns, seed=0).random_base2(12)
 
 
 def _largest_upper_limits(values, low, high, bound, power):

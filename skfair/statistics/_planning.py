@@ -27,17 +27,8 @@ from skfair.statistics._planned_draws import (
 from skfair.utils._checks import argument_error, check_choice, check_tolerance, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
-_NORMAL_COUNT = 40.0
-"""Expected successes, and failures, of a group from which on rates are taken to be normal."""
-
-_LOG_NORMAL_COUNT = 5000.0
-"""The same for logarithms of rates: the normal size is then 1 % too small at most."""
-
 _NEGLIGIBLE_PROBABILITY = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
-
-_N_INTERVALS, _HALF_WIDTH = 4000, 8.0
-"""Intervals of the smallest of normal estimates, and standard errors on either side of its mean."""
 
 _NOISE_SHARE = 0.6
 """Share of the range of sampling noise by which posteriors of a range must be narrower."""
@@ -263,7 +254,7 @@ def required_sample_size(
 
 def check_group_shares(shares):
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
-    values = np.asarray(shares, dtype=np.float64)
+    values = np.asarray(shares, dtype=float)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:
         raise argument_error(
             f"n_groups must be a number of groups, or their shares, which are positive and add up "
@@ -313,7 +304,8 @@ def _difference_size(tolerance, rates, level, power):
     # The tests treat successes and failures in the same way.
     rates = rates if rates.mean() <= 0.5 else np.sort(1.0 - rates)
     n = _normal_size(tolerance, rates, rates * (1.0 - rates), level, power)
-    if n * rates.mean() >= _NORMAL_COUNT:
+    # Rates are nearly normal where enough successes are expected.
+    if n * rates.mean() >= 40.0:
         return n
     start = max(smallest_certifiable_size(tolerance, level), int(0.8 * n))
     return _smallest_size(start, lambda n: certificate_power(n, tolerance, rates, level) >= power)
@@ -353,9 +345,9 @@ def _normal_size(bound, means, variances, level, power):
     def is_enough(n):
         errors = np.sqrt(variances / n)
         width = bound - z_score * np.sqrt(pair / n)
-        # The smallest estimate lies in one of many short intervals about the smallest mean.
-        reach = _HALF_WIDTH * errors.max()
-        ends = np.linspace(means[0] - reach, means[0] + reach, _N_INTERVALS + 1)
+        # The smallest estimate lies in one of 4,000 short intervals about the smallest mean.
+        reach = 8.0 * errors.max()
+        ends = np.linspace(means[0] - reach, means[0] + reach, 4001)
         most = (ends[1:] + ends[:-1]) / 2.0 + width
 
         def cdf(values):
@@ -474,7 +466,8 @@ def _ratio_size(ratio, rates, level, power):
     """Sample size of each group at which the smallest ratio is shown to be large."""
     # The logarithm of a rate has the variance (1 - p) / (n p).
     n = _normal_size(-np.log(ratio), np.log(rates), (1.0 - rates) / rates, level, power)
-    if n * min(rates.min(), 1.0 - rates.max()) >= _LOG_NORMAL_COUNT:
+    # Of so many successes and failures the normal size is 1 % too small at most.
+    if n * min(rates.min(), 1.0 - rates.max()) >= 5000.0:
         return n
     start = max(1, int(0.8 * n))
     return _smallest_size(start, lambda n: ratio_power(n, ratio, rates, level) >= power)

@@ -48,9 +48,6 @@ class Cells(NamedTuple):
 
 _SIGNS = np.array([-1.0, 1.0])
 
-_MAX_CODE = 1 << 10
-"""Groups that are integers below it are their own codes."""
-
 
 def encode_cells(target, sensitive_features):
     """The `Cells` of samples."""
@@ -74,9 +71,8 @@ def _integer_group_codes(groups, n_samples):
     if groups.dtype.kind not in "biu":
         return None
     codes = groups.astype(np.intp, copy=False)
-    return (
-        codes if np.maximum.reduce(codes.view(np.uintp)) < _MAX_CODE else None
-    )  # negative ones are large
+    # Negative numbers are large ones without a sign.
+    return codes if np.maximum.reduce(codes.view(np.uintp)) < 1024 else None
 
 
 def _is_positive(target):

@@ -203,10 +203,6 @@ def _warn_of_scaled_scores(module, trained):
         )
 
 
-_LEAST_ALPHA = 1e-4
-"""Penalty of many samples, where ``alpha=None``."""
-
-
 # The network as an estimator.
 
 
@@ -414,7 +410,8 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         training = _check_samples(self, X, y, columns, bool(constraints))
         model = _make_torch_model(self, training)
         loss = _make_loss(self)
-        problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
+        # The penalty of many samples, where alpha=None, is 1e-4.
+        problem = make_network_problem(self, model, training, constraints, loss, 1e-4)
         task = FitTask.begin(self, X, y, training, problem, _describe_module)
         fit_network(task, problem, _find_module(self, model), _solve)
         if self.enforcement is not None:
@@ -561,14 +558,11 @@ class _EpochTrainer:
             self.step_scheduler.step()
 
 
-_MAX_DENSE_EVENTS = 16
-"""Events up to which the weights of samples in them are dense, and read faster."""
-
-
 def _weigh_samples(constraint):
     """Weights of all samples in each mean of a constraint, (n_samples, n_events)."""
     averaging = constraint.sums.events.averaging_matrix.T.tocsr()
-    return averaging.toarray() if averaging.shape[1] <= _MAX_DENSE_EVENTS else averaging
+    # Dense weights are read faster.
+    return averaging.toarray() if averaging.shape[1] <= 16 else averaging
 
 
 def _find_strata(problem):

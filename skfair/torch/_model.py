@@ -21,6 +21,7 @@ from skfair.torch._samples import (
     cast_all,
     cast_floating,
     check_device,
+    copy_inputs,
     count_in_batch,
     count_inputs,
     disable_autocast,
@@ -203,14 +204,11 @@ class FlatModule:
         self.load(parameters)
         # A hook sees what the output layer gets, wherever in the module it is.
         caught = []
-        handle = self.output_layer.register_forward_pre_hook(
+        hook = self.output_layer.register_forward_pre_hook(
             lambda _, args, named: caught.extend((*args, *named.values())), with_kwargs=True
         )
-        try:
-            with require_torch().no_grad():
-                scores = self.outputs(inputs, is_training=False)
-        finally:
-            handle.remove()
+        with hook, require_torch().no_grad():
+            scores = self.outputs(inputs, is_training=False)
         return to_float64_array(scores), to_float64_array(caught[0].reshape(len(scores), -1))
 
 
@@ -300,16 +298,10 @@ def _append_output_layer(module, inputs):
     return code.append_output_layer(module, code.evaluate_module(module, inputs))
 
 
-_SAMPLES_PER_CHECK = 64
-"""Of so many samples one is evaluated alone, as well, after the training."""
-
 _NUMBERS_PER_CHUNK = 1 << 20
 _SAMPLES_PER_CHUNK = 1 << 13
 """Numbers in the samples that are evaluated at a time, and so many samples at most: layers may be
 wider than samples."""
-
-_READ_AHEAD = 1024
-"""Samples of a batch that a worker of a DataLoader reads while others are evaluated, at most."""
 
 
 class TorchModel:
@@ -364,7 +356,8 @@ class TorchModel:
         n_chunk = max(16, _NUMBERS_PER_CHUNK // max(1, sum(sizes)))
         self._n_chunk = min(n_chunk, _SAMPLES_PER_CHUNK)
         if isinstance(self.samples, LoaderSamples):
-            self._n_chunk = min(self._n_chunk, _READ_AHEAD)
+            # Workers of the DataLoader read such batches while others are evaluated.
+            self._n_chunk = min(self._n_chunk, 1024)
         with stream:
             inputs, self._takes_integers = _outputs().cast_to_accepted_dtype(module, first)
             self._first_inputs = inputs
@@ -600,11 +593,11 @@ def _inputs_of_linear_layer(model, parameters):
     all_scores = np.empty(n_samples)
     all_hidden = np.empty((n_samples, network.n_last - 1))
     for rows, inputs in model._iter_chunks():
-        scores, hidden = network.predict(parameters, _copy_inputs(inputs))
+        scores, hidden = network.predict(parameters, copy_inputs(inputs))
         _check_alone(network, inputs, scores, parameters, rng)
         is_equal = _are_close(scores, _linear_scores(hidden, parameters))
         if is_linear and is_equal:
-            moved_scores, moved_hidden = network.predict(moved, _copy_inputs(inputs))
+            moved_scores, moved_hidden = network.predict(moved, copy_inputs(inputs))
             is_equal = _are_close(moved_hidden, hidden)
             is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
         is_linear = is_linear and bool(is_equal)
@@ -617,16 +610,11 @@ def _inputs_of_linear_layer(model, parameters):
 
 def _check_alone(network, inputs, scores, parameters, rng):
     """Raise if the score of a sample is another one without the others: of one in 64."""
-    rows = rng.choice(len(scores), -(-len(scores) // _SAMPLES_PER_CHECK), replace=False)
-    alone = (_copy_inputs(take_inputs(inputs, slice(k, k + 1))) for k in rows)
+    rows = rng.choice(len(scores), -(-len(scores) // 64), replace=False)
+    alone = (copy_inputs(take_inputs(inputs, slice(k, k + 1))) for k in rows)
     values = np.concatenate([network.predict(parameters, one)[0] for one in alone])
     pair = (require_torch().from_numpy(one) for one in (values, scores[rows]))
     _outputs().check_batch(network.module, *pair)
-
-
-def _copy_inputs(inputs):
-    """A copy of inputs for a module that may change them."""
-    return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
 def _linear_scores(hidden, parameters):

@@ -9,6 +9,7 @@ from skfair.torch._samples import (
     call_module,
     cast_all,
     cast_floating,
+    copy_inputs,
     count_in_batch,
     disable_autocast,
     find_first_tensor,
@@ -154,18 +155,14 @@ def _replace_output_layer(module, inputs, outputs):
     return None
 
 
-_MAX_OUTPUTS = 64
-"""Outputs of a layer up to which it may be the output layer."""
-
-
 def _record_linear_layers(module, inputs):
-    """Linear layers with their outputs, in the order of their calls; those called once."""
+    """Linear layers of few outputs with these, in the order of their calls; those called once."""
     calls = []
     layers = [
         layer
         for layer in module.modules()
         if isinstance(layer, nn.Linear)
-        and layer.out_features <= _MAX_OUTPUTS
+        and layer.out_features <= 64
         and all(parameter.requires_grad for parameter in layer.parameters())
     ]
     handles = [
@@ -189,11 +186,8 @@ def _find_score_map(module, layer, values, inputs):
     """
 
     def scores_at(outputs):
-        handle = layer.register_forward_hook(lambda *_: outputs.clone())
-        try:
+        with layer.register_forward_hook(lambda *_: outputs.clone()):
             return _evaluate_scores(module, inputs)
-        finally:
-            handle.remove()
 
     # In double precision, in which the layer is fitted.
     zeros = torch.zeros_like(values, dtype=torch.float64)
@@ -263,7 +257,7 @@ def evaluate_module(module, inputs):
     module.eval()
     try:
         with torch.no_grad(), disable_autocast(device_type):
-            return call_module(module, map_tensors(inputs, lambda tensor: tensor.clone()))
+            return call_module(module, copy_inputs(inputs))
     finally:
         for submodule, was_training in modes:
             submodule.training = was_training

@@ -139,8 +139,8 @@ class DatasetSamples(BatchReader):
     tuple or dict of several inputs. A tuple of tensors is itself a sample of `n_inputs` inputs.
     """
 
-    def __init__(self, dataset, device, rows, n_inputs):
-        self.dataset = dataset
+    def __init__(self, source, device, rows, n_inputs):
+        self.source = source
         self.device = device
         self.rows = rows
         self.n_inputs = n_inputs
@@ -150,11 +150,11 @@ class DatasetSamples(BatchReader):
 
     def take(self, rows):
         """Some of the samples, by positions or a slice."""
-        return type(self)(self.dataset, self.device, self.rows[rows], self.n_inputs)
+        return type(self)(self.source, self.device, self.rows[rows], self.n_inputs)
 
     def read(self, rows):
         """Samples of a slice, on the device."""
-        samples = [self.dataset[int(row)] for row in self.rows[rows]]
+        samples = [self.source[int(row)] for row in self.rows[rows]]
         inputs = [self._leave_labels_out(one) for one in samples]
         inputs = require_torch().utils.data.default_collate(inputs)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device))
@@ -173,23 +173,15 @@ class LoaderSamples(DatasetSamples):
     A batch is the inputs, or a tuple or list that begins with them.
     """
 
-    def __init__(self, loader, device, rows, n_inputs):
-        super().__init__(loader.dataset, device, rows, n_inputs)
-        self.loader = loader
-
-    def take(self, rows):
-        """Some of the samples, by positions or a slice."""
-        return LoaderSamples(self.loader, self.device, self.rows[rows], self.n_inputs)
-
     def read(self, rows):
         """Samples of a slice, on the device, read by this process."""
-        samples = [self.dataset[int(row)] for row in self.rows[rows]]
-        return self._to_inputs(self.loader.collate_fn(samples))
+        samples = [self.source.dataset[int(row)] for row in self.rows[rows]]
+        return self._to_inputs(self.source.collate_fn(samples))
 
     def read_batches(self, batches):
         """Yield the samples of each of several batches, slices or arrays of positions."""
         batches = [self.rows[rows].tolist() for rows in batches]
-        for batch in _copy_loader(self.loader, self.dataset, batch_sampler=batches):
+        for batch in _copy_loader(self.source, self.source.dataset, batch_sampler=batches):
             yield self._to_inputs(batch)
 
     def _to_inputs(self, batch):
@@ -209,7 +201,7 @@ class BatchSamples:
 
     def read(self, rows):
         """A copy of the samples of a slice, which the module may change."""
-        return map_tensors(take_inputs(self.inputs, rows), lambda tensor: tensor.clone())
+        return copy_inputs(take_inputs(self.inputs, rows))
 
 
 # Inputs of a module: a tensor, or a tuple or dict of several.
@@ -222,6 +214,11 @@ def map_tensors(inputs, function):
     if isinstance(inputs, tuple | list):
         return tuple(map_tensors(one, function) for one in inputs)
     return function(inputs)
+
+
+def copy_inputs(inputs):
+    """A copy of inputs, for a module that may change them."""
+    return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
 def take_inputs(inputs, rows):

@@ -167,31 +167,14 @@ _N_EXAMINED = 1000
 _LAG = 20
 """Distance of samples that are taken to belong to different households."""
 
-_MIN_CORRELATION = 0.1
-"""Correlation of consecutive samples, in excess of that of distant ones and of noise, up to which
-standard errors are hardly affected."""
-
 _MIN_COLUMNS = 3
 """Columns below which nothing is said: one or two columns may be sorted, or have few values."""
-
-_MAX_DIFFERENCES = 2
-"""Columns in which members of a household differ; two columns of two values count as one."""
 
 _MIN_SHARE = 0.05
 """Share of samples with a near copy up to which standard errors are hardly affected."""
 
-_MIN_NEAR_COPY_SHARE = 0.5
-"""Of the samples that equal another one in a third of the columns, at least this share must have a
-near copy. Otherwise samples are equal by chance, because the columns depend on one another."""
-
-_N_COMPARED_FIRST, _N_COMPARED = 50, 200
-"""Samples whose nearest neighbours are sought: at first, and where one in forty of these leads."""
-
 _N_CANDIDATES = 4000
 """Samples among which nearest neighbours are sought."""
-
-_MAX_RANKED_COLUMNS = 20
-"""Columns of most information in which neighbours are near."""
 
 _N_NEIGHBOURS = 2 * _LAG - 1
 """Nearest neighbours of a sample that show how near others are by chance."""
@@ -203,7 +186,7 @@ _MIN_LEAD = 8.0
 """Lead of the nearest neighbour over the last of the leading ones, in multiples of the mean lead
 over the next sample. By chance the largest of nine exponential variables exceeds it in 9 exp(-8) =
 .3 % of the samples, and in about 1 % where the mean is an estimate. More than `_MIN_SHARE` of
-`_N_COMPARED` independent samples do so with probability 1e-5, by the binomial distribution."""
+200 independent samples do so with probability 1e-5, by the binomial distribution."""
 
 _PRIME = 65521
 """Divisor of remainders that distinguish most combinations of columns."""
@@ -244,9 +227,9 @@ def describe_clustered_samples(X):
         return f"{share:.0%} of the samples equal another one in all but one or two columns"
     # A few samples clear most data whose samples are independent.
     ranks = _draw_ranks(X, columns, information)
-    if _share_of_near_neighbours(ranks, _N_COMPARED_FIRST) <= _MIN_SHARE / 2:
+    if _share_of_near_neighbours(ranks, 50) <= _MIN_SHARE / 2:
         return None
-    share = _share_of_near_neighbours(ranks, _N_COMPARED)
+    share = _share_of_near_neighbours(ranks, 200)
     if share > _MIN_SHARE:
         return f"{share:.0%} of the samples have a neighbour that is far nearer than all others"
     return None
@@ -309,7 +292,8 @@ def _are_neighbours_similar(X, columns, information):
     columns_of_first = np.ascontiguousarray(values[: len(first)].T)
     values = values.clip(*np.quantile(columns_of_first, [0.01, 0.99], axis=1))
     values = (values - values.mean(axis=0)).reshape(3, len(first), -1)
-    limit = _MIN_CORRELATION + 2.5 / np.sqrt(len(first))
+    # A correlation up to .1, in excess of noise, hardly affects standard errors.
+    limit = 0.1 + 2.5 / np.sqrt(len(first))
     excess = (values[0] * (values[1] - values[2])).mean(axis=0)
     is_similar = excess > limit * (values**2).mean(axis=(0, 1))
     weights = np.minimum(information, 1.0)
@@ -325,9 +309,11 @@ def _share_of_near_copies(X, columns, examined, information, weights):
         equal = _to_numbers(X, first, columns) == _to_numbers(X, second, columns)
         # No two of n independent samples are equal by chance in columns of so much information.
         is_certain = equal @ information > 2.0 * np.log(X.shape[0])
-        is_near = np.ceil(~equal @ weights) <= _MAX_DIFFERENCES
+        # Members of a household differ in two columns; two columns of two values count as one.
+        is_near = np.ceil(~equal @ weights) <= 2
         n_copies = np.count_nonzero(is_certain & is_near)
-        if n_copies >= _MIN_NEAR_COPY_SHARE * len(first):
+        # Otherwise samples are equal by chance, because the columns depend on one another.
+        if n_copies >= 0.5 * len(first):
             shares.append(n_copies / len(examined))
     return max(shares)
 
@@ -352,7 +338,7 @@ def _share_of_near_neighbours(ranks, n_compared):
 
 
 def _draw_ranks(X, columns, information):
-    """Ranks within columns of most information, from 0 to 1, (n_columns, n_candidates).
+    """Ranks within up to 20 columns of most information, from 0 to 1, (n_columns, n_candidates).
 
     Equal values have random ranks: chance makes independent samples equal no more often than it
     makes them similar.
@@ -361,7 +347,7 @@ def _draw_ranks(X, columns, information):
 
     rng = np.random.default_rng(0)
     n_samples = X.shape[0]
-    n_informative = min(_MAX_RANKED_COLUMNS, np.count_nonzero(information))
+    n_informative = min(20, np.count_nonzero(information))
     numbers = np.arange(X.shape[1])[columns][np.argsort(-information)[:n_informative]]
     positions = np.arange(n_samples)
     if n_samples > _N_CANDIDATES:

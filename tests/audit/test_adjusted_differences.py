@@ -130,7 +130,10 @@ def test_the_command_states_what_remains_within_strata(tmp_path, monkeypatch, ca
     )
     assert sentence in capsys.readouterr().out
     page = (tmp_path / "r.md").read_text()
-    assert "| woman against man | sex | 4,526 | 6 | -14.2 | +4.26 | +1.84 (-1.07 to 4.75) |" in page
+    assert (
+        "| woman against man | sex | 4,526 | 6 | -14.2 | +4.26 | +1.8 points (-1.1 to 4.8) |"
+        in page
+    )
     main(["report", "berkeley.csv", *columns, "--out", "r.md"])
     assert "Within" not in capsys.readouterr().out
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair.audit import Audit
 from tests.audit.doors import report_predictions
 
 EVIL = "<script>document.title='run'</script>"
@@ -90,7 +91,7 @@ def test_user_text_is_shown_and_not_run(report):
 
 def test_tables_have_captions_and_scopes_and_take_the_keyboard(page_elements):
     tags = [tag for tag, _ in page_elements.elements]
-    assert tags.count("caption") == tags.count("table") > 10
+    assert tags.count("caption") == tags.count("table") > 10 and tags.count("h1") == 1
     assert all("scope" in attributes for tag, attributes in page_elements.elements if tag == "th")
     frames = [
         attributes
@@ -101,7 +102,7 @@ def test_tables_have_captions_and_scopes_and_take_the_keyboard(page_elements):
 
 
 def test_pictures_are_next_to_numbers(page_elements):
-    """The strip of a row is decoration: its numbers stand in the cell before it."""
+    """The picture of a row is decoration: its numbers stand in the cells behind it."""
     pictures = [attributes for tag, attributes in page_elements.elements if tag == "svg"]
     assert pictures and all(attributes["aria-hidden"] == "true" for attributes in pictures)
 
@@ -116,7 +117,19 @@ def test_a_metric_that_is_0_everywhere_has_an_axis():
     labels = np.resize([0, 1, 1], 60)
     groups = np.resize(["a", "b"], 60)
     settings = {"sensitive_features": groups, "metrics": {"nothing": lambda y_true, y_pred: 0.0}}
-    assert "axis from 0 to 1<" in report_predictions(labels, labels, **settings).to_html()
+    page = report_predictions(labels, labels, **settings).to_html()
+    table = page[
+        page.index("<span>Nothing by")
+        if "<span>Nothing by" in page
+        else page.index("<span>nothing by") :
+    ]
+    assert re.findall("<span>([0-9.]+)</span>", table.split("</thead>")[0]) == [
+        "0",
+        "0.25",
+        "0.5",
+        "0.75",
+        "1",
+    ]
 
 
 def test_contrast(report):
@@ -134,22 +147,42 @@ def test_contrast(report):
             ("soft", "paper", 4.5),
             ("ink", "mark", 4.5),
             ("soft", "mark", 4.5),
-            ("stroke", "paper", 3.0),
-            ("ref", "paper", 3.0),
-            ("stroke", "mark", 3.0),
-            ("bar", "paper", 3.0),
-            ("bar", "mark", 3.0),
+            ("far", "paper", 4.5),
+            ("dot", "paper", 3.0),
+            ("small", "paper", 3.0),
         ]:
             dark, bright = sorted((colors[front], colors[ground]))
             assert (bright + 0.05) / (dark + 0.05) >= least, (front, ground)
 
 
-def test_the_page_begins_with_what_was_read_and_the_findings(report):
+FRONT = ["Rates by group", "All rates at a glance", "The numbers", "Findings"]
+FRONT += ["What these data cannot decide"]
+
+
+def test_the_page_begins_with_the_widest_gap_and_folds_the_rest(report):
     html = report.to_html()
-    first = html.index('class="finding"')
-    read, rest = html.index("<h2>What was read</h2>"), html.index("<h2>Findings</h2>")
-    assert html.count('class="finding"') == 3 and html.count("<table", 0, first) == 1
-    assert read < html.index("<table") < rest < first
+    front, *folded = html.split("<details>")
+    assert re.findall("<h2>(.*?)</h2>", front) == FRONT and front.count("<table") == 3
+    assert front.index("<h1>") < front.index('class="strip"') < front.index("<svg")
+    assert front.count("<div><b>") == 4 and len(folded) == html.count("<summary>") > 5
+    assert report.to_html(full=True) == html.replace("<details>", "<details open>")
+
+
+def test_the_headline_is_the_title_unless_one_is_passed():
+    decisions = np.repeat([1, 0, 1, 0], [60, 40, 30, 70])
+    sex = np.repeat(["m", "f"], 100)
+    report = Audit.from_predictions(None, decisions, sensitive_features=sex).report()
+    headline = "60.0 % of m are selected, 30.0 % of f"
+    assert report.title == headline and str(report).startswith(headline)
+    assert report.to_markdown().startswith(f"# {headline}\n")
+    assert f"<title>{headline}</title>" in report.to_html()
+    titled = Audit.from_predictions(None, decisions, sensitive_features=sex).report(title="Loans")
+    front = titled.to_html().split("<table")[0]
+    assert "<h1>Loans</h1>" in front and headline.replace(" %", "&nbsp;%") in front
+    fair = Audit.from_predictions(None, np.resize([1, 0, 0], 200), sensitive_features=sex).report()
+    assert fair.title == "34.0 % of m are selected, 33.0 % of f; it may be chance"
+    one = Audit.from_predictions(None, decisions, sensitive_features=["x"] * 200).report()
+    assert one.title == "Fairness report" and "<svg" in one.to_html()
 
 
 def test_headings_stay_with_their_tables_on_paper(report):
@@ -176,7 +209,7 @@ PROBE = """<script>
 const root = document.documentElement, report = document.querySelector('.skfair-report');
 const facts = [document.title === 'run', root.scrollWidth <= window.innerWidth,
   getComputedStyle(report).backgroundColor, document.querySelectorAll('table').length,
-  getComputedStyle(document.querySelector('svg .at')).strokeWidth];
+  getComputedStyle(document.querySelector('svg .dot')).strokeWidth];
 document.body.textContent = 'PROBE ' + JSON.stringify(facts);
 </script>"""
 
@@ -218,4 +251,4 @@ def test_in_a_browser(report, tmp_path, mode, paper):
     assert len(attributes) == len(WIDTHS), done.stdout[-500:] + done.stderr[-500:]
     for was_run, fits, background, tables, stroke in attributes:
         assert not was_run and fits and tables > 10
-        assert background == paper and stroke == "3px"
+        assert background == paper and stroke == "11px"

@@ -123,9 +123,8 @@ def test_arrays_and_weights_are_read():
     assert audit.reading.left_out == {"rows have weight 0": 50}
     assert audit.reading.n_rows == N and audit.reading.n_samples == N - 50
     for result in (audit.report(), audit.certify(tolerance=0.5), audit.compare(~HIRED[50:])):
-        assert result.to_html().index("What was read") < 6_000 and "have weight 0" in str(
-            result.to_markdown()
-        )
+        assert "<summary><h2>What was read" in result.to_html()
+        assert "have weight 0" in result.to_markdown()
     rebuilt = FairnessReport.from_json(audit.report().to_json())
     assert rebuilt.reading == audit.reading
 

@@ -581,7 +581,7 @@ def test_the_verdict_on_four_fifths_needs_the_interval(rates, n, verdict):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(6), pytest.param(range(6, 300), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds", [range(6), pytest.param(range(6, 120), marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_a_ratio_has_one_interval_and_one_verdict(seeds):
     verdicts = {"below four fifths": "below", "kept": "not below", "undecided": "undecided"}
@@ -592,7 +592,8 @@ def test_a_ratio_has_one_interval_and_one_verdict(seeds):
         rates = np.where(table["race"] == "r2", rng.uniform(0.25, 0.46), 0.46)
         decisions = (rng.random(2000) < rates).astype(int)
         report = report_predictions(None, decisions, sensitive_features=table)
-        pages = {by: impact_table(report.to_html(), by) for by in ("sex", "race")}
+        page = report.to_html()
+        pages = {by: impact_table(page, by) for by in ("sex", "race")}
         for gap in report.gaps.dropna(subset=["lowest"]).to_dict("records"):
             row = cell(report, gap["attribute"], gap["lowest"], gap["metric"])
             for name in ("ratio", "ratio_low", "ratio_high"):

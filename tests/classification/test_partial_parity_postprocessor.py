@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     ShuffleSplit,
@@ -148,12 +148,40 @@ def test_accuracy_grows_with_the_tolerance():
 
 def test_rates_are_the_shares_of_positive_decisions_and_error_their_errors():
     X, y, groups = population()
-    model = make_prefit(X, y, tolerance=0.05).fit(X, y, sensitive_features=groups)
+    model = make_prefit(X, y, tolerance=0.1).fit(X, y, sensitive_features=groups)
     decisions = model.predict(X, sensitive_features=groups)
-    shares = [decisions[groups == group].mean() for group in (0, 1)]
+    shares = np.array([decisions[groups == group].mean() for group in (0, 1)])
     np.testing.assert_allclose(model.rates_, shares)
-    assert model.center_ == pytest.approx(np.mean(shares))
     assert model.objective_ == pytest.approx(np.mean(decisions != y))
+    # By hand: each group's threshold on the scores, and the share of all samples above it.
+    scores = model.estimator_.decision_function(X)
+    thresholds = [scores[(groups == group) & decisions].min() for group in (0, 1)]
+    pooled = [np.mean(scores >= threshold) for threshold in thresholds]
+    mixture = model.mixture_
+    assert 0.0 < mixture <= 1.0
+    zeros = (1.0 - mixture) * shares + mixture * np.array(pooled)
+    # Between two scores of a group there may be a few of the other.
+    assert model.center_ == pytest.approx(np.mean(zeros), abs=0.01 * mixture)
+
+
+def test_a_loose_tolerance_is_used_for_the_order_of_groups_and_not_for_decisions():
+    X, y, groups = population()
+    plain = make_prefit(X, y).estimator.decision_function(X)
+    areas = []
+    for tolerance in (0.05, 0.15, 0.3, 1.0):
+        model = make_prefit(X, y, tolerance=tolerance, interval=INTERVAL)
+        model.fit(X, y, sensitive_features=groups)
+        scores = model.decision_function(X, sensitive_features=groups)
+        areas.append(roc_auc_score(y, scores))
+        settings = {"sensitive_features": groups, "interval": INTERVAL}
+        assert partial_statistical_parity_difference(scores, **settings) <= tolerance + 1e-12
+        for group in (0, 1):
+            member = groups == group
+            order = np.argsort(-plain[member])
+            assert (np.diff(scores[member][order]) <= 1e-12).all()
+    assert areas == sorted(areas)
+    assert areas[-1] == pytest.approx(roc_auc_score(y, plain), abs=0.01)
+    assert areas[-1] > areas[0] + 0.02
 
 
 def test_the_order_within_a_group_does_not_change():

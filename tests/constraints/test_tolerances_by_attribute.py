@@ -197,6 +197,26 @@ def test_claims_say_all_bounds_and_are_filed():
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [
+        {"attributes": "each", "tolerance": {0: 0.5, 1: 0.6}},
+        {"reference": {0: "m", 1: "a"}, "direction": "below", "tolerance": 0.6},
+    ],
+)
+def test_a_file_has_no_bounds_of_attributes_without_names(settings):
+    """Keys of JSON are text, and positions are not: a filed claim is refused, an object is not."""
+    X, y, table, _ = draw(0)
+    audit = Audit.from_predictions(y, X[:, 0] > 0.5, sensitive_features=table.to_numpy())
+    claim = audit.certify(DemographicParity(**settings))
+    assert verify(claim, audit) == []
+    with pytest.raises(ValueError, match=r"claim, \['0', '1'\], but has \[0, 1\]. Names in a file"):
+        verify(claim.to_json(), audit)
+    named = Audit.from_predictions(y, X[:, 0] > 0.5, sensitive_features=table)
+    with pytest.raises(ValueError, match=r"but has \['sex', 'race'\]"):
+        verify(claim.to_json(), named)
+
+
+@pytest.mark.parametrize(
     "ask, match",
     [
         (

@@ -74,7 +74,8 @@ def test_a_front_states_the_cost_and_does_not_warn_of_it(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConstraintCostWarning)
         front = fairness_front(model, X, y, sensitive_features=groups, values=[0.03, 1.0], cv=2)
-    assert front["accuracy"][0] < front["accuracy"][1]
+    accuracy = front.to_frame()["accuracy"]
+    assert accuracy[0] < accuracy[1]
 
 
 def test_a_tiny_group_that_costs_the_accuracy_is_named(data):

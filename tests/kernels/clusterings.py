@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skfair._kernels.kmeans import cluster_sums, clustering_from_sums
+from skfair._kernels.kmeans import KernelSamples, cluster_sums, clustering_from_sums
 from skfair._kernels.limits import balance_limits
 
 
@@ -22,6 +22,10 @@ class Problem(NamedTuple):
     @property
     def masses(self):
         return self.weights if self.separate_masses is None else self.separate_masses
+
+    @property
+    def kernel_samples(self):
+        return KernelSamples(self.X, self.masses, self.weights, self.codes)
 
     def clustering(self):
         """A new one, which kernels may change."""

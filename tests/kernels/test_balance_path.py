@@ -31,13 +31,12 @@ def make_unbalanced_problem(rng, n_samples, n_clusters, n_groups, equal_weights=
 
 def climb(problem, goal, rows=None, max_moves=100):
     """The path from the problem's labels, and the clustering it leads to."""
-    X, weights, codes, *_ = problem
-    rows = np.arange(len(X)) if rows is None else rows
+    rows = np.arange(len(problem.X)) if rows is None else rows
     clustering = problem.clustering()
     distances = problem.distances()[rows]
     limits = balance_limits(problem.n_groups, goal)
-    samples = X, problem.masses, weights, codes
-    path = kernels.raise_balance(*samples, clustering, rows, distances, limits, max_moves)
+    samples = problem.kernel_samples
+    path = kernels.raise_balance(samples, clustering, rows, distances, limits, max_moves)
     return path, clustering
 
 

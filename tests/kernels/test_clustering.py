@@ -52,9 +52,8 @@ def test_an_empty_cluster_has_no_centre():
 @pytest.mark.slow
 @given(problems(), st.integers(0, 2**32))
 def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, seed):
-    X, weights, codes, _, n_clusters, n_groups, _ = problem
-    masses = problem.masses
-    limits = balance_limits(n_groups)
+    X, masses, n_clusters = problem.X, problem.masses, problem.n_clusters
+    limits = balance_limits(problem.n_groups)
     rng = np.random.default_rng(seed)
     clustering = problem.clustering()
     labels, centers, sizes = clustering.labels, clustering.centers, clustering.sizes
@@ -69,7 +68,7 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
             standalone(kernels.squared_distance)(X[p], centers[a]),
         )
         change = standalone(kernels.move_cost)(to, away, sizes[k], sizes[a], masses[p])
-        standalone(kernels.move)(X, masses, weights, codes, clustering, p, k, limits)
+        standalone(kernels.move)(problem.kernel_samples, clustering, p, k, limits)
         after = cost_by_definition(problem.replace_labels(labels))
         assert change == pytest.approx(after - before, abs=1e-10)
     check_against_scratch(problem, clustering)

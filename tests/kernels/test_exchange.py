@@ -44,7 +44,7 @@ def all_bounds(problem):
 
 
 def exchange(problem, floor):
-    X, weights, codes, *_ = problem
+    _, weights, codes, *_ = problem
     clustering = problem.clustering()
     distances = problem.distances()
     limits = balance_limits(problem.n_groups, floor)
@@ -55,7 +55,8 @@ def exchange(problem, floor):
     )
     order = kernels.argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
-    n_exchanges = kernels.exchange_pass(X, weights, codes, clustering, *candidates, lowest, limits)
+    samples = problem.kernel_samples
+    n_exchanges = kernels.exchange_pass(samples, clustering, *candidates, lowest, limits)
     check_against_scratch(problem, clustering)
     return n_exchanges, problem.replace_labels(clustering.labels)
 

@@ -24,13 +24,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:Runtime
 
 def hartigan(problem, floor):
     """A pass from the problem's labels: the number of moves, and the problem it leads to."""
-    X, weights, codes, *_ = problem
     clustering = problem.clustering()
     distances = problem.distances()
     limits = balance_limits(problem.n_groups, floor)
-    n_moves = kernels.hartigan_pass(
-        X, distances, problem.masses, weights, codes, clustering, limits
-    )
+    n_moves = kernels.hartigan_pass(problem.kernel_samples, distances, clustering, limits)
     check_against_scratch(problem, clustering)
     return n_moves, problem.replace_labels(clustering.labels)
 

@@ -95,7 +95,7 @@ def interpreted_functions():
     names = {
         fair_assignment: [
             "_raise_balance",
-            "_kkt_residual",
+            "kkt_residual",
             "_take_newton_step",
             "_compute_offsets",
         ],

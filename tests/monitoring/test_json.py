@@ -128,13 +128,13 @@ def test_a_damaged_field_is_named(old, new, match):
         ('{"format": "skfair.FairnessReport", "version": 1}', "this is other JSON"),
         ('{"format": "skfair.GapMonitor"}', "version None"),
         ('{"format": "skfair.GapMonitor", "version": 6, "content": {}}', "version 6"),
-        ('{"format": "skfair.GapMonitor", "version": 8, "content": {}}', "constraint, delay"),
-        ('{"format": "skfair.GapMonitor", "version": 8}', "must have the fields"),
+        ('{"format": "skfair.GapMonitor", "version": 9, "content": {}}', "constraint, delay"),
+        ('{"format": "skfair.GapMonitor", "version": 9}', "must have the fields"),
     ],
 )
 def test_json_of_something_else_is_refused(text, match):
     with pytest.raises(ValueError, match=match):
-        GapMonitor.from_json(seal_text(text) if '"version": 8' in text else text)
+        GapMonitor.from_json(seal_text(text) if '"version": 9' in text else text)
 
 
 @pytest.mark.slow

@@ -272,9 +272,9 @@ def test_means_that_are_no_shares_have_their_own_unit():
     labels = rng.choice(["a", "b"], 600)
     y = rng.integers(2, size=600)
     monitor.update(y, rng.normal(size=600), sensitive_features=labels, time="2026-01-01")
-    page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None)
+    page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None, is_full=False)
     text = " ".join(monitor_findings(monitor, "month", None))
-    assert "percentage points" not in page + text and "Gap, units of the mean loss" in page
+    assert "percentage points" not in page + text and "tolerance 0.5 units of the mean loss" in page
     assert "the tolerance is 0.5 units of the mean loss" in text
     cost = GapMonitor(RateParity(Rate("cost", {"fp": 1, "fn": 5})), 0.5)
     cost.update(y, rng.integers(2, size=600), sensitive_features=labels, time="2026-01-01")

@@ -14,7 +14,7 @@ from skfair.metrics import (
 from skfair.postprocessing._rank_shift import (
     RankedSamples,
     align_intervals,
-    best_rates,
+    best_thresholds,
     rank_curve,
     ranks_in_groups,
     shifted_scores,
@@ -37,6 +37,17 @@ def keywords(samples):
         "interval": dict(enumerate(samples.intervals)),
         "sample_weight": samples.weights,
     }
+
+
+def ranks_of(samples):
+    """Rank of each sample in its group."""
+    return ranks_in_groups(samples.curves, samples.y_score, samples.groups.codes)
+
+
+def best_rates(samples, gap):
+    """Rates of the groups, at most a gap apart, with the fewest errors."""
+    thresholds = best_thresholds(samples.rates, samples.gain, gap)
+    return samples.rates[np.arange(len(thresholds)), thresholds]
 
 
 def random_members(rng, n_samples=60, n_groups=2):
@@ -110,7 +121,7 @@ def test_the_window_scan_finds_the_best_of_all_rates(gap, n_groups):
     rng = np.random.default_rng(0)
     for _ in range(10):
         sample = random_members(rng, 30, n_groups)
-        rates = best_rates(sample.rates, sample.rates, sample.gain, gap)
+        rates = best_rates(sample, gap)
         assert np.ptp(rates) <= gap + 1e-12
         options = [np.unique(candidates) for candidates in sample.rates]
         feasible = [rates for rates in itertools.product(*options) if np.ptp(rates) <= gap + 1e-12]
@@ -119,23 +130,22 @@ def test_the_window_scan_finds_the_best_of_all_rates(gap, n_groups):
 
 
 def decision_error(sample, rates):
-    return sample.error(shifted_scores(sample.ranks, rates[sample.groups.codes], rates.mean()))
+    return sample.error(shifted_scores(ranks_of(sample), rates[sample.groups.codes], rates.mean()))
 
 
 def test_positions_need_not_be_rates():
-    rates = np.array([[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]])
     positions = np.array([[0.0, 0.0, 1.0], [0.0, 0.2, 1.0]])
     gain = np.array([[0.0, 3.0, 1.0], [0.0, 2.0, 1.0]])
-    np.testing.assert_array_equal(best_rates(rates, positions, gain, 0.1), [0.5, 0.0])
-    np.testing.assert_array_equal(best_rates(rates, positions, gain, 0.2), [0.5, 0.5])
+    np.testing.assert_array_equal(best_thresholds(positions, gain, 0.1), [1, 0])
+    np.testing.assert_array_equal(best_thresholds(positions, gain, 0.2), [1, 1])
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 0.5))
 def test_on_the_full_interval_scores_differ_by_the_gap_of_the_rates(seed, gap):
     sample = random_members(np.random.default_rng(seed), 200)
-    rates = best_rates(sample.rates, sample.rates, sample.gain, gap)
+    rates = best_rates(sample, gap)
     center = (rates.min() + rates.max()) / 2
-    scores = shifted_scores(sample.ranks, rates[sample.groups.codes], center)
+    scores = shifted_scores(ranks_of(sample), rates[sample.groups.codes], center)
     difference = partial_statistical_parity_difference(scores, **keywords(sample))
     ties = max(np.unique(sample.y_score, return_counts=True)[1]) / 100
     assert np.ptp(rates) - 1e-12 <= difference <= np.ptp(rates) + 2 * ties + 0.02
@@ -176,6 +186,6 @@ def test_integer_weights_are_repeated_samples():
     once = members(sample.y_score, (sample.target > 0), sample.groups.codes, weights)
     rows = np.repeat(np.arange(40), weights)
     repeated = members(sample.y_score[rows], (sample.target > 0)[rows], sample.groups.codes[rows])
-    np.testing.assert_allclose(once.ranks[rows], repeated.ranks)
-    rates, expected = (best_rates(one.rates, one.rates, one.gain, 0.1) for one in (once, repeated))
+    np.testing.assert_allclose(ranks_of(once)[rows], ranks_of(repeated))
+    rates, expected = (best_rates(one, 0.1) for one in (once, repeated))
     np.testing.assert_allclose(rates, expected)

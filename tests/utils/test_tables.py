@@ -126,9 +126,13 @@ DOORS = {
         make,
     ).predict_set(X, sensitive_features=make({"sex": SEX})),
     "clustering": lambda make: fit_with_groups(FairKMeans(3, random_state=0), make).labels_,
-    "front": lambda make: fairness_front(
-        ConstrainedERMClassifier(), X, y, values=[0.1], sensitive_features=make({"s": SEX})
-    ).select_dtypes("number"),
+    "front": lambda make: (
+        fairness_front(
+            ConstrainedERMClassifier(), X, y, values=[0.1], sensitive_features=make({"s": SEX})
+        )
+        .to_frame()
+        .select_dtypes("number")
+    ),
     "remover": lambda make: CorrelationRemover().fit_transform(
         X, sensitive_features=make({"sex": SEX})
     ),

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import helper, inline_helper, jit
+from skfair._kernels import NO_INDEX, helper, inline_helper, jit
 
 # Kernels of the alternating algorithm: mini-batch k-means updates and balance swaps (Algorithm 2).
 #
@@ -95,27 +95,25 @@ def recompute_sums(samples, state):
 
 
 @inline_helper
-def cluster_weight(samples, state, k):
+def sum_groups(samples, row):
+    """Sum over the groups of the first attribute: a cluster's weight, or its number of members."""
     total = 0.0
     for g in range(samples.columns[1]):
-        total += state.counts[k, g]
+        total += row[g]
     return total
 
 
 @inline_helper
 def has_single_member(samples, state, k):
     """Whether cluster k has a single member, which must stay."""
-    total = 0
-    for g in range(samples.columns[1]):
-        total += state.sizes[k, g]
-    return total == 1
+    return sum_groups(samples, state.sizes[k]) == 1.0
 
 
 @jit
 def recenter(samples, state):
     """Set the running centres to the means."""
     for k in range(state.sums.shape[0]):
-        state.center_weights[k] = cluster_weight(samples, state, k)
+        state.center_weights[k] = sum_groups(samples, state.counts[k])
         shrink = 1.0 / state.center_weights[k]
         for f in range(state.sums.shape[1]):
             state.centers[k, f] = state.sums[k, f] * shrink
@@ -129,7 +127,7 @@ def mean_squared_distance(samples, state):
         square = 0.0
         for f in range(state.sums.shape[1]):
             square += state.sums[k, f] ** 2
-        explained += square / cluster_weight(samples, state, k)
+        explained += square / sum_groups(samples, state.counts[k])
     return (samples.scatter - explained) / samples.total
 
 
@@ -152,24 +150,17 @@ def find_least_balanced_cluster(samples, state):
 
 
 @inline_helper
-def nearest_center(centers, X, p):
+def nearest_center(centers, X, p, excluded):
+    """The cluster of the centre nearest to row p of X, without an excluded cluster (-1: none).
+
+    The target of equation (5) is that nearest to the centre of the least balanced cluster.
+    """
     best, nearest = np.inf, 0
     for k in range(centers.shape[0]):
         d = squared_distance(X, p, centers[k])
-        if d < best:
+        if k != excluded and d < best:
             best, nearest = d, k
     return nearest
-
-
-@inline_helper
-def local_target(centers, worst):
-    """The cluster whose centre is nearest to that of cluster `worst`, equation (5)."""
-    best, target = np.inf, worst
-    for k in range(centers.shape[0]):
-        d = squared_distance(centers, k, centers[worst])
-        if k != worst and d < best:
-            best, target = d, k
-    return target
 
 
 @inline_helper
@@ -246,7 +237,7 @@ def make_kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
     for _ in range(n_updates):
         p = random_below(rng, samples.X.shape[0])
         # Move the sample unless it is the last of its cluster, and let the centre follow.
-        k = nearest_center(state.centers, samples.X, p)
+        k = nearest_center(state.centers, samples.X, p, NO_INDEX)
         if k != state.labels[p]:
             if has_single_member(samples, state, state.labels[p]):
                 continue
@@ -271,7 +262,7 @@ def swap_samples(samples, state, n_updates, rule, rng, journal, n_moves):
             _, worst, smallest, largest = find_least_balanced_cluster(samples, state)
             # Target cluster, nearest or of maximum ratio; stop if no swap is possible.
             if rule.local:
-                target = local_target(state.centers, worst)
+                target = nearest_center(state.centers, state.centers, worst, worst)
             else:
                 target = global_target(state.counts, worst, smallest, largest)
             if target == worst or smallest == largest or state.sizes[target, smallest] == 0:

@@ -6,6 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair._kernels.candidates import (
+    FIRST_RIDGE,
+    NEAR_TIE_SHARE,
+    RIDGE_GROWTH,
+    adapt_ridge,
+)
 from skfair._kernels.fair_assignment import (
     Multipliers,
     compute_offsets,
@@ -19,17 +25,7 @@ _MAX_DUAL_ITER, _MIN_DUAL_ITER = 50, 4
 MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take about a second
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
-FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
-MIN_RIDGE = 0.01
-RIDGE_GROWTH = 10.0
-_MAX_RIDGES = 10  # of a step, each with more ridge
-GOOD_GAIN = 0.75  # share of the predicted gain above which the ridge falls
-POOR_GAIN = 0.25  # share of the predicted gain below which the ridge rises
-RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # factors of the ridge
-_MIN_DUAL_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
-NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
-N_GAPS = 1000  # gaps from which the width is estimated, at least
 
 
 class DualSolution(NamedTuple):
@@ -62,9 +58,8 @@ def zero_solution(n_clusters, limits):
 
 def solution_from_multipliers(multipliers, limits):
     """A dual solution with the offsets of multipliers of sizes, to start another one from."""
-    n_groups = limits.scales.shape[1]
-    n_attributes = limits.intersections.shape[1]
-    offsets = np.repeat(multipliers[:, np.newaxis], n_groups, axis=1) / n_attributes
+    offsets = np.repeat(multipliers[:, np.newaxis], limits.n_groups, axis=1)
+    offsets = offsets / limits.n_attributes
     return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
 
 
@@ -107,7 +102,7 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
         density = (now.tie_weights + now.tie_weights.transpose(0, 2, 1)) * (0.5 / width)
         # Levenberg-Marquardt: more ridge until a step gains.
         damping = ridge
-        for _ in range(_MAX_RIDGES):
+        for _ in range(10):
             stepped, predicted = take_newton_step(
                 multipliers, now.counts, density, damping, limits, ratios
             )
@@ -118,13 +113,11 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
             damping *= RIDGE_GROWTH
         if not gain > 0.0:  # also where a gain is nan
             break
-        # Trust the model more where it predicted the gain, less where it did not.
-        if gain > GOOD_GAIN * predicted:
-            damping = max(RIDGE_FALL * damping, MIN_RIDGE)
-        elif gain < POOR_GAIN * predicted:
-            damping *= RIDGE_RISE
-        multipliers, ridge, now = stepped, damping, trial
-        if gain <= _MIN_DUAL_GAIN * abs(now.value):
+        multipliers = stepped
+        ridge = adapt_ridge(damping, gain, predicted, least=0.01)
+        now = trial
+        # The relative gain has become too small.
+        if gain <= 1e-8 * abs(now.value):
             break
     solution = DualSolution(
         multipliers,
@@ -167,7 +160,7 @@ def _evaluate_multipliers(evaluate_blocks, limits, ratios, multipliers, width):
 def _near_tie_width(now):
     """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
     # The quantile of about a thousand gaps is precise enough for a width.
-    stride = 1 + now.n_samples // N_GAPS
+    stride = 1 + now.n_samples // 1000
     gaps = np.sort(np.concatenate(now.block_evaluations.gather(_subsample_gaps, stride)))
     wanted = gaps[int(np.ceil(NEAR_TIE_SHARE * len(gaps))) - 1]
     return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair._kernels.limits import has_rows, limits_at_counts
+from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
 from skfair.cluster._base import (
     ROUNDING,
     ClusterRequirements,
@@ -99,19 +99,14 @@ class KMeansInput(NamedTuple):
     def counts(self, labels, n_clusters):
         """Weight of every group in every cluster, from labels of all rows in memory."""
         by_code = self.problem.count_intersections(labels[self.positive_weight_samples], n_clusters)
-        return by_code @ self._memberships()
+        return by_code @ find_memberships(self.problem.limits)
 
     def sample_counts(self, samples):
         """Weight of some samples in every group, (n_samples, n_groups)."""
         rows = np.searchsorted(self.positive_weight_samples, samples)
         weights = self.problem.weights[rows]
         codes = self.problem.codes[rows]
-        return weights[:, np.newaxis] * self._memberships()[codes]
-
-    def _memberships(self):
-        """Whether the samples of an intersection are in a group, (n_intersections, n_groups)."""
-        intersections = self.problem.limits.intersections
-        return (intersections[:, :, np.newaxis] == np.arange(self.problem.n_groups)).any(axis=1)
+        return weights[:, np.newaxis] * find_memberships(self.problem.limits)[codes]
 
     def check_labels(self, labels, n_clusters):
         """Labels of the samples, from those of all rows that were passed as ``init``."""
@@ -153,7 +148,7 @@ class KMeansInput(NamedTuple):
         They are merged where there are fewer distinct rows than clusters.
         """
         problem = self.problem
-        n_clusters = len(point.clustering.sizes)
+        n_clusters = point.n_clusters
         twins, distinct = np.unique(find_equal_centers(problem, point), return_inverse=True)
         merged = np.delete(distinct, twins)
         if len(merged) == 0 or problem.count_distinct_rows(n_clusters) == n_clusters:
@@ -161,7 +156,7 @@ class KMeansInput(NamedTuple):
         warn_of_duplicates(len(twins), n_clusters)
         if has_rows(problem.limits):  # an empty cluster may be too small
             return point, merged[:0]
-        labels = problem.relabel(point.clustering.labels, distinct.astype(np.int32))
+        labels = problem.relabel(point.labels, distinct.astype(np.int32))
         return recompute_point(problem, labels, len(twins)), merged
 
     def label_attributes(self, parameters, labels):
@@ -197,7 +192,7 @@ class KMeansInput(NamedTuple):
                 if problem.is_in_memory
                 else problem.partitions.reduce(count_by_intersection, labels, n_clusters)
             )
-            counts = counts @ self._memberships()
+            counts = counts @ find_memberships(problem.limits)
         return {
             "labels_": self.complete_labels(labels, clustering.centers),
             "group_counts_": counts[:, self.requirements.group_positions],
@@ -209,21 +204,22 @@ def explain_cost_above_bound(parameters, data, fitted):
     bound = fitted["assignment_lower_bound_"]
     gap = fitted["inertia_"] / bound - 1 if bound > 0 else 0.0
     is_infeasible = fitted["constraint_violation_"] > 0
-    if is_infeasible or gap <= WARNED_GAP or data.problem.n_samples <= MAX_ITERATED_SAMPLES:
+    # A cost up to 10 % above its bound needs no warning, nor one of few samples.
+    if is_infeasible or gap <= 0.1 or data.problem.n_samples <= MAX_ITERATED_SAMPLES:
         return None
     groups = data.groups
     smallest = int(groups.counts.argmin())
     members = groups.counts[smallest] / parameters.n_clusters
     mean_size = data.problem.total_weight / parameters.n_clusters
     heaviest = data.problem.largest_weight / mean_size
-    if data.problem.limits.level > 0 and 1 <= members <= MAX_GROUP_MEMBERS:
+    # Of up to 10 members in a cluster, on average, each changes a balance much.
+    if data.problem.limits.level > 0 and 1 <= members <= 10:
         name = group_names(groups.labels)[smallest]
         cause = (
             f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
         )
-    elif heaviest >= max(
-        HEAVY_SHARE, HEAVY_FACTOR * parameters.n_clusters / data.problem.n_samples
-    ):
+    # A heavy sample has a fifth of the mean weight of a cluster, and of 5 samples.
+    elif heaviest >= max(0.2, 5.0 * parameters.n_clusters / data.problem.n_samples):
         cause = f"the heaviest sample has {heaviest:.2g} times the mean weight of a cluster"
     else:
         return None
@@ -236,8 +232,7 @@ def explain_cost_above_bound(parameters, data, fitted):
 def check_fixed_centers(parameters, data, runs):
     """The centres of a fit with ``max_iter=0``, which stay; raises a ValueError without them."""
     init = parameters.init
-    is_array = not isinstance(init, str) and not callable(init) and np.ndim(init) == 2
-    if not is_array or not data.problem.is_in_memory:
+    if np.ndim(init) != 2 or not data.problem.is_in_memory:
         raise ValueError(
             "max_iter=0 assigns samples in memory to given centres: init must be an array of "
             f"shape {(parameters.n_clusters, len(data.mean))}, got init={init!r}. Pass centres, or "
@@ -367,12 +362,6 @@ Algorithm = Annotated[
     str | Homotopy | AlternatingSwaps, StrOptions(ALGORITHMS), *ALGORITHMS.values()
 ]
 """An algorithm, or its name."""
-
-WARNED_GAP = 0.1  # share of the bound by which a cost is above it, from which a fit may warn
-MAX_GROUP_MEMBERS = 10  # of the smallest group in a cluster, on average, up to which it does
-HEAVY_SHARE = 0.2  # weight of a sample in mean weights of a cluster, from which it does ...
-HEAVY_FACTOR = 5.0  # ... if it is also so many times the mean weight of a sample
-N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
 @make_constructor
@@ -671,7 +660,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         watch = partial(rounds.report_round, describe, label=label)
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data, N_STARTS if self.n_clusters < MANY_CLUSTERS else 1)
+        runs = make_run_settings(self, data, n_auto=3 if self.n_clusters < MANY_CLUSTERS else 1)
         if self.max_iter == 0:
             point = assign_to_centers(data.problem, check_fixed_centers(self, data, runs))
             n_iter, status = 0, "optimal"

@@ -3,15 +3,24 @@
 import numpy as np
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair._kernels.limits import Limits, find_share_rows, has_rows, intersection_coefficients
+from skfair._kernels.limits import (
+    find_memberships,
+    find_share_rows,
+    has_rows,
+    intersection_coefficients,
+)
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._moves import repair_by_moves
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    ClusteringProblem,
+    assign_fairly,
+    replace_labels,
+)
 from skfair.cluster.kmeans._repair import repair
 from skfair.cluster.kmeans._tables import repair_to_limits
 from skfair.cluster.kmeans._transport import solve_transport
 
-MIN_GAIN = 1e-12  # of a move, relative to the cost of all samples
 MAX_MOVES = 1000
 
 
@@ -34,17 +43,17 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Cluste
     # The dual of the fair assignment, whose labels may miss limits by a few samples.
     clustering = problem.clustering_from_labels(labels, len(centers))
     start = ClusteringPoint(clustering._replace(centers=centers))
-    point = problem.assign(start, limits.level, COUNT_TOLERANCE)
-    point = make_point(problem, point.clustering.labels, centers)._replace(dual=point.dual)
+    point = assign_fairly(problem, start, limits.level, COUNT_TOLERANCE)
+    point = make_point(problem, point.labels, centers)._replace(dual=point.dual)
     # Integer repair: by a table of counts, or by moves of unequal weights.
-    if not problem.keeps_limits(point.clustering.counts, limits.level):
+    if not problem.keeps_limits(point.counts, limits.level):
         repair_labels = repair_to_limits if problem.has_equal_weights else repair_by_moves
         labels = repair_labels(problem, point, limits.level)
         point = make_point(problem, labels, centers)._replace(dual=point.dual)
-    if not problem.keeps_limits(point.clustering.counts, limits.level):
-        moved = recompute_point(problem, labels, len(centers), point.dual)
+    if not problem.keeps_limits(point.counts, limits.level):
+        moved = replace_labels(problem, point, labels)
         point = make_point(problem, repair(problem, moved, limits.level).clustering.labels, centers)
-    labels = move_to_cheaper(problem, point.clustering.labels, centers)
+    labels = move_to_cheaper(problem, point.labels, centers)
     return make_point(problem, labels, centers)
 
 
@@ -55,12 +64,6 @@ def make_point(
     clustering = problem.clustering_from_labels(labels, len(centers))._replace(centers=centers)
     balance = problem.balance_of(clustering.counts)
     return ClusteringPoint(clustering, problem.cost_of(clustering), None, balance)
-
-
-def find_memberships(limits: Limits) -> np.ndarray:
-    """Whether samples of an intersection are in a group, (n_intersections, n_groups)."""
-    n_groups = limits.scales.shape[1]
-    return (limits.intersections[:, :, np.newaxis] == np.arange(n_groups)).any(axis=1)
 
 
 def list_size_bounds(problem: ClusteringProblem, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,8 +98,8 @@ def move_to_cheaper(
     total = costs[everyone, labels].sum()
     for _ in range(MAX_MOVES):
         gains = costs[everyone, labels][:, np.newaxis] - costs
-        # The best sample of each intersection, cluster and goal.
-        samples, goals = np.nonzero(gains > MIN_GAIN * total)
+        # The best sample of each intersection, cluster and goal, of gains that are no rounding.
+        samples, goals = np.nonzero(gains > 1e-12 * total)
         order = np.argsort(-gains[samples, goals], kind="stable")
         samples = samples[order]
         goals = goals[order]

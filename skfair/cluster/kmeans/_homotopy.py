@@ -27,10 +27,12 @@ from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_
 from skfair.cluster.kmeans._problem import (
     MANY_CLUSTERS,
     ClusteringPoint,
+    assign_fairly,
     bounds_many_sizes,
     draw_stratified,
     occupy_clusters,
     recompute_point,
+    replace_labels,
 )
 from skfair.cluster.kmeans._repair import (
     GAP_MARGIN,
@@ -64,26 +66,18 @@ if TYPE_CHECKING:
 
 
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
-MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
-MAX_GAP_ROUNDS = 10  # of searches between the points of a front
 
 # The homotopy: follow the cheapest clustering while the required balance rises.
 
 
 SUBSAMPLE_GROWTH = 10  # of the size of subsamples, until all samples are taken
-COMPARISON_SAMPLES = 5000  # samples on which starts are compared ...
-SIZED_COMPARISON_SAMPLES = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
 N_FOLLOWED = 2  # cheaper starts, from which on a start is not finished within the limits
 N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start is improved
 MAX_REPAIRED_SAMPLES = (
     1000  # up to which all followed starts are relocated and repaired: ends differ more
 )
-MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
-N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
-BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
-BRANCH_LENGTH = 3  # steps of a branch
 FAR_FROM_BOUND = 0.02  # share of the bound by which a cost is above it, from which more is tried
 MAX_CHECKED_DISTANCES = 200_000_000  # samples times clusters, up to which the bound is looked at
 
@@ -167,7 +161,7 @@ class Homotopy(BaseEstimator):
             end, n_more = self._try_more(problem, subsample, end, runs, random_state, watch)
             n_iter += n_more
         # Near given labels or centres: rounds may have led to a worse end.
-        if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
+        if samples is problem and np.ndim(runs.init) == 2:
             nearby = search_nearby(problem, problem.limits.level, runs)
             end = min(end, nearby, key=partial(sort_key, problem))
         return end.point, n_iter, end.status
@@ -212,9 +206,9 @@ class Homotopy(BaseEstimator):
             points = _map_in_threads(samples.n_jobs, climb, [start.point for start in starts])
             starts = [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
         if subsample is not samples:
-            # On more samples, only those that are cheapest so far on the subsample.
+            # On more samples, only those that are cheapest so far on the subsample, clearly.
             costs = [start.point.cost for start in starts]
-            chosen = choose_followed_starts(costs, 1, problem.tol_factor * MIN_LEAD)
+            chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
             starts = [starts[i] for i in chosen]
         n_iter, best = 0, None
         for start in starts:
@@ -281,7 +275,7 @@ class Homotopy(BaseEstimator):
         points = [start.point for start in starts]
         lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
         # The unbalanced end of the front: plain k-means, improved by single moves.
-        lowest, _ = search_locally(subsample, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)
+        lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
         points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
         # The points of all samples, from those of the subsample.
         if subsample is not samples:
@@ -293,9 +287,10 @@ class Homotopy(BaseEstimator):
         routes = branch_routes(samples, points[0])
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
+        one_pass = runs._replace(max_iter=1)
         for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
             point = repair(samples, point, level)
-            point, _ = search_locally(samples, point, level, 1, runs.tol, exchange=False)
+            point, _ = search_locally(samples, point, level, one_pass, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
         climb = partial(self._follow_to_balance, subsample, samples.balance, runs.tol)
@@ -304,7 +299,7 @@ class Homotopy(BaseEstimator):
         )
         point, _, _ = iterate_at_level(samples, highest, samples.balance, 5, runs.tol)
         point = repair(samples, point, samples.balance)
-        point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
+        point, _ = search_locally(samples, point, samples.balance, runs._replace(max_iter=5))
         routes.append(route_from(samples, point, 1.0))
         if samples.n_samples <= MAX_FITTED_SAMPLES:
             routes = self._fit_points(
@@ -324,7 +319,8 @@ class Homotopy(BaseEstimator):
         while n_left > 0:
             routes = search_gaps(samples, runs, routes, searched)
             _, levels, _ = front_points(routes)
-            if samples.n_samples <= MAX_LISTED_SAMPLES:
+            # Of up to 20 samples every ratio of two counts of groups is a level.
+            if samples.n_samples <= 20:
                 levels = np.union1d(levels, count_ratios(samples))
             # The levels that are new since the last round, or as many of them as are left.
             levels = np.setdiff1d(levels[levels <= samples.balance], fitted)
@@ -339,7 +335,7 @@ class Homotopy(BaseEstimator):
                 end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
                 if is_far_from_bound(problem, end):
                     end, _ = self._try_more(problem, led, end, runs, random_state, _never)
-                if satisfies_rows(end.point.clustering.counts, samples.limits):
+                if satisfies_rows(end.point.counts, samples.limits):
                     routes.append(route_from(samples, end.point, end.point.balance))
             fitted = np.union1d(fitted, levels[chosen])
             n_left = n_left - len(chosen)
@@ -353,10 +349,7 @@ class Homotopy(BaseEstimator):
         """
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
         sized = has_rows(samples.limits)
-        size = max(
-            SIZED_COMPARISON_SAMPLES if sized else COMPARISON_SAMPLES,
-            20 * runs.n_clusters * samples.n_groups,
-        )
+        size = max(2000 if sized else 5000, 20 * runs.n_clusters * samples.n_groups)
         subsample = draw_stratified(samples, size, random_state)
         lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, each of which has random numbers of its own.
@@ -439,7 +432,7 @@ def may_be_best(problem, assigned, best):
 
     Repair costs more than the search after it gains, unless samples are few.
     """
-    keeps_limits = problem.keeps_limits(best.clustering.counts, problem.limits.level)
+    keeps_limits = problem.keeps_limits(best.counts, problem.limits.level)
     return (
         problem.n_samples <= MAX_REPAIRED_SAMPLES or not keeps_limits or assigned.cost < best.cost
     )
@@ -450,7 +443,7 @@ def repair_end(problem, assigned, runs):
     level = problem.limits.level
     for candidates, movable in problem.candidates(assigned):
         end, status = repair_and_search(candidates, movable, level, runs)
-        if candidates.keeps_limits(end.clustering.counts, level):
+        if candidates.keeps_limits(end.counts, level):
             break
     return RunResult(problem.merge(candidates, movable.dual, end), status, assigned=assigned)
 
@@ -470,13 +463,13 @@ def is_far_from_bound(problem, end):
     A pass over very many samples takes too long.
     """
     point = end.point
-    n_distances = problem.n_samples * len(point.clustering.sizes)
+    n_distances = problem.n_samples * point.n_clusters
     if n_distances > MAX_CHECKED_DISTANCES or end.is_stopped:
         return False
-    limits = limits_at_counts(point.clustering.counts, problem.limits)
+    limits = limits_at_counts(point.counts, problem.limits)
     if limits.level == 0 and not has_rows(limits):
         return False
-    bound = problem.solve_assignment(point.clustering.centers, limits, point.dual).value
+    bound = problem.solve_assignment(point.centers, limits, point.dual).value
     return bool(point.cost > (1 + FAR_FROM_BOUND) * bound)
 
 
@@ -488,11 +481,11 @@ def search_nearby(problem, level, runs):
     labels, _ = nearest_centers(problem.X, runs.init)
     clustering = occupy_clusters(problem, labels, runs.init)._replace(centers=runs.init)
     # The fair assignment to given centres, which do not move before.
-    point = problem.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
-    labels = point.clustering.labels if runs.labels is None else runs.labels
-    point = recompute_point(problem, labels, runs.n_clusters, point.dual)
-    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+    point = assign_fairly(problem, ClusteringPoint(clustering), level, COUNT_TOLERANCE)
+    labels = point.labels if runs.labels is None else runs.labels
+    point = replace_labels(problem, point, labels)
+    if problem.keeps_limits(point.counts, level):  # a repair might cost more
+        point, status = search_locally(problem, point, level, runs)
     else:
         point, status = repair_and_search(problem, point, level, runs)
     return RunResult(point, status)
@@ -505,11 +498,11 @@ def sort_key(problem, end):
     the last one may not fit into a cluster.
     """
     point, level = end.point, problem.limits.level
-    if problem.keeps_limits(point.clustering.counts, level):
+    if problem.keeps_limits(point.counts, level):
         return 0, False, 0.0, 0.0, point.cost
-    is_sized = satisfies_rows(point.clustering.counts, problem.limits_with_size_slack)
-    misses = not (is_sized and problem.keeps_level(point.clustering.counts, level))
-    exceeded = measure_share_excess(point.clustering.counts, problem.limits)
+    is_sized = satisfies_rows(point.counts, problem.limits_with_size_slack)
+    misses = not (is_sized and problem.keeps_level(point.counts, level))
+    exceeded = measure_share_excess(point.counts, problem.limits)
     return 1, misses, exceeded, -min(point.balance, level), point.cost
 
 
@@ -546,7 +539,7 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
     of the other starts leads to; at each level the cheaper of the two is kept.
     """
-    top = samples.attainable_balance(len(lowest.clustering.sizes))
+    top = samples.attainable_balance(lowest.n_clusters)
     # with a dual of zeros
     points = [iterate_at_level(samples, lowest, 0.0, 1, tol)[0]]
     levels = [0.0]
@@ -576,7 +569,7 @@ def route_from(samples, point, goal):
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
     path = path_to_balance(samples, point, goal, near_ties(point, samples.codes), MAX_MOVES)
-    labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
+    labels = point.labels.astype(np.min_scalar_type(point.n_clusters - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.cost_changes)])
     costs /= samples.weights.sum()
     ratios = np.concatenate([[point.balance], path.balances])
@@ -603,7 +596,7 @@ def search_gaps(samples, runs, routes, searched):
     is repeated where it has changed the front. Searches that were made are added to ``searched``.
     """
     routes = [*routes]
-    for _ in range(MAX_GAP_ROUNDS):
+    for _ in range(10):  # at most
         _, ratios, positions = front_points(routes)
         levels = np.append(0.0, ratios[:-1]) * (1 + GAP_MARGIN)
         searches = set(zip(*positions.T.tolist(), levels.tolist(), strict=True)) - searched
@@ -611,10 +604,10 @@ def search_gaps(samples, runs, routes, searched):
         for position, n_moves, level in sorted(searches):
             labels = routes[position].labels_after(n_moves)
             point = recompute_point(samples, labels, runs.n_clusters)
-            end, _ = search_locally(samples, point, level, runs.max_iter, runs.tol)
+            end, _ = search_locally(samples, point, level, runs)
             if end is not point:
                 cost = end.cost / samples.total_weight
-                routes.append(Route.from_labels(end.clustering.labels, cost, end.balance))
+                routes.append(Route.from_labels(end.labels, cost, end.balance))
         if not searches:
             break
     return routes
@@ -627,15 +620,16 @@ def branch_routes(samples, point):
     moves, a branch takes the cheapest moves that raise the balance at all.
     """
     routes = []
-    n_moves = max(N_BRANCHINGS, BRANCHINGS_BY_SIZE // samples.n_samples)
+    # A front of few samples branches after more moves.
+    n_moves = max(10, 30_000 // samples.n_samples)
     for _ in range(n_moves if point.balance == 0 else 0):
         # The next move of the main route.
         move = path_to_balance(samples, point, 1.0, near_ties(point, samples.codes), 1)
         if not len(move.samples):
             break
         branch = point = follow_path(samples, point, move)
-        for _ in range(BRANCH_LENGTH):
-            # The smallest rise of the balance that is possible, at the lowest cost.
+        # Three steps of the smallest rise of the balance that is possible, at the lowest cost.
+        for _ in range(3):
             route = route_from(samples, branch, np.nextafter(branch.balance, 1.0))
             routes.append(route)
             branch = follow_path(samples, branch, route)

@@ -21,6 +21,7 @@ from skfair.cluster.kmeans._problem import (
     list_all,
     occupy_clusters,
     recompute_point,
+    replace_labels,
     select_candidates,
     size_bounds,
     spread_bounds,
@@ -32,21 +33,8 @@ from skfair.cluster.kmeans._rounds import (
     iterate_at_level,
 )
 
-MAX_AGE = 5  # rounds for which candidates are used
-SAMPLES_PER_CLUSTER, MIN_SAMPLES = 50, 2000  # of the first subsample
 GROWTH = 5  # of the size of subsamples
-TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
-PASS_TOL_FACTOR = 40  # the same of passes over partitioned data
-ROUGH_TOL = 1e-3  # the same on subsamples
-UNIFORM_CLUSTERS = 100  # from which on starts are drawn uniformly ...
-EVEN_SIZES = 1.2  # ... up to this size, times the mean
-MAX_RELOCATED_ENTRIES = 250_000  # distances, up to which centres are relocated
-MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
-ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
-LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
-MAX_RISE = 1.5  # times the cost before, which is more than a relocation may cost at first
-MAX_PASSES = 5  # of the local search
-MAX_ASSIGNMENTS = 3  # of the least cost, each with a local search
+EVEN_SIZES = 1.2  # times the mean, up to which sizes are nearly equal
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
@@ -55,20 +43,20 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
     order = random_state.permutation(problem.n_samples)
-    size = max(MIN_SAMPLES, SAMPLES_PER_CLUSTER * runs.n_clusters)
+    size = max(2000, 50 * runs.n_clusters)
     ends: list[tuple[ClusteringPoint, Rounds]] = []
     lowest, n_iter = np.inf, 0
     for generator in runs.generators(random_state):
         first = _take(problem, order[:size])
-        rough = RoundSettings(runs.max_iter, max(runs.tol, ROUGH_TOL), ROUGH_SLACK)
+        rough = RoundSettings(runs.max_iter, max(runs.tol, 1e-3))
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
         # The first start leaves its local minimum, where that takes little time.
-        if not ends and first.n_samples * runs.n_clusters <= MAX_RELOCATED_ENTRIES:
+        if not ends and first.n_samples * runs.n_clusters <= 250_000:
             centers = _relocate(first, rounds, problem, n_relocations, generator)
             if centers is not rounds.centers:
                 rounds = iterate_sizes(first, centers, rounds.dual, problem, rough)
-        if rounds.value >= lowest * (1 - MIN_LEAD):
+        if rounds.value >= lowest * (1 - 5e-3):
             continue
         lowest = rounds.value
         # Larger and larger subsamples, then all samples.
@@ -77,7 +65,8 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
             sample = _take(problem, order[:larger])
             rounds = iterate_sizes(sample, rounds.centers, rounds.dual, problem, rough)
             larger *= GROWTH
-        precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK, watch)
+        # Rounds on all samples end at a larger gain than those in memory of few clusters.
+        precise = RoundSettings(runs.max_iter, 20 * runs.tol, watch)
         rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
         start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
         ends.append((_round_sizes(problem, start, rounds.centers), rounds))
@@ -89,7 +78,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
         start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
         ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
     # Sizes of unequal weights may miss their bounds until they are repaired, which may cost more.
-    is_within = [problem.keeps_limits(point.clustering.counts, 0.0) for point, _ in ends]
+    is_within = [problem.keeps_limits(point.counts, 0.0) for point, _ in ends]
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(np.lexsort((costs, np.invert(is_within)))[0])]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
@@ -98,7 +87,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
 def solve_partitioned_sizes(problem, runs, n_relocations, random_state, watch):
     """The same for partitioned data, from the clustering of a subsample."""
     samples = problem.warm_start_samples
-    tol = PASS_TOL_FACTOR * runs.tol
+    tol = 40 * runs.tol  # a pass costs more than a round in memory
     point, _, _ = solve_sizes(samples, runs, n_relocations, random_state, lambda point: False)
     # Passes over the full data: rounds of assignments and means.
     point, n_iter, is_converged = iterate_at_level(problem, point, 0.0, runs.max_iter, tol, watch)
@@ -119,13 +108,14 @@ def _draw_by_mass(problem, runs):
     mean = problem.total_weight / problem.largest_weight / runs.n_clusters
     is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
     is_default = isinstance(runs.init, str) and runs.init == "k-means++"
-    is_drawn = is_even and is_default and runs.n_clusters >= UNIFORM_CLUSTERS
+    # Of few clusters k-means++ is the better start, whatever their sizes.
+    is_drawn = is_even and is_default and runs.n_clusters >= 100
     return runs._replace(init="random") if is_drawn else runs
 
 
 def _relocate(samples, rounds, problem, n_drawn, generator):
     """The centres of rounds after relocations of single ones, in which all sizes are bounded."""
-    settings = RoundSettings(LEAD_ROUNDS, 0.0, ROUGH_SLACK)
+    settings = RoundSettings(max_iter=3, tol=0.0)
 
     def lead(centers):
         # Multipliers of centres that were elsewhere would be far from a maximum.
@@ -137,16 +127,9 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
     start = describe(rounds)
-    relocated = improve_by_swaps(
-        samples, start, n_drawn, generator, lead, MAX_RELOCATIONS, MAX_RISE
-    )
+    # Four relocations are tried, each of which may cost half as much again at first.
+    relocated = improve_by_swaps(samples, start, n_drawn, generator, lead, 4, 1.5)
     return relocated.centers
-
-
-def _scaled_bounds(problem, share, n_clusters):
-    """Minimum and maximum size of each cluster of a share of the samples."""
-    bounds = np.array(size_bounds(problem, problem.limits))
-    return spread_bounds(*(bounds * share), n_clusters)
 
 
 def _take(problem, rows):
@@ -155,11 +138,10 @@ def _take(problem, rows):
 
 
 class RoundSettings(NamedTuple):
-    """When rounds end, and how precise their sizes are."""
+    """When rounds end."""
 
     max_iter: int
     tol: float  # relative gain of the value at which two rounds in a row end them
-    slack: float  # share of a mean size
     watch: Callable | None = None  # called with the point of every round
 
 
@@ -183,9 +165,11 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     n_clusters = len(centers)
     n_samples = X.shape[0]
     weights = samples.weights / problem.largest_weight
-    bounds = _scaled_bounds(problem, samples.total_weight / problem.total_weight, n_clusters)
+    share = samples.total_weight / problem.total_weight
+    smallest, largest = np.array(size_bounds(problem, problem.limits)) * share
+    bounds = spread_bounds(smallest, largest, n_clusters)
     # By which sizes may miss their bounds, in units of the largest weight.
-    slack = max(1.5, settings.slack * weights.sum() / n_clusters)
+    slack = max(1.5, 0.02 * weights.sum() / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     if can_list_all(n_samples, n_clusters):
@@ -193,11 +177,11 @@ def iterate_sizes(samples, centers, dual, problem, settings):
         life = np.inf
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
-        # Candidates are used for some rounds, with distances to the centres of each.
+        # Candidates are used for up to five rounds, with distances to the centres of each.
         if age >= life:
             candidates = None
             age = 0
-            life = min(life + 1, MAX_AGE)
+            life = min(life + 1, 5)
         else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
         candidates, dual, now = assign_sizes(
@@ -237,9 +221,9 @@ def _round_sizes(problem, start, centers, labels=None):
     if not problem.has_equal_weights:
         return point  # moves of members are for equal weights
     point = _search_moves(problem, point, bounds)
-    # The same at the centres that moves have led to.
-    for _ in range(MAX_ASSIGNMENTS - 1):
-        start = problem.solve_assignment(point.clustering.centers, problem.limits, start)
+    # The same at the centres that moves have led to, twice at most.
+    for _ in range(2):
+        start = problem.solve_assignment(point.centers, problem.limits, start)
         assigned = recompute_point(problem, start.labels, n_clusters, start)
         assigned = _search_moves(problem, assigned, bounds)
         gain = point.cost - assigned.cost
@@ -251,16 +235,15 @@ def _round_sizes(problem, start, centers, labels=None):
 
 def _search_moves(problem, point, bounds):
     """The point after passes of moves and exchanges to candidates, which keep sizes in bounds."""
-    n_clusters = len(point.clustering.sizes)
     multipliers = point.dual.offsets[:, 0] * problem.n_attributes
-    lists = select_candidates(problem.X, point.clustering.centers, multipliers).clusters
-    for _ in range(MAX_PASSES):
+    lists = select_candidates(problem.X, point.centers, multipliers).clusters
+    for _ in range(5):  # passes, at most
         clustering = point.clustering._replace(
-            labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
+            labels=point.labels.copy(), centers=point.centers.copy()
         )
         sizes = np.rint(clustering.sizes / problem.largest_weight).astype(np.int64)
         search_candidates(problem.X, lists, clustering, sizes, bounds)
-        searched = recompute_point(problem, clustering.labels, n_clusters, point.dual)
+        searched = replace_labels(problem, point, clustering.labels)
         gain = point.cost - searched.cost
         point = searched if gain > 0 else point
         if gain <= MIN_PASS_GAIN * point.cost:

@@ -16,19 +16,7 @@ from skfair._kernels.limits import pair_rows
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
 from skfair.cluster.kmeans._tables import intersection_offsets
 
-N_MOVES = 10  # to, and from, each cluster and intersection
-MIN_MOVES = 3  # the same where there are many clusters
-MAX_LISTED_MOVES = 4000  # about, of all clusters and intersections
-MAX_ROWS = 2000  # limits of all clusters, up to which there is a program
 MARGIN = 1e-10  # of a mean weight, by which limits are kept: more than the rounding of sums
-RESIDUAL_COST = 10.0  # of a weight that a cluster misses, times the largest multiplier
-N_NEAR = 120  # moves that cost least to change: a search may change them
-N_CHANGED = 11  # moves of which all patterns are compared at once ...
-MAX_COMPARED = 200_000  # ... or fewer, with more patterns times limits than that
-PATIENCE = 30  # failures in a row after which a search ends ...
-RESIDUAL_PATIENCE = 60  # ... and one that has not found moves that keep all limits
-CLUSTER_KEY = 1.0  # by which the moves of one cluster come before others, which are drawn in [0, 1)
-MIN_GAIN = 1e-6  # of the mean cost of a sample
 
 
 class MoveProgram(NamedTuple):
@@ -50,25 +38,21 @@ def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: f
 
     Limits that no choice of the listed moves keeps may still be missed.
     """
-    labels = point.clustering.labels.copy()
-    excess = measure_row_excess(problem, point.clustering.counts, level)
-    if point.dual is None or excess.size > MAX_ROWS or not (excess > 0).any():
+    labels = point.labels.copy()
+    rows, bounds = list_rows(problem, level)
+    excess = point.counts @ rows.T - bounds  # weight by which each cluster exceeds its limits
+    # There is no program of more than 2,000 limits of all clusters.
+    if point.dual is None or excess.size > 2000 or not (excess > 0).any():
         return labels
     largest_multiplier = max(array.max(initial=0.0) for array in point.dual.multipliers)
-    program = make_move_program(problem, point, level, excess, largest_multiplier)
+    program = make_move_program(problem, point, rows, excess, largest_multiplier)
     is_made = choose_moves(program)
     labels[program.samples[is_made]] = program.goals[is_made]
     members = np.bincount(labels, minlength=len(excess))
     if problem.background is not None:
         members = members + problem.background.sums[1]
     # Nothing in the program keeps the last member of a cluster.
-    return labels if members.all() else point.clustering.labels.copy()
-
-
-def measure_row_excess(problem: ClusteringProblem, counts: np.ndarray, level: float) -> np.ndarray:
-    """Weight by which each cluster exceeds each of its limits, (n_clusters, n_rows)."""
-    rows, bounds = list_rows(problem, level)
-    return counts @ rows.T - bounds
+    return labels if members.all() else point.labels.copy()
 
 
 def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -85,14 +69,14 @@ def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.
 def make_move_program(
     problem: ClusteringProblem,
     point: ClusteringPoint,
-    level: float,
+    rows: np.ndarray,
     excess: np.ndarray,
     largest_multiplier: float,
 ) -> MoveProgram:
-    """The program of the cheapest moves from a point."""
-    labels = point.clustering.labels
+    """The program of the cheapest moves from a point whose counts exceed the bounds of rows."""
+    labels = point.labels
     everyone = np.arange(len(labels))
-    distances = squared_distances(problem.X, point.clustering.centers)
+    distances = squared_distances(problem.X, point.centers)
     if problem.unit_costs is not None:
         distances *= problem.unit_costs[:, np.newaxis]
     distances -= distances[everyone, labels][:, np.newaxis].copy()
@@ -102,11 +86,10 @@ def make_move_program(
     reduced_costs = distances + offsets - offsets[everyone, labels][:, np.newaxis]
     samples, goals = list_cheapest_moves(reduced_costs, labels, problem.codes)
     # Units: the mean weight, and the mean cost of a sample.
-    unit = point.clustering.sizes.sum() / problem.n_samples
+    unit = point.sizes.sum() / problem.n_samples
     if problem.unit_costs is not None:
-        unit = point.clustering.counts.sum() / (problem.n_attributes * problem.n_samples)
+        unit = point.counts.sum() / (problem.n_attributes * problem.n_samples)
     mean_cost = point.cost / problem.n_samples or 1.0
-    rows, _ = list_rows(problem, level)
     weights = problem.weights[samples] / unit
     changes = (
         weights[:, np.newaxis]
@@ -118,7 +101,8 @@ def make_move_program(
         costs=problem.weights[samples] * distances[samples, goals] / mean_cost,
         changes=spread_changes(changes, labels[samples], goals, len(excess)),
         excess=excess / unit,
-        residual_cost=RESIDUAL_COST * max(largest_multiplier * unit / mean_cost, 1.0),
+        # Ten times the largest multiplier, so that weights are missed only where they must be.
+        residual_cost=10.0 * max(largest_multiplier * unit / mean_cost, 1.0),
     )
 
 
@@ -145,8 +129,9 @@ def list_cheapest_moves(
     reduced_costs[np.arange(len(labels)), labels] = np.inf
     cheapest = reduced_costs.argmin(axis=1)
     present = np.unique(codes)
-    n_listed = MAX_LISTED_MOVES // (2 * n_clusters * len(present))
-    n_listed = int(np.clip(n_listed, MIN_MOVES, N_MOVES))
+    # About 4,000 moves are listed: 10, or 3 at least, to and from each cluster and intersection.
+    n_listed = 4000 // (2 * n_clusters * len(present))
+    n_listed = int(np.clip(n_listed, 3, 10))
     moves = []
     for code in present:
         members = np.flatnonzero(codes == code)
@@ -180,7 +165,8 @@ def choose_moves(program: MoveProgram) -> np.ndarray:
     n_moves = len(program.samples)
     # Fractions have no reduced cost. The other moves that cost little to change come next.
     reduced = np.abs(solved.lower.marginals + solved.upper.marginals)[:n_moves]
-    near = take_least(np.arange(n_moves), reduced, N_NEAR)
+    # A search may change the 120 moves that cost least to change.
+    near = take_least(np.arange(n_moves), reduced, 120)
     return search_patterns(program, solved.x[:n_moves] > 0.5, near)
 
 
@@ -212,18 +198,20 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
     is_made = is_made.copy()
     shape = program.excess.shape
     excess = program.excess + (program.changes.T @ is_made).reshape(shape)
-    n_patterns = max(MAX_COMPARED // excess.size, 2)
-    n_changed = min(N_CHANGED, int(np.log2(n_patterns)), len(near))
+    # All patterns of 11 moves are compared at once, of fewer moves where limits are many.
+    n_patterns = max(200_000 // excess.size, 2)
+    n_changed = min(11, int(np.log2(n_patterns)), len(near))
     patterns = (np.arange(2**n_changed)[:, np.newaxis] >> np.arange(n_changed)) & 1
     patterns = patterns.astype(np.float64)
     is_of_cluster = abs(program.changes[near]).toarray().reshape(-1, *shape).any(axis=2).T
     random_state = np.random.RandomState(0)
     n_failures = 0
     has_residual = True
-    while n_failures < (RESIDUAL_PATIENCE if has_residual else PATIENCE):
-        # Some moves that cost little to change, mostly of one cluster, and all patterns of them.
+    # A search ends after failures in a row, of more if it has not found moves that keep all limits.
+    while n_failures < (60 if has_residual else 30):
+        # All patterns of some moves that cost little to change, first those of one cluster.
         cluster = random_state.randint(shape[0])
-        keys = random_state.uniform(size=len(near)) + CLUSTER_KEY * ~is_of_cluster[cluster]
+        keys = random_state.uniform(size=len(near)) + ~is_of_cluster[cluster]
         changed = near[np.argsort(keys)[:n_changed]]
         signs = np.where(is_made[changed], -1.0, 1.0)
         changes = program.changes[changed].toarray() * signs[:, np.newaxis]
@@ -242,7 +230,8 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
         costs[(n_moves > 1).any(axis=1)] = np.inf
         best = int(costs.argmin())
         n_failures += 1
-        if costs[best] < costs[0] - MIN_GAIN:
+        # Costs are in units of the mean cost of a sample.
+        if costs[best] < costs[0] - 1e-6:
             n_failures = 0
             is_made[changed[patterns[best] > 0]] ^= True
             excess[is_touched] = after[best]

@@ -14,7 +14,6 @@ from skfair._kernels.kmeans import clustering_from_sums, nearest_centers
 from skfair._kernels.limits import max_violation, row_excess
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
-    ROUND_COUNT_TOLERANCE,
     solution_from_multipliers,
     solve_dual,
     zero_solution,
@@ -38,6 +37,7 @@ from skfair.cluster.kmeans._problem import (
     measure_excess,
     order_groups,
     recompute_point,
+    replace_labels,
     scatter_contributions,
     select_candidates,
     sum_by_group,
@@ -74,10 +74,7 @@ def make_partitioned_problem(
 
 
 MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
-CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
-MAX_PASSES = 3  # over the full data in a round; all but the last correct a subsample's dual
 SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
-N_SUBSAMPLE_CANDIDATES = 64  # clusters of a sample: few ascents have to select more
 
 
 class PartitionedClusteringProblem(BaseClusteringProblem):
@@ -154,11 +151,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         labels = self.partitions.map(_select_labels, numbers, clustering.labels)
         return clustering._replace(labels=labels)
 
-    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
-        """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
-        centers = point.clustering.centers
-        limits = self.limits._replace(level=float(level))
-        dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
+    def make_assigned_point(self, dual, centers):
+        """The point of a dual solution; empty clusters keep their centres."""
         sums, _, cost = dual.extra_sums
         clustering = clustering_from_sums(None, sums)
         means = np.where(np.isnan(clustering.centers), centers, clustering.centers)
@@ -187,7 +181,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         candidates = None
         best = None
         slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
-        for n_left in reversed(range(MAX_PASSES)):
+        # Three passes over the full data; all but the last correct the dual of the subsample.
+        for n_left in reversed(range(3)):
             offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
             value, counts, *_, sums = self.partitions.reduce(_sum_sizes, centers, offsets)
             members = counts.sum(axis=1) / weight
@@ -205,9 +200,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight
             low, high = (share * (bound - members) + counted for bound in bounds)
             corrected = np.maximum(np.floor(low), 0), np.maximum(np.ceil(high), 0)
-            candidates = candidates or select_candidates(
-                samples.X, centers, dual.multipliers, N_SUBSAMPLE_CANDIDATES
-            )
+            # With 64 candidates of each sample few ascents have to select more.
+            candidates = candidates or select_candidates(samples.X, centers, dual.multipliers, 64)
             candidates, dual, _ = assign_sizes(
                 samples.X, centers, corrected, dual, slack, candidates
             )
@@ -217,8 +211,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def labels_of(self, point):
         """Labels of a point, from its dual solution unless they are known."""
-        if point.clustering.labels is not None:
-            return point.clustering.labels.keep()
+        if point.labels is not None:
+            return point.labels.keep()
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing).keep()
 
@@ -249,7 +243,8 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         per_cell = 2 * int(n_short) + 10
         if self._bounds_sizes:
             n_short = np.maximum(row_excess(counts, self.limits), 0).sum() / self.largest_weight
-        n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
+        # Each sample by which a count is short has 20 candidates.
+        n_wanted = int(np.clip(20 * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
         spacing = dual.width / max(dual.n_near_ties, 1)
         width = spacing * n_wanted if spacing > 0 else np.inf
@@ -262,7 +257,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def _load_candidates(self, point, *wanted):
         """The problem of candidates in memory, and their point: see `_nearest_ties`."""
         dual = point.dual
-        n_clusters = len(point.clustering.sizes)
+        n_clusters = point.n_clusters
         # Each block gives its nearest, of which the nearest of all remain.
         loaded = self.partitions.gather(
             _take_nearest_ties, self._evaluate, dual.centers, dual.intersection_offsets, wanted
@@ -281,7 +276,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         # Where many samples are equal, all may be in one of the clusters that are as near.
         members = dual.extra_sums[0][3].sum(axis=1) // self.n_attributes
         if not members.all():
-            labels = fill_empty_clusters(problem, labels, members, point.clustering.centers)
+            labels = fill_empty_clusters(problem, labels, members, point.centers)
         return problem, recompute_point(problem, labels, n_clusters, dual)
 
     def _background(self, problem, labels, dual):
@@ -302,11 +297,11 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def merge(self, problem, dual, point):
         """The point of all samples, from that of the candidates, recomputed."""
         # Only the moves travel: each partition repeats the assignment and applies them.
-        moved = np.flatnonzero(point.clustering.labels != dual.labels)
+        moved = np.flatnonzero(point.labels != dual.labels)
         numbers = problem.numbers[moved]
-        labels = point.clustering.labels[moved]
+        labels = point.labels[moved]
         labels = self._labels_with_moves(dual, numbers, labels).keep()
-        return recompute_point(self, labels, len(point.clustering.sizes), point.dual)
+        return replace_labels(self, point, labels)
 
     def complete_labels(self, labels, centers):
         """Labels of all rows as one array; rows without weight go to the nearest centre."""

@@ -34,7 +34,11 @@ from skfair._kernels.limits import (
     intersection_coefficients,
     satisfies_rows,
 )
-from skfair._kernels.sparse_samples import member_distances, multiply, squared_norms
+from skfair._kernels.sparse_samples import (
+    member_distances,
+    multiply,
+    squared_norms,
+)
 from skfair.cluster._base import SIZE_ROUNDING
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
@@ -51,18 +55,11 @@ from skfair.partitions._partitions import BLOCK, blocks, make_partitions
 from skfair.utils._copies import hash_rows
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
-CENTER_ROUNDING = 1e-12  # of a mean of equal rows, relative to them
-RADIUS_ROUNDING = 1e-9  # of other means, relative to the root mean squared distance to them
-# times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
-OUTLYING_FACTOR = 4
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
-MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
-N_CANDIDATES = 16  # of a sample
-MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 100  # of candidates in a round, and at last
+MAX_SELECTIONS = 6  # of candidates in a round
 SLACK = 0.75  # samples by which sizes may miss their bounds, before shortest paths are searched
 SELECTION_ROWS = 4096  # samples of which all distances are in memory at once
-FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 
 # The dual of bounds on sizes alone, on a few candidate clusters per sample.
 #
@@ -73,7 +70,7 @@ FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 def bounds_only_sizes(limits):
     """Whether all clusters share bounds on sizes, and nothing bounds the composition."""
     coefficients = intersection_coefficients(limits)
-    is_composition = limits.level > 0 and limits.scales.shape[1] > 1
+    is_composition = limits.level > 0 and limits.n_groups > 1
     is_size = (coefficients == coefficients[0]).all() and not limits.rounding.any()
     is_size &= len(limits.rows) > 0 and len(limits.bounds) == 1
     return is_size and not is_composition
@@ -95,12 +92,11 @@ class SizeEvaluation(NamedTuple):
 
     value: float
     n_short: int  # number of samples that may need more candidates
-    residual: float  # weight by which a size misses its bound
     labels: np.ndarray
     gaps: np.ndarray  # to the next best cluster
 
 
-def select_candidates(X, centers, multipliers, n_candidates=N_CANDIDATES, dtype=np.float32):
+def select_candidates(X, centers, multipliers, n_candidates=16, dtype=np.float32):
     """The candidates of all samples at the multipliers."""
     shape = X.shape[0], min(n_candidates, len(centers))
     candidates = Candidates(
@@ -122,8 +118,8 @@ def select_again(X, centers, candidates, rows):
     offsets = (squares + multipliers).astype(np.float32)
     shifts = multipliers.astype(np.float32)
     costs = np.empty((min(SELECTION_ROWS, len(rows)), len(centers)), np.float32)
-    for begin in range(0, len(rows), SELECTION_ROWS):
-        part = rows[begin : begin + SELECTION_ROWS]
+    for block_rows in blocks(len(rows), SELECTION_ROWS):
+        part = rows[block_rows]
         block = X[part].astype(np.float32, copy=False)
         chosen = clusters[part]
         nearest = np.empty(chosen.shape, np.float32)
@@ -133,7 +129,8 @@ def select_again(X, centers, candidates, rows):
         norms = squared_norms(block).astype(np.float32)
         nearest += norms[:, np.newaxis]
         if chosen.shape[1] < len(centers):
-            limits[part] = nearest[:, -1] - FLOAT32_ROUNDING * (norms + squares.max())
+            # Distances in float32 have the rounding errors of squared norms.
+            limits[part] = nearest[:, -1] - 1e-6 * (norms + squares.max())
         clusters[part], distances[part] = chosen, np.maximum(nearest - shifts[chosen], 0)
 
 
@@ -168,12 +165,12 @@ def ascend(candidates, weights, bounds, dual, slack):
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
     multipliers = dual.multipliers.copy()
     evaluations = allocate_evaluations(n_samples, n_clusters)
-    at, value, n_short, residual, width, ridge = maximize_size_dual(
+    at, value, n_short, width, ridge = maximize_size_dual(
         candidates, weights, bounds, multipliers, dual.width, dual.ridge, float(slack), evaluations
     )
     labels = evaluations.labels[at]
     gaps = evaluations.gaps[at]
-    now = SizeEvaluation(value, n_short, residual, labels, gaps)
+    now = SizeEvaluation(value, n_short, labels, gaps)
     return SizeDual(multipliers, width, ridge), now
 
 
@@ -196,7 +193,7 @@ def assign_sizes(
     dual,
     slack=SLACK,
     candidates=None,
-    max_selections=MAX_LAST_SELECTIONS,
+    max_selections=100,
     weights=None,
 ):
     """The ascent on candidates, of which those of some samples are selected again in between.
@@ -257,11 +254,11 @@ class BaseClusteringProblem:
 
     @property
     def n_groups(self):
-        return self.limits.scales.shape[1]
+        return self.limits.n_groups
 
     @property
     def n_attributes(self):
-        return self.limits.intersections.shape[1]
+        return self.limits.n_attributes
 
     @property
     def balance(self):
@@ -322,7 +319,7 @@ class BaseClusteringProblem:
 
     def labels_of(self, point):
         """Labels of a point."""
-        return point.clustering.labels
+        return point.labels
 
     def relabel(self, labels, numbers):
         """Labels of clusters that get other numbers."""
@@ -440,11 +437,8 @@ class ClusteringProblem(BaseClusteringProblem):
         counts = count_table(labels, self.codes, self.weights, n_clusters, n_intersections)
         return counts if self.background is None else counts + self.background.counts
 
-    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
-        """The point of the fair assignment to a point's centres; cost and balance are left out."""
-        centers = point.clustering.centers
-        limits = self.limits._replace(level=float(level))
-        dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
+    def make_assigned_point(self, dual, centers):
+        """The point of a dual solution; cost and balance are left out."""
         return ClusteringPoint(occupy_clusters(self, dual.labels, centers), dual=dual)
 
     def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
@@ -474,6 +468,38 @@ class ClusteringPoint(NamedTuple):
     cost: float | None = None  # summed over the samples; None where it is not known yet
     dual: DualSolution | None = None  # of the fair assignment, the start of the next one
     balance: float | None = None  # minimum of a cluster, in the scales of the limits; None as above
+
+    @property
+    def labels(self):
+        """Labels of the clustering."""
+        return self.clustering.labels
+
+    @property
+    def centers(self):
+        """Centres of the clustering, (n_clusters, n_features)."""
+        return self.clustering.centers
+
+    @property
+    def sizes(self):
+        """Mass of each cluster, (n_clusters,)."""
+        return self.clustering.sizes
+
+    @property
+    def counts(self):
+        """Weight of each group in each cluster, (n_clusters, n_groups)."""
+        return self.clustering.counts
+
+    @property
+    def n_clusters(self):
+        """Number of clusters."""
+        return len(self.clustering.sizes)
+
+
+def assign_fairly(problem, point, level, share=ROUND_COUNT_TOLERANCE):
+    """The point of the fair assignment to a point's centres."""
+    limits = problem.limits._replace(level=float(level))
+    dual = problem.solve_assignment(point.centers, limits, point.dual, 2.0, share)
+    return problem.make_assigned_point(dual, point.centers)
 
 
 def split_by_block(values, n_jobs):
@@ -566,7 +592,8 @@ def find_outlying(radii, scatter, size):
     ``scatter`` of the full data (sum of squared distances to the mean, by mass), which is true of a
     quarter of ``size`` at most.
     """
-    return radii > OUTLYING_FACTOR / size * scatter
+    # Four times the mean share of a drawn sample: at most a quarter of them exceeds it.
+    return radii > 4 / size * scatter
 
 
 def weight_up(problem, others, is_far):
@@ -588,12 +615,18 @@ def recompute_point(problem, labels, n_clusters, dual=None):
     return ClusteringPoint(clustering, cost, dual, problem.balance_of(clustering.counts))
 
 
+def replace_labels(problem, point, labels):
+    """The point of other labels, recomputed, with the dual solution that led to a point."""
+    return recompute_point(problem, labels, point.n_clusters, point.dual)
+
+
 def find_equal_centers(problem, point):
     """The first cluster with the same centre, up to rounding, for each cluster."""
-    centers = point.clustering.centers
-    # A centre has the rounding errors of a sum of rows, which are near to it.
-    rounding = (CENTER_ROUNDING * centers) ** 2
-    spread = RADIUS_ROUNDING**2 * point.cost / problem.total_weight
+    centers = point.centers
+    # A centre has the rounding errors of a sum of rows, which are near to it: of equal rows
+    # relative to them, of others relative to the root mean squared distance.
+    rounding = (1e-12 * centers) ** 2
+    spread = 1e-9**2 * point.cost / problem.total_weight
     gaps = squared_distances_by_cluster(centers, centers)
     return np.argmax(gaps <= rounding.sum(axis=1, keepdims=True) + spread, axis=1)
 
@@ -745,7 +778,7 @@ def assignment_costs(problem, centers):
 def bounds_many_sizes(problem, n_clusters, limits):
     """Whether sizes of many clusters are bounded, and nothing else."""
     return (
-        (n_clusters >= MANY_CLUSTERS or problem.n_samples > MIN_SAMPLES)
+        (n_clusters >= MANY_CLUSTERS or problem.n_samples > 100)
         and bounds_only_sizes(limits)
         and (problem.has_equal_weights or (problem.is_in_memory and n_clusters >= MANY_CLUSTERS))
         and problem.unit_costs is None

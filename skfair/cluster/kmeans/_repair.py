@@ -16,6 +16,7 @@ from skfair._kernels.iterated_search import (
 )
 from skfair._kernels.kmeans import (
     Clustering,
+    KernelSamples,
     argsort_candidates,
     exchange_pass,
     find_exchange_candidates,
@@ -35,7 +36,7 @@ from skfair._kernels.limits import (
 )
 from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster.kmeans._moves import repair_by_moves
-from skfair.cluster.kmeans._problem import BLOCK_ROWS, recompute_point, split_by_block
+from skfair.cluster.kmeans._problem import BLOCK_ROWS, replace_labels, split_by_block
 from skfair.cluster.kmeans._tables import (
     BALANCE_TOLERANCE,
     has_small_group,
@@ -45,10 +46,7 @@ from skfair.cluster.kmeans._tables import (
 )
 
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
-MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 MAX_PAIRED_SAMPLES = 1000  # up to which all pairs may be exchanged, and random moves follow
-SHARE_EXCESS_TOLERANCE = 0.01  # up to which the least excess of shares is found
-NEAR_BOUND = 2e-3  # share of the dual's value by which a cost is above it, up to which it suffices
 GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
@@ -61,7 +59,7 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     """
     # Of few samples one is a large step of the balance: they have to come near to what is possible.
     is_small = problem.n_samples <= MAX_ITERATED_SAMPLES
-    n_clusters = len(point.clustering.sizes)
+    n_clusters = point.n_clusters
     # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
     # integers the balance of the data is mostly out of reach: single moves lead near it. Up to
     # 1,000 samples random moves follow, which are faster than a table and end as cheap.
@@ -71,14 +69,14 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     if problem.has_equal_weights and has_table != is_other:
         point = repair_by_table(problem, point, level)
     # A program chooses moves of unequal weights, and of few samples whose rows are missed.
-    is_violated = not satisfies_rows(point.clustering.counts, problem.limits)
+    is_violated = not satisfies_rows(point.counts, problem.limits)
     is_violated &= problem.n_samples <= MAX_PAIRED_SAMPLES
     if (is_violated or not problem.has_equal_weights) and not (is_small or is_other):
         labels = repair_by_moves(problem, point, level)
-        point = recompute_point(problem, labels, n_clusters, point.dual)
+        point = replace_labels(problem, point, labels)
     point = repair(problem, point, level)
     is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
-    if not (is_near and problem.keeps_limits(point.clustering.counts, level)):
+    if not (is_near and problem.keeps_limits(point.counts, level)):
         point = repair_by_table(problem, point, level)
     is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
     if is_paired and not problem.has_equal_weights:
@@ -86,20 +84,20 @@ def repair_and_search(problem, point, level, runs, is_other=False):
         if is_small:
             point = reduce_share_excess(problem, point, level)
     problem = relax_to_reached_shares(problem, point)
-    return search_locally(problem, point, level, runs.max_iter, runs.tol)
+    return search_locally(problem, point, level, runs)
 
 
 def reduce_share_excess(problem, point, level):
     """The point that exceeds bounds on shares by least, as far as bisection and searches find."""
     low = 0.0
-    high = measure_share_excess(point.clustering.counts, problem.limits)
-    while high - low > SHARE_EXCESS_TOLERANCE:
+    high = measure_share_excess(point.counts, problem.limits)
+    while high - low > 0.01:
         excess = (low + high) / 2
         relaxed = replace(problem, limits=relax_shares(problem.limits, excess))
         trial = search_pairs(relaxed, point, level)
-        if satisfies_rows(trial.clustering.counts, relaxed.limits):
+        if satisfies_rows(trial.counts, relaxed.limits):
             point = trial
-            high = measure_share_excess(point.clustering.counts, problem.limits)
+            high = measure_share_excess(point.counts, problem.limits)
         else:
             low = excess
     return point
@@ -110,7 +108,7 @@ def relax_to_reached_shares(problem, point):
 
     In rows of weights a small cluster may exceed a share more than a large one.
     """
-    excess = measure_share_excess(point.clustering.counts, problem.limits)
+    excess = measure_share_excess(point.counts, problem.limits)
     if excess == 0 or problem.has_equal_weights:
         return problem
     return replace(problem, limits=relax_shares(problem.limits, excess))
@@ -121,28 +119,28 @@ def search_pairs(samples, point, level):
 
     They make the limits hold first, where that is within their reach, and lower the cost then.
     """
-    n_clusters = len(point.clustering.sizes)
-    labels = point.clustering.labels.copy()
+    n_clusters = point.n_clusters
+    labels = point.labels.copy()
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
     # Where no clustering in reach keeps the sizes, they give way before the composition does.
     for problem in (samples, replace(samples, limits=samples.limits_with_size_slack)):
-        if problem.keeps_limits(point.clustering.counts, level):
+        if problem.keeps_limits(point.counts, level):
             break
         limits = problem.limits._replace(level=float(level))
         limits = allow_slack(limits, samples.largest_weight, 0.0)
-        paired = _pair_members(samples, distances, point.clustering.counts, limits, is_repair=True)
+        paired = _pair_members(samples, distances, point.counts, limits, is_repair=True)
         search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-        point = recompute_point(samples, labels, n_clusters, point.dual)
+        point = replace_labels(samples, point, labels)
         # Of few samples the limits may be kept two or three moves away.
         is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
-        if is_iterated and not problem.keeps_limits(point.clustering.counts, level):
+        if is_iterated and not problem.keeps_limits(point.counts, level):
             labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
-            point = recompute_point(samples, labels, n_clusters, point.dual)
+            point = replace_labels(samples, point, labels)
     limits = limits_at_point(samples, point, level)
-    paired = _pair_members(samples, distances, point.clustering.counts, limits)
+    paired = _pair_members(samples, distances, point.counts, limits)
     search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-    return recompute_point(samples, labels, n_clusters, point.dual)
+    return replace_labels(samples, point, labels)
 
 
 def _pair_members(samples, distances, counts, limits, is_repair=False):
@@ -160,14 +158,14 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     Martin and Stützle 2003). Where clusters have many members of every group there is nearly always
     an allowed move.
     """
-    n_clusters = len(point.clustering.sizes)
+    n_clusters = point.n_clusters
     is_paired = samples.is_in_memory and samples.n_samples <= MAX_PAIRED_SAMPLES
     if n_clusters == 1 or not is_paired:
         return point, status
     is_limited = ratio > 0 or has_rows(samples.limits)
     is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
     # Near the cost of the fractional assignment random moves gain next to nothing.
-    is_near = point.dual is not None and point.cost <= (1 + NEAR_BOUND) * point.dual.value
+    is_near = point.dual is not None and point.cost <= (1 + 2e-3) * point.dual.value
     may_gain = is_limited and is_coarse and not is_near
     if samples.n_samples > MAX_ITERATED_SAMPLES and not may_gain:
         return point, status
@@ -179,8 +177,8 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
     if (labels == clustering.labels).all():
         return point, status
-    point = recompute_point(samples, labels, n_clusters, point.dual)
-    return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
+    point = replace_labels(samples, point, labels)
+    return search_locally(samples, point, ratio, runs)
 
 
 def limits_at_point(samples, point, ratio):
@@ -191,28 +189,28 @@ def limits_at_point(samples, point, ratio):
     """
     limits = samples.limits
     reached = float(min(ratio, point.balance))
-    if reached == ratio or not samples.keeps_level(point.clustering.counts, ratio):
+    if reached == ratio or not samples.keeps_level(point.counts, ratio):
         return limits._replace(level=reached)
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
 
 
 def repair_by_table(samples, point, ratio, only_rows=False):
     """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
-    is_satisfied = satisfies_rows(point.clustering.counts, samples.limits)
+    is_satisfied = satisfies_rows(point.counts, samples.limits)
     is_satisfied &= only_rows or point.balance >= ratio
     if is_satisfied or not samples.has_equal_weights:
         return point
     labels = repair_to_limits(samples, point, ratio)
-    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+    return replace_labels(samples, point, labels)
 
 
 def repair(samples, point, ratio):
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
-    if not satisfies_rows(point.clustering.counts, samples.limits):
+    if not satisfies_rows(point.counts, samples.limits):
         # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
         if not samples.has_equal_weights or samples.n_samples <= MAX_ITERATED_SAMPLES:
             labels = move_into_bounds(samples, point)
-            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+            point = replace_labels(samples, point, labels)
         point = repair_by_table(samples, point, ratio, only_rows=True)
     # The balance: cheap moves first; all samples only where these do not suffice.
     for rows in (near_ties(point, samples.codes), np.arange(len(samples.weights))):
@@ -222,7 +220,7 @@ def repair(samples, point, ratio):
         while point.balance < ratio and cut_short:
             path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
             labels = labels_after_path(point, path)
-            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+            point = replace_labels(samples, point, labels)
             cut_short = len(path.samples) == MAX_MOVES
     return point
 
@@ -233,11 +231,11 @@ def move_into_bounds(samples, point):
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
     or go.
     """
-    labels = point.clustering.labels.copy()
+    labels = point.labels.copy()
     limits = samples.limits
     weights = samples.weights
-    counts = point.clustering.counts.copy()
-    distances = squared_distances(samples.X, point.clustering.centers)
+    counts = point.counts.copy()
+    distances = squared_distances(samples.X, point.centers)
     changes = weights[:, np.newaxis] * intersection_coefficients(limits)[samples.codes]
     for _ in range(len(labels)):
         # The row that a cluster misses most.
@@ -273,7 +271,7 @@ def move_into_bounds(samples, point):
 
 def labels_after_path(point, path):
     """Labels that a path of single moves, one for a sample, leads to."""
-    labels = point.clustering.labels.copy()
+    labels = point.labels.copy()
     labels[path.samples] = path.clusters
     return labels
 
@@ -281,36 +279,26 @@ def labels_after_path(point, path):
 def follow_path(samples, point, path):
     """The point that a path of single moves leads to."""
     labels = labels_after_path(point, path)
-    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+    return replace_labels(samples, point, labels)
 
 
 def path_to_balance(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
-    X, weights, codes = samples.X, samples.weights, samples.codes
-    movable = X if len(rows) == len(weights) else X[rows]
-    distances = squared_distances(movable, point.clustering.centers)
+    movable = samples.X if len(rows) == len(samples.weights) else samples.X[rows]
+    distances = squared_distances(movable, point.centers)
     clustering = copy_clustering(point.clustering)
     limits = samples.limits._replace(level=float(goal))
-    return raise_balance(
-        kernel_rows(X),
-        samples.masses,
-        weights,
-        codes,
-        clustering,
-        rows,
-        distances,
-        limits,
-        max_moves,
-    )
+    moved = _to_kernel_samples(samples)
+    return raise_balance(moved, clustering, rows, distances, limits, max_moves)
 
 
-def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
+def search_locally(samples, point, ratio, runs, exchange=True):
     """Lower the cost by single moves and exchanges that keep the balance.
 
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
     keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
-    of ``tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
+    of ``runs.tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
     """
     if not len(samples.weights):
         return point, "feasible"
@@ -322,17 +310,17 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     status = "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
-    min_gain = tol * np.clip(samples.n_samples / MANY_SAMPLES, MIN_GAIN, 1.0)
+    min_gain = runs.tol * np.clip(samples.n_samples / MANY_SAMPLES, 0.01, 1.0)
     if samples.background is not None:
         min_gain = 0.0
-    for _ in range(max_iter):
+    for _ in range(runs.max_iter):
         clustering = copy_clustering(point.clustering)
         cost = point.cost
         if improve_clustering(samples, clustering, limits, exchange) == 0:
             status = "optimal" if is_certified else "feasible"
             break
         # Recompute what kernels have updated move by move: rounding would add up.
-        point = recompute_point(samples, clustering.labels, len(clustering.sizes), point.dual)
+        point = replace_labels(samples, point, clustering.labels)
         if cost - point.cost <= min_gain * cost:
             status = "feasible"
             break
@@ -355,10 +343,8 @@ def improve_clustering(samples, clustering, limits, exchange):
     if len(rows):
         moving = samples.take(rows)
         moved = clustering._replace(labels=clustering.labels[rows])
-        X, weights, codes = moving.X, moving.weights, moving.codes
-        distances_now = squared_distances(X, moved.centers)
-        passed = kernel_rows(X), distances_now, moving.masses, weights, codes
-        n_changes = hartigan_pass(*passed, moved, limits)
+        distances_now = squared_distances(moving.X, moved.centers)
+        n_changes = hartigan_pass(_to_kernel_samples(moving), distances_now, moved, limits)
         clustering.labels[rows] = moved.labels
     if n_changes == 0 and exchange:
         n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
@@ -382,8 +368,13 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
     order = argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
-    X, weights, codes = samples.X, samples.weights, samples.codes
-    return exchange_pass(kernel_rows(X), weights, codes, clustering, *candidates, lowest, limits)
+    return exchange_pass(_to_kernel_samples(samples), clustering, *candidates, lowest, limits)
+
+
+def _to_kernel_samples(samples):
+    """Samples in memory, as kernels of single moves read them."""
+    X = kernel_rows(samples.X)
+    return KernelSamples(X, samples.masses, samples.weights, samples.codes)
 
 
 def _global_indices(rows):
@@ -398,8 +389,7 @@ def _squared_distances(samples, centers):
 def _find_improvable_samples(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     clustering = copy_clustering(clustering._replace(labels=labels))
-    weights, codes = samples.weights, samples.codes
-    return find_improvable_samples(distances, samples.masses, weights, codes, clustering, limits)
+    return find_improvable_samples(_to_kernel_samples(samples), distances, clustering, limits)
 
 
 def _min_exchange_bounds(samples, distances, labels, clustering):
@@ -422,6 +412,6 @@ def copy_clustering(clustering):
 
 def measure_share_excess(counts, limits):
     """Maximum share by which a cluster exceeds its bounds on shares, at least 0."""
-    sizes = counts.sum(axis=1, keepdims=True) / limits.intersections.shape[1]
+    sizes = counts.sum(axis=1, keepdims=True) / limits.n_attributes
     excess = row_excess(counts, limits)[:, find_share_rows(limits)]
     return max(0.0, (excess / np.where(sizes > 0, sizes, 1.0)).max(initial=0.0))

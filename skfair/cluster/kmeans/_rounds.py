@@ -10,11 +10,13 @@ from skfair._kernels.kmeans import assign_nearest, nearest_centers, squared_dist
 from skfair._kernels.limits import has_rows
 from skfair._kernels.sparse_samples import dense_rows
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
-from skfair.cluster.kmeans._problem import ClusteringPoint, bounds_many_sizes, occupy_clusters
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    assign_fairly,
+    bounds_many_sizes,
+    occupy_clusters,
+)
 from skfair.utils._checks import to_floats, warn
-
-MAX_RELOCATION_DISTANCES = 1e8  # to centres, each measured once before a relocation is accepted
-_MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
 
 
 def lloyd(samples, centers, max_iter, tol):
@@ -78,7 +80,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     ended them.
     """
     # Without limits all counts are precise; those of many clusters have a precision of their own.
-    n_clusters = len(point.clustering.centers)
+    n_clusters = point.n_clusters
     limits = problem.limits
     is_plain = level == 0 and not has_rows(limits)
     is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
@@ -88,7 +90,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
-        trial = problem.assign(start, level, share)
+        trial = assign_fairly(problem, start, level, share)
         n_iter += 1
         # The dual value is the cost of the fair assignment to centres before they move: it falls
         # with rounds as the cost of k-means does.
@@ -97,7 +99,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
             start, n_pushed = point, 0  # the momentum has overshot
         else:
             converged = lowest - value <= tol * value or value == 0
-            pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
+            pushed = extrapolate(trial.centers, point.centers, n_pushed)
             start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
             point = trial
             lowest = value
@@ -109,7 +111,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
     if point.cost is None:
         point = point._replace(cost=problem.cost_of(point.clustering))
     if point.balance is None:
-        point = point._replace(balance=problem.balance_of(point.clustering.counts))
+        point = point._replace(balance=problem.balance_of(point.counts))
     return point, n_iter, converged
 
 
@@ -134,7 +136,8 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
     if len(start.centers) == 1 or n_drawn == 0:
         return start
     X, masses, is_improved = samples.X, samples.masses, True
-    n_left = max(1, int(MAX_RELOCATION_DISTANCES / (X.shape[0] * len(start.centers))))
+    # Each relocation measures all distances to the centres once.
+    n_left = max(1, int(1e8 / (X.shape[0] * len(start.centers))))
     while is_improved and n_left > 0 and start.cost > 0:
         n_left -= 1
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
@@ -160,7 +163,8 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
             trial = start.centers.copy()
             trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
             trial = lead(trial)
-            if trial.cost < start.cost * (1 - _MIN_RELOCATION_GAIN):
+            # A gain of this share of the cost is more than rounding.
+            if trial.cost < start.cost * (1 - 1e-9):
                 start, is_improved = trial, True
                 break
     return start
@@ -191,7 +195,7 @@ def converge(samples, centers, max_iter, tol):
 def converge_sized(samples, centers, max_iter, tol):
     """The same with clusters of the required sizes: every round is an assignment with a dual."""
     point = iterate_sized(samples, centers, max_iter, tol)
-    return LocalMinimum(point.clustering.centers, point.cost)
+    return LocalMinimum(point.centers, point.cost)
 
 
 def iterate_sized(samples, centers, max_iter, tol):
@@ -258,7 +262,7 @@ def make_run_settings(parameters, data, n_auto):
     ``n_auto`` is the number of starts that "auto" stands for.
     """
     init, n_init, labels = parameters.init, parameters.n_init, None
-    if isinstance(init, str) or callable(init):
+    if np.ndim(init) == 0:  # a name, or a function that draws centres
         n_init = n_auto if n_init == "auto" else n_init
     else:
         if np.ndim(init) == 1:

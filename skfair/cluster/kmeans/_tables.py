@@ -17,22 +17,13 @@ from scipy import optimize, sparse
 
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import squared_distances
-from skfair._kernels.limits import allow_slack, find_share_rows
+from skfair._kernels.limits import allow_slack, find_memberships, find_share_rows
 from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._transport import solve_transport
 
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
-_MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
-_MAX_NODES = 1  # of branch and bound for the cheapest table
-_TABLE_GAP = 1e-3  # of the cost of all samples, up to which it is searched for
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
-_MAX_INTEGER = 20  # ... and up to which they are integers of the programme, but for shares
-_MAX_INTEGERS = 40  # of a programme
 MIN_NEAR_TIES = 2000  # of an intersection
-_MAX_STEPS = 5000  # of moves between cells, about
-_MIN_GOALS = 3  # clusters to which members of another one may go
-_MAX_SEARCHED_COUNTS = 100  # of a table whose best ratio is searched for
-_SHARE_TOLERANCE = 1e-3  # up to which the least excess of shares is found
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
@@ -41,8 +32,8 @@ def repair_to_limits(problem, point, level):
 
     The samples nearest to a tie move if that suffices; otherwise all may.
     """
-    labels = point.clustering.labels.copy()
-    n_clusters = len(point.clustering.sizes)
+    labels = point.labels.copy()
+    n_clusters = point.n_clusters
     counts = problem.count_intersections(labels, n_clusters)
     integer_counts = np.round(counts / problem.largest_weight).astype(np.int64)
     near = near_ties(point, problem.codes)
@@ -98,17 +89,18 @@ class Moves(NamedTuple):
 def estimate_move_costs(problem, point, rows):
     """The costs of moves of some rows between clusters, whose centres stay."""
     n_codes = len(problem.limits.intersections)
-    centers = point.clustering.centers
+    centers = point.centers
     scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0
     offsets = intersection_offsets(problem, point, n_codes) / scale
-    cells = point.clustering.labels.astype(np.int64) * n_codes + problem.codes
+    cells = point.labels.astype(np.int64) * n_codes + problem.codes
     movable = np.bincount(cells, minlength=len(centers) * n_codes)
     cells = cells[rows]
     distances = squared_distances(problem.X[rows], centers)
     if problem.unit_costs is not None:
         distances *= problem.unit_costs[rows, np.newaxis]
     distances = distances / scale + offsets[:, problem.codes[rows]].T
-    n_goals = int(np.clip(_MAX_STEPS // (8 * len(movable)), _MIN_GOALS, len(centers)))
+    # Members of a cell may go to three clusters or more; there are about 5,000 steps.
+    n_goals = int(np.clip(5000 // (8 * len(movable)), 3, len(centers)))
     steps = []
     order = np.argsort(cells, kind="stable")
     for cell, members in enumerate(
@@ -135,7 +127,7 @@ def estimate_move_costs(problem, point, rows):
 def intersection_offsets(problem, point, n_codes):
     """What the dual of a point adds to the cost of a sample, (n_clusters, n_intersections)."""
     if point.dual is None:
-        return np.zeros((len(point.clustering.centers), n_codes))
+        return np.zeros((point.n_clusters, n_codes))
     return point.dual.offsets[:, problem.limits.intersections].sum(axis=2)
 
 
@@ -145,7 +137,7 @@ def _move_surplus(problem, point, labels, rows, surplus, codes=None):
     Changes ``labels`` and ``surplus`` in place. Returns those of the ``codes`` (None: all) of which
     too few rows may move.
     """
-    centers = point.clustering.centers
+    centers = point.centers
     short = []
     offsets = intersection_offsets(problem, point, surplus.shape[1])
     # Intersections are independent: members of one take the place of members of the same.
@@ -177,19 +169,20 @@ def scale_distances(X, centers, unit_costs):
     return np.hstack([columns * X, columns, np.zeros_like(columns)]), centers
 
 
-def find_feasible_counts(samples, counts, level, moves=None):
+def find_feasible_counts(samples, counts, level, moves):
     """Integer counts that keep the limits and that moves from ``counts`` lead to at least cost.
 
-    For equal weights; without ``moves`` those nearest to the weights ``counts``. Returns numbers of
-    members, (n_clusters, n_intersections). They reach the level, or many nearly do; or else they
-    keep it up to one sample, and those of few samples also reach the best ratio that then is
-    possible, up to a tolerance. They keep bounds on shares; or else few counts exceed them by the
-    least that is possible. Where no table keeps all other limits, they are the ``counts``.
+    For equal weights; those nearest to the weights ``counts`` if no moves are listed. Returns
+    numbers of members, (n_clusters, n_intersections). They reach the level, or many nearly do; or
+    else they keep it up to one sample, and those of few samples also reach the best ratio that then
+    is possible, up to a tolerance. They keep bounds on shares; or else few counts exceed them by
+    the least that is possible. Where no table keeps all other limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
     limits = samples.limits._replace(level=float(level))
     weight = samples.largest_weight
-    is_small = counts.size <= _MAX_SEARCHED_COUNTS
+    # The best ratio of a table of few counts is searched for.
+    is_small = counts.size <= 100
     has_shares = find_share_rows(limits).any()
     every = np.ones(counts.shape[1], bool)
     is_small_sample = samples.n_samples <= MAX_ITERATED_SAMPLES
@@ -201,8 +194,10 @@ def find_feasible_counts(samples, counts, level, moves=None):
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
     sizes = counts.sum(axis=0)
     is_exact = every & (is_small_sample or samples.n_attributes > 1)
-    smallest = np.argsort(sizes, kind="stable")[: _MAX_INTEGERS // len(counts)]
-    most = _MAX_TABLE_MEMBERS if has_shares else _MAX_INTEGER
+    # A program has up to 40 integers, for which the smallest intersections come first.
+    smallest = np.argsort(sizes, kind="stable")[: 40 // len(counts)]
+    # Counts are integers up to so many members in a cluster, on average.
+    most = _MAX_TABLE_MEMBERS if has_shares else 20
     is_exact[smallest] |= sizes[smallest] <= most * len(counts)
     for is_integer in (every,) if is_exact.all() else (is_exact, every):
         best = _nearest_table(samples, counts, limits, is_integer, moves)
@@ -212,7 +207,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
     # Few counts: bisection for the least excess of shares.
     low = 0.0
     high = 1.0 if best is None and has_shares and is_small else 0.0
-    while high - low > _SHARE_TOLERANCE:
+    while high - low > 1e-3:
         excess = (low + high) / 2
         table = search(0.0, excess)
         low, high = (excess, high) if table is None else (low, excess)
@@ -231,7 +226,7 @@ def find_feasible_counts(samples, counts, level, moves=None):
 
 def relax_shares(limits, excess):
     """The limits whose bounds on shares are wider by an excess."""
-    wider = excess / limits.intersections.shape[1]
+    wider = excess / limits.n_attributes
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
 
 
@@ -245,14 +240,11 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
     group.
     """
     n_clusters, n_codes = counts.shape
-    is_in = np.zeros((samples.n_groups, n_codes))
-    is_in[limits.intersections.T, np.arange(n_codes)] = 1
+    is_in = find_memberships(limits).T.astype(np.float64)
     by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_codes)), format="csr")
     by_code = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_codes), format="csr")
     by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")
     each = sparse.eye_array(counts.size, format="csr")
-    if moves is None:
-        moves = Moves(*np.empty((4, 0), np.int64), counts.ravel(), np.zeros(counts.size))
     steps = np.arange(len(moves.costs))
     n_steps = len(moves.costs)
     leave, come = (
@@ -315,11 +307,12 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
 
 def _solve_program(costs, upper, equal, most, integrality):
     """The least cost subject to ``upper`` and ``equal`` rows; None: none was found."""
-    # Clusters may be renamed, so branching may take long to show that there is no table; without
-    # costs it takes a tenth of that.
+    # One node for the cheapest table, up to a thousandth of the cost of all samples. Clusters may
+    # be renamed, so branching may take long to show that there is no table; without costs it takes
+    # a tenth of that, mostly milliseconds.
     attempts = (
-        (costs, {"node_limit": _MAX_NODES, "mip_rel_gap": _TABLE_GAP, "presolve": False}),
-        (np.zeros(len(costs)), {"time_limit": _MAX_BRANCHING_SECONDS}),
+        (costs, {"node_limit": 1, "mip_rel_gap": 1e-3, "presolve": False}),
+        (np.zeros(len(costs)), {"time_limit": 10.0}),
     )
     for objective, options in attempts:
         solved = optimize.milp(

@@ -6,8 +6,8 @@ import numpy as np
 
 from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
+from skfair.partitions._partitions import blocks
 
-MAX_EXCESS = 0.05  # share of a maximum size by which sizes may exceed it before paths are searched
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
 
 
@@ -64,7 +64,11 @@ def solve_transport(X, centers, bounds, multipliers):
         potentials -= np.minimum(lengths, lengths[end])
         _move_along_path(network, arcs, end, previous)
     multipliers = potentials[:-1] - potentials[-1]
-    return Transport(labels, multipliers, _sum_costs(X, centers, labels))
+    value = sum(
+        member_distances(X[rows], centers, labels[rows]).sum()
+        for rows in blocks(len(labels), BLOCK_ROWS)
+    )
+    return Transport(labels, multipliers, value)
 
 
 class Arcs:
@@ -119,8 +123,7 @@ def _assign_to_reduced(X, centers, multipliers):
     offsets = squared_norms(centers) + multipliers
     factors = -2.0 * centers.T
     labels = np.empty(X.shape[0], np.int32)
-    for begin in range(0, len(labels), BLOCK_ROWS):
-        rows = slice(begin, begin + BLOCK_ROWS)
+    for rows in blocks(len(labels), BLOCK_ROWS):
         labels[rows] = (X[rows] @ factors + offsets).argmin(axis=1)
     return labels
 
@@ -138,13 +141,13 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
         excess = np.bincount(labels, minlength=len(centers)) - np.asarray(largest, dtype=np.int64)
         cluster = int(excess.argmax())
         n_leaving = excess[cluster]
-        if n_leaving <= MAX_EXCESS * largest[cluster]:
+        # Shortest paths move what exceeds a maximum size by at most a twentieth.
+        if n_leaving <= 0.05 * largest[cluster]:
             break
         members = np.flatnonzero(labels == cluster)
         goals = np.empty(len(members), np.int32)
         margins = np.empty(len(members))
-        for begin in range(0, len(members), BLOCK_ROWS):
-            rows = slice(begin, begin + BLOCK_ROWS)
+        for rows in blocks(len(members), BLOCK_ROWS):
             costs = X[members[rows]] @ factors + (squares + multipliers)
             here = costs[:, cluster].copy()
             costs[:, cluster] = np.inf
@@ -153,12 +156,6 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
         multipliers[cluster] += max(margins[leaving].max(), 0.0)
         labels[members[leaving]] = goals[leaving]
     return multipliers
-
-
-def _sum_costs(X, centers, labels):
-    """Sum of the squared distances of samples to the centres of their clusters."""
-    blocks = (slice(begin, begin + BLOCK_ROWS) for begin in range(0, len(labels), BLOCK_ROWS))
-    return sum(member_distances(X[rows], centers, labels[rows]).sum() for rows in blocks)
 
 
 def _open_places(multipliers, sizes, smallest, largest):

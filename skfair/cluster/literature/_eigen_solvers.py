@@ -29,8 +29,6 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import Interval
 
-LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1
-
 
 @make_constructor
 class SFSC(BaseEstimator):
@@ -216,7 +214,12 @@ class DCADMM(BaseEstimator):
         validate_params(self)
         shape = (operator.n_nodes, n_pairs)
         # M must be positive semi-definite, which that of a graph is after a shift.
-        multiply = _shift_operator(operator, 1 + self.omega if operator.may_be_indefinite else 0.0)
+        shift = 1 + self.omega if operator.may_be_indefinite else 0.0
+
+        def multiply(V):
+            image = operator(V)
+            return image + shift * V if shift else image
+
         options = {"gtol": self.gtol, "ftol": self.ftol}
         alpha = self.alpha
         Y = np.zeros(shape)
@@ -246,20 +249,11 @@ class DCADMM(BaseEstimator):
     def _adapt_penalty(self, alpha, primal, dual):
         """The penalty that balances the primal and the dual residual."""
         if primal > self.imbalance * dual:
-            return max(alpha, min(alpha * self.growth, LARGEST_ALPHA))
+            # Proposition 3.2 of the paper requires a penalty below 1.
+            return max(alpha, min(alpha * self.growth, 0.9))
         if dual > self.imbalance * primal:
             return alpha / self.growth
         return alpha
-
-
-def _shift_operator(operator, shift):
-    """V -> (M + shift I) V."""
-
-    def multiply(V):
-        image = operator(V)
-        return image + shift * V if shift else image
-
-    return multiply
 
 
 def _minimize_dual(multiply, V, P, Y, alpha, options):

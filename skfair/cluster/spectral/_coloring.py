@@ -11,8 +11,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-MAX_STEPS = 10_000  # of branch and bound in a component
-MAX_COMPARISONS = 2_000_000  # units times steps of branch and bound
 NO_CLUSTER = -1
 
 
@@ -122,7 +120,8 @@ def search_coloring(scores: np.ndarray, rivals: list[np.ndarray]) -> np.ndarray 
     """Clusters in which no rivals meet, by branch and bound; None if none were found."""
     coloring = Coloring.start(scores, rivals)
     choices: list[tuple[int, list[int]]] = []
-    n_left = min(MAX_STEPS, MAX_COMPARISONS // len(scores))
+    # A step compares all units of the component.
+    n_left = min(10_000, 2_000_000 // len(scores))
     while n_left > 0:
         if (coloring.clusters != NO_CLUSTER).all():
             return coloring.clusters

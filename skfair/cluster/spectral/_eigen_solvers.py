@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from skfair._kernels.sparse_samples import to_dense
 from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike
 from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
@@ -141,10 +142,6 @@ class NormalizedAffinity:
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
             K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
-        elif K.dtype != dtype and isinstance(K, np.ndarray):
-            stored = K
-            K = np.empty(K.shape, dtype)
-            self._row_slices().gather(_convert_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
@@ -187,9 +184,7 @@ class NormalizedAffinity:
 
     def rows(self, nodes):
         """Rows of M, (len(nodes), n_nodes) float64."""
-        K = self.affinity[nodes]
-        if sparse.issparse(K):
-            K = K.toarray()
+        K = to_dense(self.affinity[nodes])
         scale = 1 / np.sqrt(self.degrees)
         return scale[nodes, None] * K * scale
 
@@ -233,23 +228,12 @@ def _half_quadratic_form(rows, K, V):
     return V[rows].T.dot(image)
 
 
-def _convert_rows(rows, stored, copy):
-    copy[rows] = stored[rows]
-
-
 # Solvers of the fair embedding problem.
 #
 # Each takes the operator M, an orthonormal basis B of the excluded directions (float64), the number
 # of eigenpairs, a tolerance and a random state. It returns an orthonormal basis, (n_nodes,
 # n_pairs), of (about) the invariant subspace of P M P, P = I - B B', of the largest eigenvalues,
 # and whether it met its stop test.
-
-
-MAX_STEPS = 2000  # of block Lanczos
-MAX_FILTERS = 300  # of the Chebyshev iteration
-MAX_FILTER_DEGREE = 24  # maximum degree of the Chebyshev filter
-MAX_LOG_GAIN = 12  # logarithm of the maximum gain of the filter at the largest eigenvalue
-MIN_LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
 
 
 def solve_in_nullspace(operator, basis, n_pairs, tol, random_state):
@@ -286,7 +270,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     T = np.zeros((n_columns, n_columns), dtype=np.float32)  # V' M V, above the diagonal
     start, size = 0, n_ritz  # the newest block of V is V[:, start:size]
     V[:, :size] = orthonormalize(fixed, _draw_float32(random_state, n_nodes, size))
-    for _ in range(MAX_STEPS):
+    for _ in range(2000):
         # Multiply the newest block, and project M onto the whole basis (Rayleigh-Ritz).
         image = operator(V[:, start:size])
         MV[:, start:size] = image - fixed @ (fixed.T @ image)
@@ -358,7 +342,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     cut = (low + 1) / 2
     top = 1.0
     X = orthonormalize(excluded, _draw_float32(random_state, n_nodes, n_columns))
-    for _ in range(MAX_FILTERS):
+    for _ in range(300):
         # Filter.
         X = orthonormalize(excluded, _chebyshev_filter(multiply, stripes, X, (low, cut), top))
         # Rayleigh-Ritz in the filtered subspace.
@@ -375,7 +359,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     return X[:, :n_pairs], False
 
 
-def _lower_bound(multiply, v, n_steps=20):
+def _lower_bound(multiply, v):
     """A probable lower bound on all eigenvalues (Zhou and Li, Linear Algebra Appl. 2011).
 
     The smallest Ritz value of Lanczos steps from v minus the norm of its residual, at least -1.
@@ -384,7 +368,7 @@ def _lower_bound(multiply, v, n_steps=20):
     beta = np.linalg.norm(v)
     diagonal, off_diagonal = [], []
     # Lanczos steps: the matrix in their basis is tridiagonal.
-    for _ in range(n_steps):
+    for _ in range(20):
         previous, v = v / beta, multiply(v / beta) - beta * previous
         diagonal.append(np.vdot(previous, v))
         v -= diagonal[-1] * previous
@@ -408,7 +392,8 @@ def _chebyshev_filter(multiply, stripes, X, damped, top):
     half = (cut - low) / 2
     middle = (cut + low) / 2
     position = (top - middle) / half
-    degree = int(np.clip(MAX_LOG_GAIN / np.arccosh(position), 4, MAX_FILTER_DEGREE))
+    # The gain at the largest eigenvalue is limited to exp(12), and the degree to 24.
+    degree = int(np.clip(12 / np.arccosh(position), 4, 24))
     first = sigma = 1 / position
 
     def step(previous, current, last, factor):
@@ -455,7 +440,8 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
     """
     n_nodes = operator.n_nodes
     if n_landmarks is None:
-        n_landmarks = min(n_nodes, max(MIN_LANDMARKS, 10 * n_pairs))
+        # 500 landmarks, or ten per pair if that is more.
+        n_landmarks = min(n_nodes, max(500, 10 * n_pairs))
     landmarks = np.sort(random_state.choice(n_nodes, n_landmarks, replace=False))
     columns = operator.rows(landmarks).T  # M is symmetric
     # Columns A of the landmarks without the excluded directions, and M among landmarks, W.

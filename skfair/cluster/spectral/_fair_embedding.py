@@ -11,6 +11,7 @@ from sklearn import get_config
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 
+from skfair._kernels.sparse_samples import to_dense
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.cluster.spectral._eigen_solvers import (
     NormalizedAffinity,
@@ -44,12 +45,8 @@ EIGEN_SOLVERS = {
 EigenSolver = Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))] | SFSC | DCADMM
 """A solver of the embedding problem, or its name."""
 
-MAX_DENSE_NODES = 600  # nodes up to which the dense eigenproblem is fastest
-SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities in single precision
 BLOCK = 256  # rows of a dense affinity per task of the checks, in tiles that fit into the cache
-SYMMETRY_TOLERANCE = 1e-8  # tolerated difference of mirrored entries of M
 NO_AFFINITY = 1e-6  # affinity to all other rows, relative to the degree, that is as good as none
-MANY_LONE_ROWS = 0.25  # share of the rows from which a warning says that they are similar to none
 
 
 class FairEmbedding(NamedTuple):
@@ -176,7 +173,8 @@ def warn_of_no_clusters(lone_share, eigenvalues, equal_value):
     """
     if len(eigenvalues) < 2:  # one cluster needs no affinity
         return
-    if lone_share > MANY_LONE_ROWS:
+    # A warning says that a quarter of the rows are similar to none.
+    if lone_share > 0.25:
         finding = (
             f"{lone_share:.1%} of the rows are similar to no other row: their affinities to all "
             f"others are less than {NO_AFFINITY:g} of their degrees"
@@ -246,8 +244,9 @@ def _resolve_eigen_solver(eigen_solver, operator, n_components):
         return eigen_solver
     if eigen_solver != "auto":
         return EIGEN_SOLVERS[eigen_solver]
-    # The iterative solvers need several blocks of columns.
-    if operator.n_nodes <= max(MAX_DENSE_NODES, 8 * n_components):
+    # The dense eigenproblem is the fastest for up to 600 nodes. The iterative solvers need several
+    # blocks of columns.
+    if operator.n_nodes <= max(600, 8 * n_components):
         return solve_in_nullspace
     if sparse.issparse(operator.affinity):
         return EIGEN_SOLVERS["chebyshev"]
@@ -303,7 +302,8 @@ def check_affinity(affinity, n_jobs=None):
         )
     affinity = _rescale(affinity, largest)
     gap = 0.0 if mirrored else _asymmetry(affinity, n_jobs)
-    if gap > SYMMETRY_TOLERANCE:
+    # The mirrored entries of M may differ by rounding.
+    if gap > 1e-8:
         raise ValueError(
             f"affinity must be symmetric, but two mirrored entries differ by {gap:.2g} of the root "
             "of the product of their nodes' degrees; pass (affinity + affinity.T) / 2."
@@ -359,7 +359,7 @@ def _block_range_and_symmetry(a, rows, affinity):
 
 def _rescale(affinity, largest):
     """The affinity, or a scaled copy if its range exceeds single precision."""
-    if largest == 0 or SMALLEST_SCALE <= largest <= LARGEST_SCALE:
+    if largest == 0 or 1e-30 <= largest <= 1e30:
         return affinity
     # Scale by a power of two, which changes no digit.
     exponent = int(np.frexp(largest)[1])
@@ -461,9 +461,7 @@ class Affinity:
         """The kernel of all pairs of rows, as an array."""
         if not callable(self.kind):
             return rbf_kernel(X, Y, gamma=self.gamma)
-        similarity = self.kind(X, Y)
-        similarity = similarity.toarray() if sparse.issparse(similarity) else similarity
-        similarity = np.asarray(similarity, dtype=np.float64)
+        similarity = np.asarray(to_dense(self.kind(X, Y)), dtype=np.float64)
         if similarity.shape != (X.shape[0], Y.shape[0]):
             raise ValueError(
                 f"affinity(X, Y) must return one similarity per pair of rows, shape "

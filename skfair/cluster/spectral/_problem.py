@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from skfair._kernels.limits import balance_limits
+from skfair._kernels.sparse_samples import member_sums, to_dense
 from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
@@ -66,7 +67,6 @@ from skfair.utils._sklearn import fits_a_fold
 
 
 N_LANDMARKS = 500  # default, or ten per component if that is more
-MAX_ROUNDS, ROUGH_TOL = 20, 1e-2  # of the k-means whose centres are the landmarks
 ROWS_PER_BLOCK = 4096  # compared with all landmarks at a time
 BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mean sum of the others
 NEGLIGIBLE_EIGENVALUE = 1e-10  # eigenvalues below this are rounding errors
@@ -130,8 +130,8 @@ class LandmarkProblem:
         )
         runs = RunSettings(n_clusters, n_init=parameters.n_init)
         point, n_iter, status = Homotopy()._solve(problem, runs, random_state, lambda point: False)
-        labels = point.clustering.labels.keep()
-        counts = point.clustering.counts[:, requirements.group_positions]
+        labels = point.labels.keep()
+        counts = point.counts[:, requirements.group_positions]
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
         H = coordinates.map(_embedding_rows)
         self.summary.check_unchanged(self.blocks)
@@ -151,7 +151,7 @@ class LandmarkProblem:
             "_background": embedding.landmarks.background,
             # Relative to samples that are similar to no landmark but the background.
             "_extension": embedding.extension[:-1] - embedding.extension[-1],
-            "_means": point.clustering.centers + mean - embedding.extension[-1],
+            "_means": point.centers + mean - embedding.extension[-1],
         }
 
     def explain_early_stop(self, parameters):
@@ -191,7 +191,8 @@ class Landmarks:
         one_group = np.zeros(n_rows, dtype=np.intp)
         samples = ClusteringProblem(subsample - mean, np.ones(n_rows), one_group, balance_limits(1))
         start = RunSettings(n_landmarks).start(samples, random_state)
-        centers = lloyd(samples, start, MAX_ROUNDS, ROUGH_TOL).centers + mean
+        # Few rounds: landmarks need not be at a minimum.
+        centers = lloyd(samples, start, max_iter=20, tol=1e-2).centers + mean
         return cls(centers, affinity, subsample)
 
     def __len__(self):
@@ -363,8 +364,8 @@ def _moments(block, landmarks, positions):
             )
         scaled = _scale_rows(np.sqrt(degrees), shares)
         product = scaled.T @ scaled
-        products += product.toarray() if sparse.issparse(product) else product
-        sums += _sum_by_code(shares, codes[rows], n_groups)
+        products += to_dense(product)
+        sums += member_sums(shares, np.ones(len(degrees)), codes[rows], n_groups)
         inverses += np.bincount(codes[rows], 1 / degrees, n_groups)
     return products, sums, inverses
 
@@ -379,7 +380,7 @@ def _embedding_rows(block):
 
 
 def _sum_by_group(block, positions):
-    return _sum_by_code(block.X, block.recode(positions), len(positions))
+    return member_sums(block.X, np.ones(len(block.X)), block.recode(positions), len(positions))
 
 
 def _scatter(block, mean):
@@ -391,7 +392,7 @@ def _links(block, labels, landmarks, n_clusters):
     """Sums of shares times degrees by cluster."""
     links = np.zeros((n_clusters, len(landmarks)))
     for rows, shares, degrees in landmarks.iterate_shares(block.X):
-        links += _sum_by_code(shares, labels[rows], n_clusters, degrees)
+        links += member_sums(shares, degrees, labels[rows], n_clusters)
     return links
 
 
@@ -400,13 +401,6 @@ def _scale_rows(factors, rows):
     if sparse.issparse(rows):
         return sparse.diags_array(factors) @ rows
     return factors[:, np.newaxis] * rows
-
-
-def _sum_by_code(values, codes, n_codes, factors=1.0):
-    """Sums of rows, times factors, by code, (n_codes, n_columns)."""
-    indicator = np.full(len(codes), factors), codes, np.arange(len(codes) + 1)
-    sums = sparse.csr_array(indicator, shape=(len(codes), n_codes)).T @ values
-    return sums.toarray() if sparse.issparse(sums) else sums
 
 
 # Pairs of samples that must be, or must not be, in one cluster.
@@ -704,15 +698,17 @@ def read_requirements(estimator):
 def make_landmark_problem(estimator, X, sensitive_features):
     """The problem of landmarks of rows in memory."""
     check_landmark_parameters(estimator)
-    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, False)
-    requirements = read_requirements(estimator)._replace(members=groups.counts)
+    X, groups, requirements, lacks_groups = _check_rows_and_groups(
+        estimator, X, sensitive_features, accept_sparse=False
+    )
     return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
 
 
 def make_affinity_problem(estimator, X, sensitive_features):
     """The problem of the affinities of all rows, of features or of a graph."""
-    X, groups, lacks_groups = _check_rows_and_groups(estimator, X, sensitive_features, "csr")
-    requirements = read_requirements(estimator)._replace(members=groups.counts)
+    X, groups, requirements, lacks_groups = _check_rows_and_groups(
+        estimator, X, sensitive_features, accept_sparse="csr"
+    )
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
@@ -722,10 +718,11 @@ def make_affinity_problem(estimator, X, sensitive_features):
 
 
 def _check_rows_and_groups(estimator, X, sensitive_features, accept_sparse):
-    """Checked rows and groups, and whether balance is required without two groups."""
+    """Checked rows and groups, what is required of clusters, and whether they lack two groups."""
     _refuse_graph_object(X)
     accepted = {"accept_sparse": accept_sparse, "dtype": np.float64}
     X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
     _warn_of_graph(estimator, X)
     is_single = sensitive_features is not None and warn_if_one_group(estimator, samples.groups)
-    return X, samples.groups, is_single or missing is not None
+    requirements = read_requirements(estimator)._replace(members=samples.groups.counts)
+    return X, samples.groups, requirements, is_single or missing is not None

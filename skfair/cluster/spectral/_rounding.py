@@ -12,13 +12,10 @@ from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import lloyd
 from skfair.cluster.kmeans._tables import controlled_rounding
 from skfair.cluster.spectral._eigen_solvers import RBFAffinity
-from skfair.groups._groups import balance, count_table
+from skfair.groups._groups import count_table
 from skfair.utils._arrays import cluster_links
 
 MAX_PASSES = 100  # of a local search; later passes gain little
-N_LEVELS = 4  # attempts to reach a balance missed by integer rounding, with slack halved
-MAX_PAIRED_NODES = 150  # nodes up to which all pairs are compared for an exchange
-MIN_GROUP_MEMBERS = 5  # members of the smallest group that a cluster should have if possible
 
 
 def round_kmeans(problem, embedding, runs, random_state, watch):
@@ -83,7 +80,8 @@ def _search_levels(free, limits, level):
         return
     tight = free.search_at(1.0)
     yield tight
-    slacks = (1 - level) * 0.5 ** np.arange(N_LEVELS if tight.keeps(limits) else 1)
+    # Four levels, whose slack is halved, as integer rounding may miss a balance.
+    slacks = (1 - level) * 0.5 ** np.arange(4 if tight.keeps(limits) else 1)
     for slack in slacks[slacks > 0]:
         # Relaxing balanced clusters often gives a smaller cut than balancing pure ones.
         is_reached = False
@@ -164,11 +162,6 @@ class NcutSearch(NamedTuple):
         """Normalised cut."""
         return float(kernels.normalized_cut(self.clustering))
 
-    @property
-    def balance(self):
-        """Minimum ratio of the smallest to the largest group in a cluster."""
-        return balance(self.clustering.counts)
-
     def scaled_balance(self, limits):
         """Minimum balance of a cluster, in the scales of the limits."""
         return float(composition_ratios(self.clustering.counts, limits).min())
@@ -204,8 +197,8 @@ class NcutSearch(NamedTuple):
         swaps = np.empty((n_clusters, n_groups, n_groups), dtype=bool)
         for _ in range(MAX_PASSES):
             n_changes = kernels.limited_move_pass(graph, clustering, limits, leaves, joins)
-            # Exchanges, once there are no moves: of all pairs, or within the groups.
-            if n_changes == 0 and len(graph.groups) <= MAX_PAIRED_NODES:
+            # Exchanges, once there are no moves: of all pairs of few nodes, or within the groups.
+            if n_changes == 0 and len(graph.groups) <= 150:
                 n_changes = kernels.limited_exchange_pass(graph, clustering, limits, swaps)
             elif n_changes == 0:
                 passes = (kernels.exchange_pass(graph, clustering, rows) for rows in self.members)
@@ -354,14 +347,14 @@ def _proportional_shares(counts):
 
     The unit of size is a member of the smallest group that has one for every cluster. Units are
     integers, as rounding costs balance most in this group. Small clusters grow to
-    `MIN_GROUP_MEMBERS` units or half the average: rounding the other groups would unbalance them,
+    five units or half the average: rounding the other groups would unbalance them,
     and their cut is large.
     """
     sizes = counts.sum(axis=1)
     totals = counts.sum(axis=0)
     n_clusters = len(counts)
     n_smallest = totals[totals >= n_clusters].min(initial=totals.sum())
-    least = max(1, min(MIN_GROUP_MEMBERS, n_smallest / (2 * n_clusters)))
+    least = max(1, min(5, n_smallest / (2 * n_clusters)))
     small = np.zeros(n_clusters, dtype=bool)
     units = sizes * (n_smallest / totals.sum())
     # Growing small clusters shrinks the others, which may become small in turn.

@@ -31,7 +31,6 @@ from skfair.utils._parameters import (
 # Lipschitz constants of a problem, which determine step sizes of first-order methods.
 
 
-_N_POWER_ITERATIONS = 30
 _TINY = 1e-100  # for models without columns
 
 
@@ -74,7 +73,7 @@ def polyak_step(excess, slope):
 def _largest_eigenvalue(point, weights):
     """Largest eigenvalue of a weighted Gram matrix, by power iteration."""
     direction = np.random.default_rng(0).standard_normal(len(point.pull_back(weights)))
-    for _ in range(_N_POWER_ITERATIONS):
+    for _ in range(30):
         direction /= max(np.linalg.norm(direction), _TINY)
         direction = point.pull_back(weights * point.push_forward(direction))
     return float(np.linalg.norm(direction))
@@ -340,12 +339,8 @@ def sa2gd_front(grad_a, grad_b, x0, *, n_total, **settings):
 # The switching subgradient method.
 
 
-_STEP_DECAY_ITERATIONS = 300.0
-"""Iterations after which the default objective step is divided by sqrt(2)."""
 _MULTIPLIER_DECAY = 0.99
 """Decay per iteration of the sums of steps that estimate the multipliers."""
-_MIN_STEP_SUM = 1e-12
-"""Minimum sum of objective steps in the estimate of multipliers."""
 
 
 def benchmark_switching():
@@ -517,7 +512,7 @@ class SwitchingSubgradient(Solver):
                 step = self._constraint_step(G[worst], slope)
                 against_rows[worst] += step
                 chosen = None
-            duals = against_rows / max(against_objective, _MIN_STEP_SUM)
+            duals = against_rows / max(against_objective, 1e-12)
             yield Iterate(evaluation, one_sided.multipliers(duals), chosen)
             if not slope.any():
                 return  # stationary point
@@ -533,7 +528,8 @@ class SwitchingSubgradient(Solver):
         rule = self.objective_step
         if rule is None:
             longest = 1.0 / Smoothness.estimate(start, one_sided).objective
-            return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _STEP_DECAY_ITERATIONS)
+            # After 300 iterations the step is divided by sqrt(2).
+            return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / 300.0)
         if rule == "normalized":
             return lambda k, slope, epsilon: polyak_step(epsilon, slope)
         return lambda k, slope, epsilon: rule(k) if callable(rule) else rule
@@ -570,10 +566,6 @@ class _DrawnIterateRule:
 
 
 # Multipliers computed by a network, for constraints with very many rows.
-
-
-_OUTPUT_OFFSET = -3.0
-"""Added to the outputs of the network, so that multipliers start near 0."""
 
 
 @make_constructor
@@ -648,9 +640,10 @@ class MultiplierModel(StochasticSolver):
         factor = 1.0 / max(1, len(one_sided.rows))
         of_x, of_phi = Adam(len(x)), Adam(len(phi))
         while True:
-            # Multipliers: a softplus of the network's outputs, averaged over the rows.
+            # Multipliers: a softplus of the network's outputs, averaged over the rows. It starts
+            # near 0, as 3 is subtracted.
             point = network.evaluate(phi)
-            outputs = point.scores + _OUTPUT_OFFSET
+            outputs = point.scores - 3.0
             multipliers = one_sided.multipliers(factor * np.logaddexp(0.0, outputs))
             # Descent in x, and ascent in phi through the slope of the softplus.
             here = self._batch(problem, random_state).evaluate(x)

@@ -23,12 +23,7 @@ from skfair.utils._sklearn import Interval
 # The proximal step of a piecewise linear constraint, by the duals of its pieces.
 
 
-_MAX_ROUNDS = 50
-_MAX_PIECES = 1000
-_MAX_EXCHANGES = 10_000
-_CORRECTION_TOLERANCE = 1e-4  # maximum of the last correction, relative to the step
 _DUAL_TOLERANCE = 1e-10  # relative accuracy of the dual of one round
-_ROUNDING = 1e-13
 
 
 def proximal_step(start, multipliers, eta):
@@ -51,19 +46,20 @@ def proximal_step(start, multipliers, eta):
     """
     current, damping = start, 0.0
     value = multipliers @ start.values + start.grad @ start.x
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(50):
         # Minimum with the means linearised at the latest point, damped towards it.
         curvature = 1.0 / eta + damping
         center = (start.x / eta + damping * current.x - start.grad) / curvature
         x = center - _row_slope(current, multipliers, center, 1.0 / curvature) / curvature
         x = start.problem.project(x)
         step = np.linalg.norm(x - start.x)
-        if np.linalg.norm(x - current.x) <= _CORRECTION_TOLERANCE * step:
+        # The last correction is small, relative to the step.
+        if np.linalg.norm(x - current.x) <= 1e-4 * step:
             break
-        # Accept the round if the true function descends, else damp the next one.
+        # Accept the round if the true function descends, up to rounding, else damp the next one.
         trial = start.problem.evaluate(x)
         new_value = multipliers @ trial.values + start.grad @ x + step**2 / (2.0 * eta)
-        if new_value <= value + _ROUNDING * (1.0 + abs(value)):
+        if new_value <= value + 1e-13 * (1.0 + abs(value)):
             current, value = trial, new_value
         else:
             damping = max(2.0 * damping, 1.0 / eta)
@@ -106,7 +102,7 @@ def _means_gradient(rows_at_shift, multipliers, offset, gram):
     heights = []
     weights = np.zeros_like(offset)
     coefficients = np.empty(0)
-    for _ in range(_MAX_PIECES):
+    for _ in range(1000):
         value, slope = piece(shift)
         # Stop when the largest of the known pieces equals the function at this shift.
         modelled = max((h + s @ shift for h, s in zip(heights, slopes, strict=True)), default=None)
@@ -132,7 +128,7 @@ def _piece_coefficients(linear, gram, start):
     for two pieces.
     """
     coefficients = np.array(start, dtype=np.float64)
-    for _ in range(_MAX_EXCHANGES):
+    for _ in range(10_000):
         slopes = linear - gram @ coefficients
         # Pair of pieces: weight moves from the one of smallest slope to that of largest.
         best = np.argmax(slopes)

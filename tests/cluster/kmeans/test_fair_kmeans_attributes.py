@@ -157,7 +157,7 @@ def is_feasible(groups, n_clusters, required, smallest):
 
 @pytest.mark.slow
 @reached_or_not
-@settings(max_examples=10)  # of a second each
+@settings(max_examples=6)  # of a second each
 @given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([0.5, 0.8, 1]), st.booleans())
 def test_every_attribute_keeps_its_balance(seed, n_clusters, required, sized):
     X, groups = make_data(seed, 30, ((0.5, 0.5), (0.5, 0.3, 0.2)))

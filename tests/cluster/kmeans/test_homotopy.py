@@ -201,19 +201,23 @@ def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():
 def test_local_search_lowers_the_cost_at_the_same_balance():
     samples = samples_of(group_separation=0.8)
     point = repair(samples, iterate_at_level(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
-    searched, status = search_locally(samples, point, 0.8, 100, 0.0)
+    searched, status = search_locally(samples, point, 0.8, RunSettings(1, max_iter=100, tol=0.0))
     assert status == "optimal"
     assert searched.balance >= 0.8
     assert searched.cost < point.cost
-    assert search_locally(samples, searched, 0.8, 100, 0.0)[0] is searched
-    assert search_locally(samples, point, 0.8, 1, 0.0)[1] == "max_iter"
-    assert search_locally(samples, point, 0.8, 100, 1e9)[1] == "feasible"
+    assert (
+        search_locally(samples, searched, 0.8, RunSettings(1, max_iter=100, tol=0.0))[0] is searched
+    )
+    assert search_locally(samples, point, 0.8, RunSettings(1, max_iter=1, tol=0.0))[1] == "max_iter"
+    assert (
+        search_locally(samples, point, 0.8, RunSettings(1, max_iter=100, tol=1e9))[1] == "feasible"
+    )
 
 
 def test_local_search_certifies_nothing_where_weights_differ():
     weights = np.random.default_rng(0).uniform(0.5, 2, 300)
     samples = samples_of(weights=weights)
-    _, status = search_locally(samples, plain(samples), 0.0, 100, 0.0)
+    _, status = search_locally(samples, plain(samples), 0.0, RunSettings(1, max_iter=100, tol=0.0))
     assert status == "feasible"
 
 
@@ -366,11 +370,11 @@ def test_few_rounds_on_all_remain_after_growing_subsamples(monkeypatch):
 def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
     samples = samples_of(group_separation=0.8)
     point = repair(samples, iterate_at_level(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
-    searched, _ = search_locally(samples, point, 0.8, 1, 0.0)
+    searched, _ = search_locally(samples, point, 0.8, RunSettings(1, max_iter=1, tol=0.0))
     tol = 2 * (point.cost - searched.cost) / point.cost  # 0.01 of a small problem
-    assert search_locally(samples, point, 0.8, 1, tol)[1] == "max_iter"
+    assert search_locally(samples, point, 0.8, RunSettings(1, max_iter=1, tol=tol))[1] == "max_iter"
     monkeypatch.setattr(_repair, "MANY_SAMPLES", len(samples.weights))
-    assert search_locally(samples, point, 0.8, 1, tol)[1] == "feasible"
+    assert search_locally(samples, point, 0.8, RunSettings(1, max_iter=1, tol=tol))[1] == "feasible"
 
 
 @pytest.mark.parametrize("settings", [{"n_levels": 0}, {"max_samples": 0.5}])

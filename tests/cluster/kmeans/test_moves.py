@@ -16,7 +16,12 @@ from skfair.cluster.kmeans._moves import (
     repair_by_moves,
     solve_relaxation,
 )
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    ClusteringProblem,
+    assign_fairly,
+    recompute_point,
+)
 
 
 def places(n_samples, seed, sigma=1.0):
@@ -72,7 +77,7 @@ def test_moves_bring_clusters_within_limits_near_the_bound_of_the_dual(required)
     problem = ClusteringProblem(X - weights @ X, weights, codes, limits)
     centers = problem.X[:3]
     clustering = problem.clustering_from_labels(np.arange(400) % 3, 3)._replace(centers=centers)
-    point = problem.assign(ClusteringPoint(clustering), limits.level)
+    point = assign_fairly(problem, ClusteringPoint(clustering), limits.level)
     point = recompute_point(problem, point.clustering.labels, 3, point.dual)
     assert not (point.balance >= limits.level and satisfies_rows(point.clustering.counts, limits))
     labels = repair_by_moves(problem, point, limits.level)

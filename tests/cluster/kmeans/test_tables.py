@@ -11,6 +11,7 @@ from skfair._kernels.limits import satisfies_rows
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._tables import (
+    Moves,
     controlled_rounding,
     find_feasible_counts,
     repair_to_limits,
@@ -40,12 +41,17 @@ def tasks(draw):
     return samples_of(rng, n_samples, n_groups, required), labels, n_clusters
 
 
+def no_moves(counts):
+    """No listed moves: a table costs what its counts differ by."""
+    return Moves(*np.empty((4, 0), np.int64), counts.ravel(), np.zeros(counts.size))
+
+
 @pytest.mark.slow
 @given(tasks())
 def test_a_table_keeps_its_limits(task):
     samples, labels, n_clusters = task
     counts = recompute_point(samples, labels, n_clusters).clustering.counts
-    table = find_feasible_counts(samples, counts, samples.limits.level)
+    table = find_feasible_counts(samples, counts, samples.limits.level, no_moves(counts))
     np.testing.assert_array_equal(table.sum(axis=0), counts.sum(axis=0))
     assert (table >= 0).all()
     assert samples.keeps_limits(table, samples.limits.level)
@@ -67,9 +73,10 @@ def test_labels_get_the_counts_of_a_table(task):
 def test_a_table_is_near_the_counts():
     samples = samples_of(np.random.default_rng(0), 60, 2, ClusterRequirements(share_ratio=0.8))
     counts = np.array([[12.0, 10.0], [18.0, 20.0]])
-    table = find_feasible_counts(samples, counts, 0.5)
+    table = find_feasible_counts(samples, counts, 0.5, no_moves(counts))
     np.testing.assert_array_equal(table, counts)  # as 10 - 1 >= .5 (12 + 1)
-    table = find_feasible_counts(samples, np.array([[10.0, 0.0], [20.0, 30.0]]), 0.5)
+    counts = np.array([[10.0, 0.0], [20.0, 30.0]])
+    table = find_feasible_counts(samples, counts, 0.5, no_moves(counts))
     assert np.abs(table - [[10, 0], [20, 30]]).sum() <= 14
 
 
@@ -78,7 +85,8 @@ def test_a_table_is_near_the_counts():
 def test_sizes_without_groups_are_the_nearest_within_their_bounds(counts, smallest, largest):
     required = ClusterRequirements(smallest=float(smallest), largest=float(largest))
     samples = samples_of(np.random.default_rng(0), 9, 1, required)
-    table = find_feasible_counts(samples, np.array(counts, float)[:, None], 0.0)
+    table = np.array(counts, float)[:, None]
+    table = find_feasible_counts(samples, table, 0.0, no_moves(table))
     sizes = range(max(smallest, 1), int(min(largest, 9)) + 1)
     feasible = [other for other in product(sizes, repeat=3) if sum(other) == 9]
     nearest = min(np.abs(np.subtract(other, counts)).sum() for other in feasible)

@@ -46,7 +46,7 @@ def problem_of(X, codes, centers):
     """What moves look at of a problem without limits, and of a point."""
     codes = np.asarray(codes)
     problem = SimpleNamespace(X=X, codes=codes, unit_costs=None)
-    return problem, SimpleNamespace(clustering=SimpleNamespace(centers=centers), dual=None)
+    return problem, SimpleNamespace(centers=centers, n_clusters=len(centers), dual=None)
 
 
 def test_a_path_may_pass_through_another_cluster():

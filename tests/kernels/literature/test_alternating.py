@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import MiniBatchKMeans
 
+from skfair._kernels import NO_INDEX
 from skfair._kernels.literature import alternating as kernels
 from skfair.cluster.literature._alternating import _make_samples
 from tests.kernels.standalone import standalone
@@ -134,12 +135,13 @@ def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
     np.testing.assert_allclose(state.center_weights, weight)
     gaps = ((samples.X[:, None] - state.centers) ** 2).sum(axis=2)
     nearest = [
-        standalone(kernels.nearest_center)(state.centers, samples.X, p) for p in range(len(labels))
+        standalone(kernels.nearest_center)(state.centers, samples.X, p, NO_INDEX)
+        for p in range(len(labels))
     ]
     assert nearest == gaps.argmin(axis=1).tolist()
     between = ((state.centers[0] - state.centers[1:]) ** 2).sum(axis=1)
     closest = 1 + between.argmin() if n_clusters > 1 else 0
-    assert standalone(kernels.local_target)(state.centers, 0) == closest
+    assert standalone(kernels.nearest_center)(state.centers, state.centers, 0, 0) == closest
 
 
 @pytest.mark.slow

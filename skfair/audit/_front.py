@@ -1,0 +1,285 @@
+"""Front of the page of a report: its headline, main numbers, and pictures of rates by group."""
+
+from math import isfinite, nan
+
+import numpy as np
+import pandas as pd
+
+from skfair.audit._formats import Axis, Picture
+from skfair.audit._sentences import (
+    RATIO,
+    confidence_text,
+    describe_metric,
+    describe_quantity,
+    read_limited,
+    state_rates,
+    value_cell,
+)
+from skfair.audit._tables import OUTCOME_METRICS, OVERALL, STRATUM_SEPARATOR
+
+# The gaps that a report is about first: in outcomes, and in errors.
+
+
+_ERROR_METRICS = (
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "accuracy",
+    "calibration_error",
+    "mean_error",
+    "mean_absolute_error",
+)
+"""Metrics of errors; those of one task have the same unit."""
+
+
+def report_quantity(report, metric):
+    """What a metric of a report compares."""
+    positive = report.provenance.get("positive_label")
+    return describe_quantity(metric, positive, report.reading.burden)
+
+
+def error_metric_mask(frame):
+    """Mask of the rows on metrics of errors, which need a target."""
+    return frame["metric"].str.split(" of class ").str[0].isin(_ERROR_METRICS)
+
+
+def primary_metrics(gaps):
+    """Names of the metrics of outcomes that gaps are claimed of."""
+    names = gaps["metric"].unique().tolist()
+    for outcome in OUTCOME_METRICS:
+        if outcome in names:
+            return [outcome]
+    return [name for name in names if name.startswith(("share of", "selection_rate of"))]
+
+
+def find_headline_gaps(report):
+    """The widest gap in outcomes, and the gap in errors that is largest beyond doubt, or None.
+
+    They are among the significant ones if there are any.
+    """
+    gaps = report.gaps.dropna(subset=["gap"])
+    outcomes = gaps[gaps["metric"].isin(primary_metrics(gaps))]
+    errors = gaps[error_metric_mask(gaps)]
+    return select_headline_gap(outcomes, "gap"), select_headline_gap(errors, "gap_low")
+
+
+def select_headline_gap(gaps, column):
+    """The gap that is largest by a column, of the significant ones if there are any, or None."""
+    if not len(gaps):
+        return None
+    significant = gaps[gaps["is_significant"]]
+    candidates = significant if len(significant) else gaps
+    return candidates.loc[candidates[column].idxmax()]
+
+
+def find_rows(frame, attribute, metric):
+    """Rows of one metric by one attribute."""
+    return frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
+
+
+def find_ends(report, gap):
+    """Rows of the two groups that differ most, or of all that are not small if none differ."""
+    rows = find_rows(report.frame, gap["attribute"], gap["metric"])
+    if pd.isna(gap["highest"]):
+        return rows[~rows["is_small"]].set_index("group")
+    return rows.set_index("group").loc[[gap["highest"], gap["lowest"]]]
+
+
+def chance_clause(report, gap):
+    """Clause on a gap that is not significant."""
+    if gap["gap_low"] <= 0.0:
+        return "it may be chance"
+    return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
+
+
+def is_zero_gap(quantity, gap, ends):
+    """Whether a gap is 0, or by chance that of two values that are shown by the same digits."""
+    return not gap["is_significant"] and len({*map(quantity.value, ends["estimate"])}) == 1
+
+
+# Headline, and what stands below it.
+
+
+REPORT_TITLE = "Fairness report"
+"""What the page is, and its heading where no gap is known."""
+
+
+def write_headline(report):
+    """The widest gap in outcomes as a heading."""
+    gap, _ = find_headline_gaps(report)
+    return REPORT_TITLE if gap is None else _state_gap(report, gap)
+
+
+def _state_gap(report, gap):
+    """The rates of the two groups that differ most, and whether it may be chance."""
+    metric, attribute = gap[["metric", "attribute"]]
+    ends = find_ends(report, gap)
+    values = ends["estimate"].tolist()
+    quantity = describe_quantity(metric)
+    if is_zero_gap(quantity, gap, ends):
+        title = describe_metric(metric, report.reading.burden)[0]
+        return f"{title}: {quantity.page_value(values[0])} for all groups by {attribute}"
+    stratum = attribute.partition(STRATUM_SEPARATOR)[2]
+    text = state_rates(metric, values, ends.index, report.reading.burden)
+    text += f", where {stratum}" * bool(stratum)
+    return text if gap["is_significant"] else f"{text}; {chance_clause(report, gap)}"
+
+
+def describe_front(report, gaps):
+    """Yield a sentence on the size of each gap, after its rates where the headline has others."""
+    for gap in gaps:
+        if gap is None:
+            continue
+        state = _state_gap(report, gap)
+        size, limits = value_cell(describe_quantity(gap["metric"]), gap, "gap")
+        level = confidence_text(report.confidence_level)
+        text = f"{state}. " * (state != report.title)
+        text += f"A gap of {size} ({limits} with {level}) by {gap['attribute']}"
+        yield f"{text}{state_ratio(report, gap)}."
+
+
+def state_ratio(report, gap):
+    """Clause on the ratio of two rates, and four fifths; of a burden that of those spared."""
+    if not gap["four_fifths"]:
+        return ""
+    ratio = RATIO.size(*read_limited(gap, "ratio"))
+    if report.reading.burden is not None:
+        ratio += f" of the {report_quantity(report, 'spared_rate').noun}"
+    return f", and {ratio}, {gap['four_fifths']}"
+
+
+OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_error")
+"""Metrics of all samples that the page begins with."""
+
+
+def list_main_numbers(report, tables, main, gap):
+    """Four numbers and what they are: samples, overall rates or the widest gap, and groups."""
+    attribute, metric = main
+    numbers = [(f"{report.n_samples:,}", "samples")]
+    for name in OVERALL_METRICS:
+        for row in tables.get((OVERALL, name), ()):
+            quantity = report_quantity(report, name)
+            numbers.append((quantity.page_value(row["estimate"]), quantity.noun))
+    if gap is not None:
+        numbers.append((value_cell(describe_quantity(metric), gap, "gap")[0], "widest gap"))
+    n_groups = len(tables[main]) + report.hidden.get(attribute, [0])[0]
+    return [*numbers[:3], (f"{n_groups}", f"groups by {attribute}")]
+
+
+# Pictures of rates on one axis.
+
+
+def tabulate_rates(report):
+    """Rows of a report by attribute and metric, the largest value first and small groups last.
+
+    They have the title and meaning of the metric as "words", the value of all samples as "overall",
+    and their class in pictures as "mark": "small", "far" for the two ends of the other groups, and
+    "near".
+    """
+    tables = {}
+    for row in report.frame.to_dict("records"):
+        tables.setdefault((row["attribute"], row["metric"]), []).append(row)
+    for (_, metric), rows in tables.items():
+        rows.sort(key=lambda row: (row["is_small"], -row["estimate"]))
+        compared = [row["estimate"] for row in rows if not row["is_small"]]
+        for row in rows:
+            mark = "far" if row["estimate"] in (compared[:1] + compared[-1:]) else "near"
+            row["mark"] = "small" if row["is_small"] else mark
+            row["overall"] = tables[OVERALL, metric][0]["estimate"]
+            row["words"] = describe_metric(metric, report.reading.burden)
+    return tables
+
+
+_MAX_SHOWN_GROUPS = 40
+"""Groups of one attribute that the page shows; the frame of the report has all."""
+
+
+def largest_groups(rows):
+    """Rows of the largest groups, as many as the page shows, in their order."""
+    smallest = sorted(row["n"] for row in rows)[-_MAX_SHOWN_GROUPS:][0]
+    return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
+
+
+def find_axis(quantity, values, top=1.0):
+    """Axis of values: from 0 to 100 % of shares, symmetric if some are negative."""
+    values = [0.0, *filter(isfinite, values)]
+    high = max(map(abs, values)) or 1.0
+    low = -high if min(values) < 0.0 else 0.0
+    if low == 0.0 and (quantity.is_share or 0.5 < high <= 1.0):
+        high = top
+    ticks = [quantity.number(one) for one in np.linspace(low, high, 5)]
+    ticks[-1] += " %" * quantity.is_share
+    return Axis(low, high, tuple(ticks))
+
+
+def draw_limited(axis, row, name="estimate", mark="near", reference=nan):
+    """Picture of a value of a row and its limits."""
+    value, *limits = read_limited(row, name)
+    return Picture(axis, [(value, mark)], limits, reference)
+
+
+def metric_table(report, tables, key, comparisons=("difference", "ratio")):
+    """Table and pictures of one metric by one attribute, with comparisons to the reference."""
+    attribute, name = key
+    rows = largest_groups(tables[key])
+    quantity = describe_quantity(name)
+    title, note = rows[0]["words"]
+    if rows != tables[key]:
+        note += f"; the {len(rows)} largest of {len(tables[key])} groups"
+    comparisons = [one for one in comparisons if any(isfinite(row[one]) for row in rows)]
+    axis = find_axis(quantity, [one for row in rows for one in read_limited(row)])
+    cells = []
+    for row in rows:
+        line = [
+            row["group"] + " (reference)" * bool(comparisons and row["is_reference"]),
+            draw_limited(axis, row, "estimate", row["mark"], row["overall"]),
+            value_cell(quantity, row),
+            (f"{row['n']:,.0f}", "small" * row["is_small"]),
+        ]
+        for one in comparisons:
+            line.append(value_cell(RATIO if one == "ratio" else quantity, row, one))
+        cells.append((line, row["mark"]))
+    titles = ["Group", "", title, "Samples", *map(str.title, comparisons)]
+    if report.reading.burden is not None and name == "selection_rate" and "ratio" in comparisons:
+        titles[-1] = "Ratio of those spared"
+    return f"{title} by {attribute}", note, titles, cells
+
+
+def glance_table(report, tables, attribute):
+    """Table of all rates by one attribute: a dot for each group, and the gap."""
+    cells = []
+    for gap in report.gaps[report.gaps["attribute"] == attribute].to_dict("records"):
+        name = gap["metric"]
+        quantity = describe_quantity(name)
+        title, meaning = tables[attribute, name][0]["words"]
+        rows = [row for row in tables[attribute, name] if not row["is_small"]]
+        # The two ends are drawn last, on top of the others.
+        dots = [(row["estimate"], row["mark"]) for row in (*rows[1:-1], *rows[:1], *rows[-1:])]
+        axis = find_axis(quantity, [value for value, _ in dots])
+        if axis[:2] != (0.0, 1.0):
+            meaning += f"; axis from {axis.ticks[0]} to {axis.ticks[-1]}"
+        reference = tables[attribute, name][0]["overall"]
+        picture = Picture(axis, dots, reference=reference)
+        cells.append((((title, meaning), picture, value_cell(quantity, gap, "gap")), False))
+    return (
+        f"Gaps by {attribute}",
+        "Groups that are large enough to be compared.",
+        ("Rate", "", "Widest gap"),
+        cells,
+    )
+
+
+def rate_table(tables, attribute, names, groups):
+    """Table of metrics of groups by one attribute, with intervals."""
+    rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]
+    sizes = dict(sorted(((row["group"], row["n"]) for row in rows), key=lambda pair: pair[1]))
+    cells = {}
+    for row in rows:
+        quantity = describe_quantity(row["metric"])
+        cells[row["group"], row["metric"]] = value_cell(quantity, row)
+    lines = []
+    for group in groups:
+        values = (cells.get((group, name), "–") for name in names)
+        lines.append(((group, f"{sizes[group]:,.0f}", *values), False))
+    titles = ("Group", "Samples", *(tables[OVERALL, name][0]["words"][0] for name in names))
+    return f"By {attribute}", "With intervals.", titles, lines
