@@ -53,6 +53,8 @@ class FairnessFront(PageReport, made_by="fairness_front"):
     Made by :func:`fairness_front`. It keeps no models: :func:`skfair.model_selection.fit_ladder`
     fits those of several tolerances to all training samples.
 
+    Read more in the :ref:`guide <price_of_fairness>`.
+
     Parameters
     ----------
     frame : DataFrame
