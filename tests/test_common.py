@@ -302,7 +302,11 @@ def parameters_of(function):
 
 def public_methods(thing):
     """Functions that the class itself defines, seen through decorators and classmethod."""
-    members = (getattr(member, "__func__", member) for member in vars(thing).values())
+    members = (
+        getattr(member, "__func__", member)
+        for name, member in vars(thing).items()
+        if name.startswith("__") or not name.startswith("_")
+    )
     functions = (inspect.unwrap(member) for member in members if callable(member))
     return [f for f in functions if inspect.isfunction(f) and not f.__name__.startswith("_")]
 

@@ -429,7 +429,7 @@ class PartialParityPostprocessor(
         # fitted to all samples have another distribution.
         ranks = np.mean([self._rank_in_groups(one, codes) for one in scores], axis=0)
         # Unknown groups have the mean of the rates.
-        zeros = np.append(self._zeros, self._group_shares @ self._zeros)
+        zeros = np.append(self._zeros, self._group_shares @ self._aligned_rates)
         return shifted_scores(ranks, zeros[codes], self.center_)
 
     def _rank_in_groups(self, scores, codes):

@@ -237,15 +237,16 @@ _MIN_SAMPLES = 20
 class RankShift(NamedTuple):
     """Thresholds of the groups, and the scores that they lead to.
 
-    ``curves`` has the ranks of each group by score, ``zero_score_ranks`` the one that scores 0, on
-    the common scale, and ``center`` is the rank that scores 0 without a shift. ``error`` is the
-    share of wrong decisions, ``excess`` that of the criterion over the tolerance, and ``n_tries``
-    the number of gaps tried.
+    ``curves`` has the ranks of each group by score, ``rates`` its share of positive decisions and
+    ``zero_score_ranks`` the rank that scores 0, on the common scale. ``center`` is the rank that
+    scores 0 without a shift, ``error`` the share of wrong decisions, ``excess`` that of the
+    criterion over the tolerance, and ``n_tries`` the number of gaps tried.
     """
 
     thresholds: np.ndarray
     mixture: float
     curves: list
+    rates: np.ndarray
     zero_score_ranks: np.ndarray
     center: float
     scores: np.ndarray
@@ -263,6 +264,7 @@ class RankShift(NamedTuple):
             "objective_": self.error,
             "constraint_violation_": self.excess,
             "n_iter_": self.n_tries,
+            "_aligned_rates": self.rates[positions],
             "_zeros": self.zero_score_ranks[positions],
             "_curves": [self.curves[position] for position in positions],
         }
@@ -330,7 +332,7 @@ def _evaluate_thresholds(samples, interval_gap, tolerance, thresholds, mixture=0
     excess = max(0.0, interval_gap(samples.members.score(scores)) - tolerance)
     excess *= excess > _ROUNDING
     error = samples.error(scores)
-    return RankShift(thresholds, mixture, curves, zeros, center, scores, error, excess)
+    return RankShift(thresholds, mixture, curves, rates, zeros, center, scores, error, excess)
 
 
 def search_with_guarantee(samples, bound, confidence, search, clusters=None):
