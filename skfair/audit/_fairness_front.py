@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,7 @@ class FairnessFront(PageReport, made_by="fairness_front"):
     description: str
 
     title = "Front of accuracy and gap"
-    source = {}
+    source: ClassVar[dict[str, str]] = {}
     _settings = ("title", "description", "frame")
 
     @property
