@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,6 @@ class FairnessFront(PageReport, made_by="fairness_front"):
     description: str
 
     title = "Front of accuracy and gap"
-    source: ClassVar[dict[str, str]] = {}
     _settings = ("title", "description", "frame")
 
     @property
@@ -135,6 +134,9 @@ class FairnessFront(PageReport, made_by="fairness_front"):
             The drawn display, with ``ax_``, ``figure_`` and ``line_``.
         """
         return ParetoFrontDisplay(self.frame, selected=selected, name=name).plot(ax)
+
+    def _kicker(self):
+        return self.title
 
     def _headline(self):
         return self.description.partition(". ")[0]
