@@ -36,7 +36,7 @@ def make_audit(y_true, y_pred, *, y_score=None, y_proba=None, sensitive_features
 
 
 def report_predictions(
-    y_true, y_pred, *, k=None, subgroups=False, title="Fairness report", min_share=0.02, **settings
+    y_true, y_pred, *, k=None, subgroups=False, title=None, min_share=0.02, **settings
 ):
     """The report of predictions, or of the decisions for the k highest scores."""
     audit, settings = make_audit(y_true, y_pred, **settings)
