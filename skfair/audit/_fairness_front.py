@@ -306,17 +306,23 @@ def fairness_front(
             "are unknown, or all 0 in a ratio. Pass other values, or a constraint on "
             "differences."
         )
+    form = describe_bound(constraint).form
     return FairnessFront(
         frame=front,
         constraint=constraint,
         description=(
-            f"Accuracy is {100.0 * front['accuracy'].min():.1f} % to "
-            f"{100.0 * front['accuracy'].max():.1f} %, and the gap {front['gap'].min():.3f} to "
-            f"{front['gap'].max():.3f}. Each row is {estimator} at one {parameter}, fitted to "
-            f"{len(test_rows):,} samples by cv={cv}. The gap is that of {constraint}, and "
-            f"intervals have {confidence_text(level)}."
+            f"Accuracy is {_describe_range(100.0 * front['accuracy'], '.1f')} %, and the {form} "
+            f"{_describe_range(front['gap'], '.3f')}. Each row is {estimator} at one {parameter}, "
+            f"fitted to {len(test_rows):,} samples by cv={cv}. The {form} is that of {constraint}, "
+            f"and intervals have {confidence_text(level)}."
         ),
     )
+
+
+def _describe_range(values, digits):
+    """The smallest and the largest value; one number where they are printed alike."""
+    ends = format(values.min(), digits), format(values.max(), digits)
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _largest_gap_with_limits(per_class, constraint, tested, level):

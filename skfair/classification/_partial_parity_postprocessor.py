@@ -184,7 +184,8 @@ class PartialParityPostprocessor(
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. "infeasible": the tolerance is exceeded.
         "max_iter": a callback stopped the search. "optimal": no other rates that keep it make fewer
-        errors. "feasible": the same, except for rates that are closer to each other than 6e-5.
+        errors. "feasible": the same of rates whose equal ranks keep it, but for rates that are
+        closer to each other than 6e-5; wider rates with a mixture are not searched.
     n_iter_ : int
         Number of gaps between the rates that were tried.
     {groups_}

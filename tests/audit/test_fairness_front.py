@@ -134,8 +134,13 @@ def test_a_front_has_no_models_and_is_made_by_the_function(data):
 def test_a_page_says_what_the_gap_is(data, constraint, title):
     X, y, groups = data
     options = {"sensitive_features": groups, "constraint": constraint, "cv": 2}
-    page = fairness_front(LogisticRegression(), X, y, **options).to_html()
-    assert title in page
+    front = fairness_front(LogisticRegression(), X, y, **options)
+    assert title in front.to_html()
+    # One row is no range, and a ratio is no gap.
+    form = title.split()[0].lower()
+    number = f"{front.to_frame()['gap'].item():.3f}"
+    assert f" %, and the {form} {number}. Each row is " in front.findings[0]
+    assert f"The {form} is that of " in front.findings[0]
 
 
 def test_intervals_contain_the_gap(data):
