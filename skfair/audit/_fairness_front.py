@@ -320,7 +320,7 @@ def fairness_front(
 
 
 def _describe_range(values, digits):
-    """The smallest and the largest value; one number where they are printed alike."""
+    """The smallest and the largest value; one number where both have the same digits."""
     ends = format(values.min(), digits), format(values.max(), digits)
     return " to ".join(dict.fromkeys(ends))
 
