@@ -36,6 +36,7 @@ def list_tick_labels(figure):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # real data warn of features that reveal the group
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_no_text_leaves_its_figure(path, monkeypatch):
     matplotlib = pytest.importorskip("matplotlib")
