@@ -1,15 +1,13 @@
-"""Logistic regression of two or more labels, for the many small fits within one fit.
+"""Logistic regression of scaled features, for the many small fits within one fit."""
 
-Two labels have one vector of coefficients, and more labels have one each. Its square is penalised,
-as in scikit-learn's LogisticRegression, whose checks take longer than these fits.
-"""
-
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import block_diag
-from scipy.optimize import minimize
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 
 class LogisticModel(NamedTuple):
@@ -25,7 +23,7 @@ class LogisticModel(NamedTuple):
 
     def predict_proba(self, X):
         """Probabilities of the labels, (n_samples, n_labels)."""
-        return _softmax((as_floats(X) @ self.coef.T + self.intercept).T)[0].T
+        return softmax(as_floats(X) @ self.coef.T + self.intercept, axis=1)
 
 
 def as_floats(features):
@@ -50,17 +48,24 @@ def fit_logistic(
         features = features @ sparse.diags_array(1.0 / scale)
     elif center.any() or (scale != 1.0).any():
         features = (features - center) / scale
-    labels, codes = np.unique(target, return_inverse=True)
-    loss = _LogisticLoss.make(features, codes, weights, penalty)
     # Of few parameters Newton's method takes less time than L-BFGS.
-    is_small = loss.n_rows * (features.shape[1] + 1) <= 64
+    is_small = len(np.unique(target)) * (features.shape[1] + 1) <= 64
     uses_newton = is_small and not sparse.issparse(features)
-    solve = _minimize_by_newton if uses_newton else _minimize_by_lbfgs
-    parameters = solve(loss, tol, max_iter).reshape(loss.n_rows, -1)
-    coef = parameters[:, :-1] / scale
-    rows = np.column_stack((coef, parameters[:, -1] - coef @ center))
-    rows = np.vstack((np.zeros((len(labels) - len(rows), rows.shape[1])), rows))
-    return LogisticModel(labels, rows[:, :-1], rows[:, -1])
+    model = LogisticRegression(
+        C=1.0 / (penalty * weights.sum()),
+        tol=tol,
+        max_iter=max_iter,
+        solver="newton-cholesky" if uses_newton else "lbfgs",
+    )
+    with warnings.catch_warnings():
+        # A fit that ends early is regularised by that.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(features, target, sample_weight=weights)
+    coef = model.coef_ / scale
+    rows = np.column_stack((coef, model.intercept_ - coef @ center))
+    if len(model.classes_) == 2:
+        rows = np.vstack((np.zeros_like(rows), rows))
+    return LogisticModel(model.classes_, rows[:, :-1], rows[:, -1])
 
 
 def fit_standardized_logistic(features, target, weights, penalty, **settings):
@@ -72,83 +77,3 @@ def fit_standardized_logistic(features, target, weights, penalty, **settings):
     rounding = 1e3 * np.finfo(features.dtype).eps * np.abs(center) + 1e-12
     scale[scale <= rounding] = 1.0
     return fit_logistic(features, target, weights, penalty, center=center, scale=scale, **settings)
-
-
-def _softmax(scores):
-    """Probabilities of the labels and their logarithms, of scores (n_labels, n_samples)."""
-    scores = scores - scores.max(axis=0)
-    powers = np.exp(scores)
-    sums = powers.sum(axis=0)
-    return powers / sums, scores - np.log(sums)
-
-
-class _LogisticLoss(NamedTuple):
-    """Mean loss and penalty as a function of the parameters, flat (n_rows, n_columns + 1)."""
-
-    features: np.ndarray  # (n_samples, n_columns)
-    members: np.ndarray  # (n_labels, n_samples), weights of the samples' own labels
-    weights: np.ndarray  # (n_samples,), sum 1
-    penalty: float
-    n_rows: int  # vectors of coefficients
-
-    @classmethod
-    def make(cls, features, codes, weights, penalty):
-        """The loss of samples with codes of labels."""
-        weights = (weights / weights.sum()).astype(features.dtype)
-        members = np.zeros((codes.max() + 1, len(codes)), dtype=features.dtype)
-        members[codes, np.arange(len(codes))] = weights
-        return cls(features, members, weights, penalty, len(members) if len(members) > 2 else 1)
-
-    def predict(self, parameters):
-        """Probabilities of all labels, and their logarithms."""
-        rows = parameters.reshape(self.n_rows, -1).astype(self.features.dtype)
-        scores = np.zeros(self.members.shape, dtype=self.features.dtype)
-        scores[-self.n_rows :] = (self.features @ rows[:, :-1].T).T + rows[:, -1:]
-        return _softmax(scores)
-
-    def evaluate(self, parameters):
-        """The value and its gradient."""
-        rows = parameters.reshape(self.n_rows, -1)
-        chances, logarithms = self.predict(parameters)
-        residuals = (chances * self.weights - self.members)[-self.n_rows :]
-        gradient = np.empty_like(rows)
-        gradient[:, :-1] = residuals @ self.features + self.penalty * rows[:, :-1]
-        gradient[:, -1] = residuals.sum(axis=1)
-        # Single precision would end line searches early, where its sum no longer falls.
-        value = -np.multiply(self.members, logarithms, dtype=float).sum()
-        return value + 0.5 * self.penalty * (rows[:, :-1] ** 2).sum(), gradient.ravel()
-
-    def hessian(self, parameters):
-        """The second derivatives, with some curvature where there is none."""
-        chances = self.predict(parameters)[0][-self.n_rows :]
-        columns = np.vstack((self.features.T, np.ones(len(self.features))))
-        # Covariances of the labels times products of the columns.
-        products = (chances[:, np.newaxis] * columns).reshape(-1, len(self.weights))
-        weighted = products * self.weights
-        diagonal = [one @ columns.T for one in np.split(weighted, self.n_rows)]
-        penalties = np.full((self.n_rows, len(columns)), self.penalty)
-        # An equal change of all intercepts changes no probability.
-        penalties[:, -1] = 1e-10
-        return block_diag(*diagonal) - products @ weighted.T + np.diag(penalties.ravel())
-
-
-def _minimize_by_lbfgs(loss, tol, max_iter):
-    """Parameters of the smallest loss, from 0 on."""
-    start = np.zeros(loss.n_rows * (loss.features.shape[1] + 1))
-    options = {"maxiter": max_iter, "gtol": tol, "ftol": 64 * np.finfo(float).eps, "maxls": 50}
-    return minimize(loss.evaluate, start, jac=True, method="L-BFGS-B", options=options).x
-
-
-def _minimize_by_newton(loss, tol, max_iter):
-    """Parameters of the smallest loss, from 0 on, by steps that are halved until it decreases."""
-    loss = loss._replace(features=np.asarray(loss.features, dtype=float))
-    parameters = np.zeros(loss.n_rows * (loss.features.shape[1] + 1))
-    for _ in range(max_iter):
-        value, gradient = loss.evaluate(parameters)
-        if np.abs(gradient).max() <= tol:
-            break
-        step = np.linalg.solve(loss.hessian(parameters), gradient)
-        while loss.evaluate(parameters - step)[0] > value:
-            step /= 2.0
-        parameters = parameters - step
-    return parameters

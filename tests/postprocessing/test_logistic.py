@@ -33,9 +33,10 @@ def test_sparse_and_single_precision_give_the_same_model(n_columns, seed):
     X, y, weights = draw(3, n_columns, seed)
     X[np.abs(X) < 0.5] = 0.0
     expected = fit_logistic(X, y, weights, 0.01, tol=1e-6, scale=2.0).predict_proba(X)
-    for other in (sparse.csr_array(X), X.astype(np.float32)):
+    # Sums in single precision end the line searches of L-BFGS a little early.
+    for other, accuracy in ((sparse.csr_array(X), 1e-4), (X.astype(np.float32), 5e-4)):
         model = fit_logistic(other, y, weights, 0.01, tol=1e-6, scale=2.0)
-        np.testing.assert_allclose(model.predict_proba(other), expected, atol=1e-4)
+        np.testing.assert_allclose(model.predict_proba(other), expected, atol=accuracy)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
