@@ -309,10 +309,10 @@ def _solve_program(costs, upper, equal, most, integrality):
     """The least cost subject to ``upper`` and ``equal`` rows; None: none was found."""
     # One node for the cheapest table, up to a thousandth of the cost of all samples. Clusters may
     # be renamed, so branching may take long to show that there is no table; without costs it takes
-    # a tenth of that, mostly milliseconds.
+    # a tenth of that, mostly milliseconds. A limit of time would give other labels on a busy machine.
     attempts = (
         (costs, {"node_limit": 1, "mip_rel_gap": 1e-3, "presolve": False}),
-        (np.zeros(len(costs)), {"time_limit": 10.0}),
+        (np.zeros(len(costs)), {"node_limit": 200}),
     )
     for objective, options in attempts:
         solved = optimize.milp(
