@@ -307,12 +307,14 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
 
 def _solve_program(costs, upper, equal, most, integrality):
     """The least cost subject to ``upper`` and ``equal`` rows; None: none was found."""
-    # One node for the cheapest table, up to a thousandth of the cost of all samples. Clusters may
-    # be renamed, so branching may take long to show that there is no table; without costs it takes
-    # a tenth of that, mostly milliseconds. A limit of time would give other labels on a busy machine.
+    # Clusters may be renamed, so branching may take long to show that there is no table; without
+    # costs it takes a tenth of that, mostly milliseconds. Then one node is for the cheapest table,
+    # up to a thousandth of the cost of all samples. Limits of time would give other labels on a
+    # busy machine.
+    table = None
     attempts = (
-        (costs, {"node_limit": 1, "mip_rel_gap": 1e-3, "presolve": False}),
         (np.zeros(len(costs)), {"node_limit": 200}),
+        (costs, {"node_limit": 1, "mip_rel_gap": 1e-3, "presolve": False}),
     )
     for objective, options in attempts:
         solved = optimize.milp(
@@ -322,10 +324,11 @@ def _solve_program(costs, upper, equal, most, integrality):
             constraints=[upper, equal],
             options=options,
         )
-        # Any status but 2 may be of a limit, at which integers may have been found.
-        if solved.x is not None or solved.status == 2:
+        # At a limit integers may have been found.
+        if solved.x is None:
             break
-    return solved.x
+        table = solved.x
+    return table
 
 
 def _ratio_rows(limits, n_clusters):
