@@ -48,10 +48,9 @@ def public_names():
     for module in MODULES:
         namespace = importlib.import_module(f"skfair.{module}")
         names |= dict.fromkeys(namespace.__all__) | vars(namespace)  # torch loads its names late
-    for thing in [one for one in names.values() if inspect.isclass(one)]:
-        for method in (thing, getattr(thing, "fit", None)):
-            if callable(method):
-                names |= dict.fromkeys(inspect.signature(method).parameters)
+    for thing in [one for one in names.values() if hasattr(one, "get_params")]:
+        names |= dict.fromkeys(inspect.signature(thing).parameters)
+        names |= dict.fromkeys(inspect.signature(getattr(thing, "fit", thing)).parameters)
     return names
 
 
