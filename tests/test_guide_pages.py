@@ -10,7 +10,7 @@ GUIDE = (HOME / "guide.rst").read_text(encoding="utf-8")
 HEADING = re.compile(r"^((?:\.\. _\w+:\n\n)*)(\S.*)\n(?:=|-){4,}\n", re.MULTILINE)
 MAX_PAGE = 2000
 MAX_SECTION = 600
-LONG_PAGES = {"any_model", "audit", "fair_clustering", "monitoring", "networks", "partial_parity"}
+LONG_PAGES = {"any_model", "fair_clustering", "monitoring", "networks", "partial_parity"}
 """Pages with more than MAX_PAGE words of prose, which have not been split yet."""
 
 QUESTIONS = {
