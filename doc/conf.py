@@ -104,6 +104,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skfair",),
+    "image_scrapers": ("gallery_figures.scrape_figures",),
     "subsection_order": [
         "../examples/tutorial",
         "../examples/classification",
