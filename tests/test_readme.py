@@ -41,7 +41,9 @@ def test_an_example_runs_alone_and_prints_what_is_shown(block, tmp_path, monkeyp
 def check_figures_of_adult(names):
     """Compare rates, gaps and accuracies of the first example with the sentences about them."""
     women = (names["sex_test"] == "Female").to_numpy()
-    rates, gaps, accuracies = [], [], []
+    rates = []
+    gaps = []
+    accuracies = []
     for model in (names["boosting"], names["fair"]):
         decisions = model.predict(names["X_test"])
         shares = [100 * decisions[one].mean() for one in (~women, women)]
