@@ -16,6 +16,7 @@ from skfair.metrics import METRICS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
 sys.path.insert(0, str(Path(__file__).parent))
+from changes import page_text
 from cheat_sheet import write_sheet
 from tasks import page_table
 
@@ -38,7 +39,13 @@ extensions = [
 
 default_role = "py:obj"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "metrics_table.rst", "papers_table.rst", "tasks_table.rst"]
+exclude_patterns = [
+    "_build",
+    "changelog.rst",
+    "metrics_table.rst",
+    "papers_table.rst",
+    "tasks_table.rst",
+]
 html_theme = "pydata_sphinx_theme"
 html_title = "skfair"
 html_favicon = "_static/icon.svg"
@@ -97,6 +104,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skfair",),
+    "image_scrapers": ("gallery_figures.scrape_figures",),
     "subsection_order": [
         "../examples/tutorial",
         "../examples/classification",
@@ -211,6 +219,11 @@ def write_cheat_sheet(app):
     write_sheet(app.srcdir)
 
 
+def write_changelog(app):
+    """Write the changelog, which the page of what is new includes."""
+    (app.srcdir / "changelog.rst").write_text(page_text(), encoding="utf-8")
+
+
 def write_tasks_table(app):
     """Write the table of tasks, of which README has another form."""
     (app.srcdir / "tasks_table.rst").write_text(page_table(), encoding="utf-8")
@@ -224,6 +237,7 @@ def setup(app):
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
     app.connect("builder-inited", write_cheat_sheet)
+    app.connect("builder-inited", write_changelog)
     app.connect("builder-inited", write_tasks_table)
     app.connect("html-page-context", replace_empty_headers)
     app.connect("build-finished", copy_mathjax)

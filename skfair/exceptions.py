@@ -51,6 +51,8 @@ class ConstraintCostWarning(UserWarning):
     ...     warnings.simplefilter("ignore", ConstraintCostWarning)  # where the cost is known
     """
 
+    page = " See the page 'What do statuses and warnings mean' of the guide."
+
 
 class InfeasibleConstraintWarning(UserWarning):
     """The fitted model does not meet the requested fairness bound.
@@ -66,6 +68,8 @@ class InfeasibleConstraintWarning(UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", InfeasibleConstraintWarning)  # raise instead
     """
+
+    page = ConstraintCostWarning.page
 
 
 class MissingSensitiveFeaturesError(ValueError):

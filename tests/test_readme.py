@@ -32,8 +32,30 @@ def test_an_example_runs_alone_and_prints_what_is_shown(block, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     test = doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0)
     printed = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=printed.append)
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=printed.append, clear_globs=False)
     assert not printed, "".join(printed)
+    if "fetch_adult" in block:
+        check_figures_of_adult(test.globs)
+
+
+def check_figures_of_adult(names):
+    """Compare rates, gaps and accuracies of the first example with the sentences about them."""
+    women = (names["sex_test"] == "Female").to_numpy()
+    rates = []
+    gaps = []
+    accuracies = []
+    for model in (names["boosting"], names["fair"]):
+        decisions = model.predict(names["X_test"])
+        shares = [100 * decisions[one].mean() for one in (~women, women)]
+        rates += [round(share) for share in shares]
+        gaps.append(round(abs(shares[0] - shares[1])))
+        accuracies.append(100 * np.mean(decisions == names["y_test"]))
+    cost = round(accuracies[0] - accuracies[1], 1)
+    start = (HOME / "doc" / "index.rst").read_text(encoding="utf-8")
+    sentence = f"The gap falls from {gaps[0]} to {gaps[1]} points, and accuracy by {cost} points."
+    assert sentence in README
+    assert f"The cost is {cost} points of accuracy." in start
+    assert f"predicts it of {rates[0]} % of the men and {rates[1]} % of\nthe women" in start
 
 
 def test_code_is_shown_in_no_other_way():

@@ -1,5 +1,8 @@
 """Every warning points at the line of the user's own that brought it about."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -11,10 +14,13 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.cluster import (
+    AlternatingSwaps,
     FairKMeans,
     FairSpectralClustering,
     cluster_front,
 )
+from skfair.constraints import BoundedGroupLoss
+from skfair.exceptions import ConstraintCostWarning, InfeasibleConstraintWarning
 from skfair.metrics import (
     METRICS,
     equal_opportunity_loss_difference,
@@ -116,3 +122,40 @@ def test_a_search_points_at_the_line_that_started_it():
     with pytest.warns(UserWarning, match="no sensitive_features") as caught:
         cross_val_score(ConstrainedERMClassifier(tolerance=0.5), X, Y, cv=2)
     assert_mine(caught)
+
+
+SHARES = ["a"] * 3 + ["b"] * 197
+"""A group of three, which four clusters cannot all contain."""
+
+UNMET = {
+    "FairKMeans": lambda: FairKMeans(
+        4, algorithm=AlternatingSwaps(20, 0, n_iter=5), random_state=0
+    ).fit(X, sensitive_features=X[:, 0] > 0.5),
+    "FairSpectralClustering": lambda: FairSpectralClustering(
+        4, assign_labels="kmeans", min_balance=1, random_state=0
+    ).fit(X, sensitive_features=SHARES),
+    "a front": lambda: cluster_front(
+        FairKMeans(4, random_state=0), X, sensitive_features=SHARES
+    ).select(min_balance=1),
+    "ranks": lambda: PartialParityPostprocessor(LogisticRegression(), tolerance=0.0).fit(
+        X, Y, sensitive_features=X[:, 1] > 0.2
+    ),
+    "losses": lambda: ConstrainedERMClassifier(BoundedGroupLoss(0.01)).fit(
+        X, Y, sensitive_features=GROUPS
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNMET)
+def test_a_bound_that_is_not_met_names_the_page_that_helps(case):
+    title = re.search(
+        r"^=+\n(.+), and what helps\?\n=+$",
+        (Path(__file__).parents[1] / "doc" / "statuses.rst").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    with pytest.warns((InfeasibleConstraintWarning, ConstraintCostWarning)) as caught:
+        UNMET[case]()
+    unmet = (InfeasibleConstraintWarning, ConstraintCostWarning)
+    messages = [str(one.message) for one in caught if issubclass(one.category, unmet)]
+    assert messages
+    assert all(one.endswith(f". See the page '{title[1]}' of the guide.") for one in messages)

@@ -1,6 +1,6 @@
 """
-Gradient boosting under demographic parity
-==========================================
+Gradient boosting keeps a tolerance, and most of its accuracy
+=============================================================
 
 This page shows how much of the advantage of gradient boosting over linear models is left under
 demographic parity, on the data set Adult. It plots test accuracy against the gap for
@@ -23,7 +23,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
@@ -38,14 +37,23 @@ try:
     groups = adult.sensitive_features.to_numpy()
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")
-    X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)
-    groups = np.where(X[:, 13] > 0, "a", "b")
+    rng = np.random.default_rng(0)
+    groups = rng.choice(["Female", "Male"], size=10_000, p=[0.33, 0.67])
+    male = groups == "Male"
+    age = rng.uniform(17, 80, size=10_000)
+    education = rng.integers(1, 17, size=10_000)
+    hours = rng.normal(36 + 8 * male, 8)
+    is_industry = rng.random(10_000) < 0.2 + 0.3 * male
+    X = np.column_stack([age, education, hours, is_industry])
+    # Incomes rise with age until 50, and fall again, which no linear model represents.
+    log_odds = 1.5 - 0.005 * (age - 50) ** 2 + 0.3 * (education - 12) + 0.1 * (hours - 42)
+    y = log_odds + is_industry + rng.logistic(size=10_000) > 0
 
 splits = train_test_split(
     X, y, groups, train_size=5_000, test_size=5_000, random_state=0, stratify=groups
 )
 X_train, X_test, y_train, y_test, groups_train, groups_test = splits
-boosting = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=15, random_state=0)
+boosting = HistGradientBoostingClassifier(max_iter=20, max_leaf_nodes=15, random_state=0)
 rows = []
 
 
@@ -74,13 +82,13 @@ def record(method, model, tolerance=None, **options):
 # %%
 # One fit per tolerance
 # ---------------------
-# Unconstrained boosting comes first. The others are fitted with three tolerances each.
+# Unconstrained boosting comes first. The others are fitted with two tolerances each.
 
 record("unconstrained boosting", clone(boosting))
-for tolerance in (0.02, 0.08, 0.14):
+for tolerance in (0.05, 0.1):
     record(
         "ConstrainedClassifierCV",
-        ConstrainedClassifierCV(boosting, tolerance=tolerance, cv=3),
+        ConstrainedClassifierCV(boosting, tolerance=tolerance, cv=2),
         tolerance,
     )
     record("ConstrainedERMClassifier", ConstrainedERMClassifier(tolerance=tolerance), tolerance)
@@ -88,9 +96,9 @@ for tolerance in (0.02, 0.08, 0.14):
 if find_spec("fairlearn"):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
-    parity = DemographicParity(difference_bound=0.02)
-    reduction = ExponentiatedGradient(boosting, parity, max_iter=5)
-    record("ExponentiatedGradient", reduction, 0.02, random_state=0)
+    parity = DemographicParity(difference_bound=0.05)
+    reduction = ExponentiatedGradient(boosting, parity, max_iter=4)
+    record("ExponentiatedGradient", reduction, 0.05, random_state=0)
 
 table = pd.DataFrame(rows)
 table.round(3)
@@ -120,7 +128,9 @@ fair = table.query("method == 'ConstrainedClassifierCV'").iloc[0]
 cost = 100 * (table["accuracy"].iloc[0] - fair["accuracy"])
 before = table["gap"].iloc[0]
 after = fair["gap"]
-ax.set_title(f"From a gap of {before:.2f} to {after:.2f} for {cost:.1f} points", loc="left")
+ax.set_title(
+    f"From a gap of {before:.2f} to {after:.2f} for {cost:.1f} points of accuracy", loc="left"
+)
 
 # %%
 # .. rubric:: References

@@ -95,8 +95,9 @@ for (alpha, rows), (color, mark) in zip(
     )
     for _, row in rows.iterrows():
         place = (-row[f"mean_test_{gap}"], row["mean_test_accuracy"])
-        offset = (4, 5) if mark == "o" or row["tolerance"] <= 0.02 else (4, -12)
-        ax.annotate(f"{row['tolerance']:g}", place, offset, textcoords="offset points", color=color)
+        offset, side = ((6, -10), "left") if mark == "o" else ((-6, 5), "right")
+        text = f"{row['tolerance']:g}"
+        ax.annotate(text, place, offset, textcoords="offset points", color=color, ha=side)
 best = results.loc[search.best_index_]
 place = (-best[f"mean_test_{gap}"], best["mean_test_accuracy"])
 ax.plot(*place, "o", ms=15, mfc="none", mec="black", label="selected")

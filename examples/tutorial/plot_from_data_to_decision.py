@@ -30,7 +30,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OrdinalEncoder
 
 from skfair.audit import Audit
 from skfair.classification import ConstrainedClassifierCV
@@ -72,12 +72,12 @@ X_test, X_later, y_test, _, sex_test, sex_later = halves
 
 encoder = make_column_transformer(
     (
-        OneHotEncoder(handle_unknown="ignore", min_frequency=50, sparse_output=False),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         make_column_selector(dtype_exclude="number"),
     ),
     remainder="passthrough",
 )
-pipeline = make_pipeline(encoder, HistGradientBoostingClassifier(max_iter=60, random_state=0))
+pipeline = make_pipeline(encoder, HistGradientBoostingClassifier(max_iter=40, random_state=0))
 plain = clone(pipeline).fit(X_train, y_train)
 
 # %%

@@ -294,7 +294,7 @@ def describe_open_verdict(estimator, guarantee, constraints):
         f"At this level the model keeps {', '.join(strictest)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         f"{advise_relaxation(constraints)}, lower confidence_level, or merge or leave out small "
-        "groups (min_group_size). See the page 'What do statuses and warnings mean' of the guide."
+        "groups (min_group_size)."
     )
 
 
@@ -326,8 +326,7 @@ def describe_violation(constraint, candidate):
             f"the training data, less than {bound_text(one.gap.state(one.tolerance))}."
         )
     return (
-        f"{excess} See constraint_report_ for the groups that exceed it, and the page "
-        "'What do statuses and warnings mean' of the guide. "
+        f"{excess} See constraint_report_ for the groups that exceed it. "
         f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
     )
 
@@ -627,8 +626,7 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
         warn(
             f"The constraint costs more than half of what the model improves on {cost}. "
             f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave "
-            "small ones out (min_group_size). See the page 'What do statuses and warnings mean' "
-            "of the guide.",
+            "small ones out (min_group_size).",
             ConstraintCostWarning,
         )
 

@@ -23,14 +23,17 @@ _LIBRARIES = ("skfair", "sklearn", "joblib", "functools")
 
 
 def warn(message, category=UserWarning):
-    """Warn at the user's line, however deep below it the warning arises."""
+    """Warn at the user's line, however deep below it the warning arises.
+
+    The ``page`` of a category says where the guide explains it.
+    """
     frame = inspect.currentframe()
     level = 1
     # Skip frames of the libraries, whose warnings would point at lines the user did not write.
     while frame.f_back is not None and _is_library_frame(frame):
         frame = frame.f_back
         level = level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(message + getattr(category, "page", ""), category, stacklevel=level)
 
 
 def _is_library_frame(frame):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from shlex import split
 
@@ -113,10 +114,19 @@ def test_a_file_is_read_by_one_command(name, tmp_path, monkeypatch, capsys):
 
 
 def test_twenty_files_are_in_the_guide():
-    guide = (Path(__file__).parents[2] / "doc" / "audit.rst").read_text()
+    """The guide has the command, the forms that need no option, and options of the others."""
+    guide = (Path(__file__).parents[2] / "doc" / "audit_files.rst").read_text()
     assert len(FILES) == 20
+    assert f"``python -m skfair {REPORT}``" in guide
+    plain = guide.split("need no option")[0].lower()
     for name, (_, command) in FILES.items():
-        assert f"   * - {name}\n     - ``python -m skfair {command}``\n" in guide, name
+        option = command.removeprefix(REPORT).replace(MONITOR, "monitor FILE --time date").strip()
+        row = re.search(rf"^   \* - {name}\n     - ``(.+?)``", guide, flags=re.MULTILINE)
+        if row:
+            assert row[1] == option, name
+        else:
+            assert name.lower() in plain, name
+            assert set(re.findall(r"--\w+", command)) <= set(re.findall(r"--\w+", REPORT)), name
 
 
 @pytest.mark.slow
