@@ -66,6 +66,7 @@ from benchmarks.peers.embedding import embedding
 from benchmarks.peers.exposure import exposure
 from benchmarks.peers.fair_assignment import fair_assignment
 from benchmarks.peers.fair_kmeans import peer_methods
+from benchmarks.peers.fair_kmeans_peers import fair_kmeans_peers
 from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.group_rules import group_rules
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
@@ -74,12 +75,14 @@ from benchmarks.peers.link_pairs import link_pairs
 from benchmarks.peers.many_clusters import compare_many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
+from benchmarks.peers.post_processing import post_processing
 from benchmarks.peers.prediction_sets import prediction_sets
 from benchmarks.peers.preprocessing import preprocessing_methods, preprocessing_trees
 from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
 from benchmarks.peers.step_time import step_time
+from benchmarks.peers.three_criteria import three_criteria
 from benchmarks.peers.torch_constraint_loops import torch_loops
 from benchmarks.peers.torch_loops import torch_device, torch_loader, torch_loop
 from benchmarks.peers.vector_index import vector_index
@@ -148,8 +151,11 @@ BENCHMARKS = {
     "optimum": optimum,
     "exact-balance": exact_balance,
     "peers": peer_methods,
+    "fair-kmeans-peers": fair_kmeans_peers,
     "libraries": libraries,
     "group-rules": group_rules,
+    "post-processing": post_processing,
+    "three-criteria": three_criteria,
     "exposure": exposure,
     "prediction-sets": prediction_sets,
     "table-1": table_1,
