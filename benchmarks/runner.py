@@ -60,6 +60,7 @@ from benchmarks.peers.any_model import (
     any_model_tolerance,
 )
 from benchmarks.peers.any_regressor import regression
+from benchmarks.peers.bounded_cells import bounded_cells
 from benchmarks.peers.bounded_clusters import share_assignment, size_bounds
 from benchmarks.peers.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.peers.embedding import embedding
@@ -81,6 +82,7 @@ from benchmarks.peers.preprocessing import preprocessing_methods, preprocessing_
 from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
+from benchmarks.peers.spectral_graphs import spectral_graphs
 from benchmarks.peers.step_time import step_time
 from benchmarks.peers.three_criteria import three_criteria
 from benchmarks.peers.torch_constraint_loops import torch_loops
@@ -123,6 +125,7 @@ BENCHMARKS = {
     "size-bounds": size_bounds,
     "many-clusters": compare_many_clusters,
     "vector-index": vector_index,
+    "bounded-cells": bounded_cells,
     "starts": starts,
     "thread-time": thread_time,
     "plain-time": plain_time,
@@ -162,6 +165,7 @@ BENCHMARKS = {
     "embedding": embedding,
     "spectral-quality": spectral_quality,
     "spectral-fit": spectral_fit,
+    "spectral-graphs": spectral_graphs,
     "link-pairs": link_pairs,
     "spectral-large": spectral_large,
     "spectral-tables": spectral_tables,
