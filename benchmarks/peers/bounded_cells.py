@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.cluster import KMeans
 
-from benchmarks.packages import is_installed
+from benchmarks.packages import is_installed, name_versions
 from benchmarks.peers import vector_index
 from benchmarks.peers.vector_index import make_vectors
 from benchmarks.sizes import smallest
@@ -68,6 +68,7 @@ def bounded_cells(budget):
     largest = records[-2]["largest"] / (n_samples / n_cells)
     checks = [Check("largest cell of FairKMeans / mean", [largest], "<=", CAP)]
     title = f"{n_samples:,} x {n_features} vectors in {n_cells} cells, cap {CAP} x the mean"
+    title += name_versions("faiss", "superkmeans")
     return Report(title, records, checks)
 
 

@@ -9,7 +9,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.preprocessing import minmax_scale
 
 from benchmarks.data import fetch_adult, fetch_bank_marketing
-from benchmarks.packages import is_installed
+from benchmarks.packages import is_installed, name_versions
 from benchmarks.peers.flow_kmeans import fit_in_stages, fit_largest_remainders
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
@@ -106,7 +106,7 @@ def fair_kmeans_peers(budget):
     title = (
         "Fair k-means from equal starts: cost relative to the cheapest rival that keeps the "
         "target, targets kept, and CPU seconds (medians)"
-    )
+    ) + name_versions("ortools")
     return Report(title, records, checks)
 
 
@@ -145,7 +145,7 @@ def _balance(labels, codes):
     """Return the smallest count of a group over the largest, in the cluster where it is lowest."""
     table = np.zeros((labels.max() + 1, codes.max() + 1))
     np.add.at(table, (labels, codes), 1)
-    return (table.min(axis=1) / table.max(axis=1)).min()
+    return (table.min(axis=1) / np.maximum(table.max(axis=1), 1)).min()  # 0 if one is empty
 
 
 def _cost(X, labels):

@@ -5,7 +5,7 @@ Both assign one group after the other by a minimum-cost flow, then update the ce
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 
 COST_UNIT = 1e6  # costs of arcs are integers
 MIN_GAIN = 0.001  # relative gain of a round, below which the scheme in stages ends
@@ -97,8 +97,10 @@ def fit_in_stages(X, codes, target, centers, max_rounds=100):
     """
     n_clusters = len(centers)
     order = np.argsort(-np.bincount(codes), kind="stable")
+    of_largest = X[codes == order[0]]
     best = np.inf, None
     for _ in range(max_rounds):
+        centers = _fill_empty(of_largest, centers)
         distances = cdist(X, centers, "sqeuclidean")
         labels = distances.argmin(axis=1)
         counts = np.empty((0, n_clusters), dtype=np.int64)
@@ -114,6 +116,18 @@ def fit_in_stages(X, codes, target, centers, max_rounds=100):
             break
         best = cost, labels
     return best[1]
+
+
+def _fill_empty(X, centers):
+    """Return centres of which none is nearest to no sample: others are drawn by k-means++."""
+    for seed in range(100):
+        nearest = cdist(X, centers, "sqeuclidean").argmin(axis=1)
+        empty = np.flatnonzero(np.bincount(nearest, minlength=len(centers)) == 0)
+        if not len(empty):
+            break
+        centers = centers.copy()
+        centers[empty] = kmeans_plusplus(X, len(empty), random_state=seed)[0]
+    return centers
 
 
 def _stage_bounds(counts, target, n_members):

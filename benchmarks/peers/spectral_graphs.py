@@ -65,6 +65,8 @@ def _fit_projected(graph, n_clusters, seed):
     settings = {"eigen_solver": "projected", "random_state": seed}
     settings |= {"sensitive_features": graph.codes, "n_components": n_clusters}
     embedding = fair_embedding(graph.affinity, **settings).embedding
+    degrees = np.asarray(graph.affinity.sum(axis=1)).ravel()
+    embedding = embedding / np.sqrt(degrees)[:, np.newaxis]
     return KMeans(n_clusters, n_init=10, random_state=seed).fit(embedding).labels_
 
 
