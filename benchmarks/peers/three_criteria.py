@@ -101,7 +101,7 @@ def _fit_ours(split, tolerance):
         warnings.simplefilter("ignore")
         model.fit(train.X, train.y, sensitive_features=train.groups)
         decisions = model.predict(test.X, sensitive_features=test.groups)
-    return _expect(_by_group(decisions, test), np.array([1.0]), [np.ones(1)] * 2)
+    return _expect(_split_by_group(decisions, test), np.array([1.0]), [np.ones(1)] * 2)
 
 
 def _fit_rival(split, tolerance):
@@ -111,11 +111,11 @@ def _fit_rival(split, tolerance):
     held_out = _base().fit(train.X, train.y).predict_proba(test.X)[:, 1]
     quantiles = np.quantile(scores, np.linspace(0, 1, N_THRESHOLDS))
     thresholds = np.append(np.unique(quantiles), 2.0)
-    shares = _randomise(_by_group(scores, train), thresholds, tolerance)
-    return _expect(_by_group(held_out, test), thresholds, shares)
+    shares = _randomise(_split_by_group(scores, train), thresholds, tolerance)
+    return _expect(_split_by_group(held_out, test), thresholds, shares)
 
 
-def _by_group(scores, part):
+def _split_by_group(scores, part):
     """Return the scores of each group, in the order of the groups' names."""
     names = np.unique(part.groups)
     return [GroupScores(scores[part.groups == name], part.y[part.groups == name]) for name in names]
@@ -123,7 +123,9 @@ def _by_group(scores, part):
 
 def _expect(groups, thresholds, shares):
     """Return the outcome where each group has its thresholds with these probabilities."""
-    rates, correct, sizes = [], [], []
+    rates = []
+    correct = []
+    sizes = []
     for group, probabilities in zip(groups, shares, strict=True):
         true, false = probabilities @ group.shares(thresholds)
         positives = group.y.mean()
