@@ -298,7 +298,8 @@ def _parse(arguments):
         nargs="+",
         default=(),
         metavar="TEXT",
-        help="of redraws, only the cells whose name contains one of these texts",
+        help="of redraws, only the cells whose name contains one of these texts; of "
+        "fair-kmeans-peers and post-processing, only such data",
     )
     parser.add_argument(
         "--large",

@@ -94,7 +94,8 @@ def fair_kmeans_peers(budget):
     if is_installed("ortools"):
         contenders |= RIVALS
     records = []
-    for name, sizes in NUMBERS_OF_CLUSTERS.items():
+    for name in budget.select(NUMBERS_OF_CLUSTERS):
+        sizes = NUMBERS_OF_CLUSTERS[name]
         X, codes = DATA[name]()
         for setting in map(Setting, *zip(*product([name], sizes, TOLERANCES), strict=True)):
             n_runs = min(budget.n_runs, MAX_RUNS)

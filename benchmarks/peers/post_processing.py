@@ -48,7 +48,7 @@ def post_processing(budget):
     """
     compared = [library for library in LIBRARIES if is_installed(library.package)]
     records, behind = [], []
-    for name in DATA:
+    for name in budget.select(DATA):
         splits = [_draw(name, seed) for seed in range(FIRST_SEED, FIRST_SEED + budget.n_runs)]
         ours = {sees: _fit_curve(splits, sees) for sees in (True, False)}
         for library in compared:
