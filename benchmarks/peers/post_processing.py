@@ -18,8 +18,9 @@ from benchmarks.timing import time_call
 from skfair.classification import ConstrainedClassifierCV
 
 DATA = ("Adult", "ACSIncome, sex", "Adult, 5 races", "ACSIncome, 5 races")
-N_TRAIN = 5000
-N_TREES = 30
+N_TRAIN = 3000
+N_TREES = 15
+MAX_SPLITS = 3
 
 FIRST_SEED = 200
 """First seed of the splits; none of them was used for any choice."""
@@ -47,19 +48,26 @@ def post_processing(budget):
     gap. "lead" is our accuracy less that of the library, with the standard error of the mean.
     """
     compared = [library for library in LIBRARIES if is_installed(library.package)]
-    records, behind = [], []
+    n_splits = min(budget.n_runs, MAX_SPLITS)
+    records = []
+    behind = []
     for name in budget.select(DATA):
-        splits = [_draw(name, seed) for seed in range(FIRST_SEED, FIRST_SEED + budget.n_runs)]
+        splits = [_draw(name, seed) for seed in range(FIRST_SEED, FIRST_SEED + n_splits)]
         ours = {sees: _fit_curve(splits, sees) for sees in (True, False)}
         for library in compared:
-            record = _compare(splits, library, ours[library.needs_groups])
-            records.append({"data": name, "library": library.name} | record)
+            where = {"data": name, "library": library.name}
+            try:
+                record = _compare(splits, library, ours[library.needs_groups])
+            except ValueError as error:  # such as a group with one class in the quarter
+                records.append(where | {"bound": f"raises: {error}"})
+                continue
+            records.append(where | record)
             behind.append(record["lead"] + record["s.e."] < 0)
         CachedFit.clear()
     checks = [Check("cells in which a library leads by over one s.e.", [sum(behind)], "<=", 1)]
-    title = f"Post-processing at equal held-out gaps, {budget.n_runs} splits, {N_TRAIN:,} samples"
+    title = f"Post-processing at equal held-out gaps, {n_splits} splits, {N_TRAIN:,} samples"
     title += name_versions("error_parity", "oxonfair", "fairlearn")
-    return Report(title, records, checks if len(splits) > 1 else [])
+    return Report(title, records, checks if n_splits > 1 else [])
 
 
 def _draw(name, seed):
