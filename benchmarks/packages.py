@@ -1,5 +1,6 @@
 """Packages that benchmarks compare with, and which of them are not installed."""
 
+from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
 
 _MISSING = set()
@@ -19,3 +20,11 @@ def take_missing():
     names = ", ".join(sorted(_MISSING))
     _MISSING.clear()
     return f"Left out, because they are not installed: {names}." if names else ""
+
+
+def name_versions(*packages):
+    """Names and versions of the packages that are installed, in brackets, or no text."""
+    distributions = packages_distributions()
+    names = [distributions[package][0] for package in packages if package in distributions]
+    texts = [f"{name} {version(name)}" for name in names]
+    return f" ({', '.join(texts)})" if texts else ""

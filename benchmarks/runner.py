@@ -60,12 +60,14 @@ from benchmarks.peers.any_model import (
     any_model_tolerance,
 )
 from benchmarks.peers.any_regressor import regression
+from benchmarks.peers.bounded_cells import bounded_cells
 from benchmarks.peers.bounded_clusters import share_assignment, size_bounds
 from benchmarks.peers.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.peers.embedding import embedding
 from benchmarks.peers.exposure import exposure
 from benchmarks.peers.fair_assignment import fair_assignment
 from benchmarks.peers.fair_kmeans import peer_methods
+from benchmarks.peers.fair_kmeans_peers import fair_kmeans_peers
 from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.group_rules import group_rules
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
@@ -74,12 +76,15 @@ from benchmarks.peers.link_pairs import link_pairs
 from benchmarks.peers.many_clusters import compare_many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
+from benchmarks.peers.post_processing import post_processing
 from benchmarks.peers.prediction_sets import prediction_sets
 from benchmarks.peers.preprocessing import preprocessing_methods, preprocessing_trees
 from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
+from benchmarks.peers.spectral_graphs import spectral_graphs
 from benchmarks.peers.step_time import step_time
+from benchmarks.peers.three_criteria import three_criteria
 from benchmarks.peers.torch_constraint_loops import torch_loops
 from benchmarks.peers.torch_loops import torch_device, torch_loader, torch_loop
 from benchmarks.peers.vector_index import vector_index
@@ -120,6 +125,7 @@ BENCHMARKS = {
     "size-bounds": size_bounds,
     "many-clusters": compare_many_clusters,
     "vector-index": vector_index,
+    "bounded-cells": bounded_cells,
     "starts": starts,
     "thread-time": thread_time,
     "plain-time": plain_time,
@@ -148,14 +154,18 @@ BENCHMARKS = {
     "optimum": optimum,
     "exact-balance": exact_balance,
     "peers": peer_methods,
+    "fair-kmeans-peers": fair_kmeans_peers,
     "libraries": libraries,
     "group-rules": group_rules,
+    "post-processing": post_processing,
+    "three-criteria": three_criteria,
     "exposure": exposure,
     "prediction-sets": prediction_sets,
     "table-1": table_1,
     "embedding": embedding,
     "spectral-quality": spectral_quality,
     "spectral-fit": spectral_fit,
+    "spectral-graphs": spectral_graphs,
     "link-pairs": link_pairs,
     "spectral-large": spectral_large,
     "spectral-tables": spectral_tables,
@@ -288,7 +298,8 @@ def _parse(arguments):
         nargs="+",
         default=(),
         metavar="TEXT",
-        help="of redraws, only the cells whose name contains one of these texts",
+        help="of redraws, only the cells whose name contains one of these texts; of "
+        "fair-kmeans-peers and post-processing, only such data",
     )
     parser.add_argument(
         "--large",

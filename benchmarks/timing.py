@@ -24,6 +24,10 @@ class Budget(NamedTuple):
     device: str = "cpu"  # of PyTorch
     is_large: bool = False  # also the cases that take up to an hour
 
+    def select(self, names):
+        """Return the names that contain one of the texts of `cells`, or all without texts."""
+        return [name for name in names if not self.cells or any(t in name for t in self.cells)]
+
 
 FULL = Budget(n_runs=5, fraction=1.0)
 QUICK = Budget(n_runs=1, fraction=0.1)

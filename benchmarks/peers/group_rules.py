@@ -35,6 +35,7 @@ class ThresholdOptimizer(Plain):
     """Fairlearn's randomised thresholds by group, chosen on scores of all training samples."""
 
     name, package = "ThresholdOptimizer, training scores", "fairlearn"
+    needs_groups = True
 
     def fit(self, classifier, train):
         """Return the fitted predictor."""

@@ -18,7 +18,7 @@ from benchmarks.data import (
     fetch_compas,
     fetch_law_school,
 )
-from benchmarks.packages import is_installed
+from benchmarks.packages import is_installed, name_versions
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
 from benchmarks.timing import time_call
@@ -106,7 +106,7 @@ def _compare_rules(n_splits):
         f"Held-out coverage at {LEVEL}, means of splits. 'mean off': distance of mean coverage "
         "from the level, largest of groups. 'x fits': CPU time / fits of the folds. "
         "'plain': splits where one threshold is returned"
-    )
+    ) + name_versions("crepes", "mapie")
     return Report(title, records, _check_rules(means))
 
 
