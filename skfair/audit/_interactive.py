@@ -1,5 +1,6 @@
 """Script of the page of a report, with which a reader chooses what is shown."""
 
+import re
 from importlib.resources import files
 
 from skfair.audit._formats import encode_document
@@ -21,7 +22,9 @@ def add_script(page, report, summary=None):
         name: [*describe_metric(name, report.reading.burden), describe_quantity(name).is_share]
         for name in report.frame["metric"].unique()
     }
-    scores = report.reliability if report.counts_samples else None
+    scores = None
+    if report.counts_samples and report.reliability is not None:
+        scores = report.reliability.drop(columns=["mean_probability", "low", "high"])
     content = {
         "rates": report.frame[_COLUMNS],
         "gaps": report.gaps[["attribute", "metric", "gap", "gap_low", "gap_high"]],
@@ -30,8 +33,9 @@ def add_script(page, report, summary=None):
         "min_group_size": report.min_group_size,
         "counts_samples": report.counts_samples,
     }
-    # Names must not end the element.
+    # Names must not end the element, and lines need no indentation.
     data = encode_document("ReportPage", content).replace("<", "\\u003c")
+    data = re.sub("\n *", "", data)
     script = files("skfair.audit").joinpath("_interactive.js").read_text("utf-8")
     start, end, rest = page.rpartition("</main>")
     data = f'<script type="application/json" id="skfair-data">{data}</script>'
