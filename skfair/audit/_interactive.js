@@ -164,8 +164,9 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     const place = (value) => (100 * Math.min(Math.max((value - axis.low) / (axis.high - axis.low), 0), 1)).toFixed(1);
     const svg = draw("svg", { viewBox: "0 0 100 20", preserveAspectRatio: "none", tabindex: 0, role: "img" });
     if (reference !== null) svg.append(draw("path", { class: "ref", d: `M${place(reference)} -6V26` }));
-    dots = dots.filter((dot) => dot.value !== null);
-    if (dots.length && limits[0] !== null && limits[1] !== null) {
+    dots = dots.filter((dot) => typeof dot.value === "number");
+    // Infinite limits are texts.
+    if (dots.length && limits.every((limit) => typeof limit === "number")) {
       svg.append(draw("path", { class: dots.at(-1).mark, d: `M${place(limits[0])} 10H${place(limits[1])}` }));
     }
     const drawn = dots.map((dot) => {
@@ -486,12 +487,15 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     if (scoresSection) scoresSection.show();
   }
 
+  let shownAttribute = null;
+
   function show() {
     const at = document.activeElement;
     const place = at && at.closest(".frame") ? [at.closest(".frame"), at.textContent.trim()] : null;
     for (const select of selects) select.value = choice[select.name];
     showChosenRates();
-    showGlance();
+    if (shownAttribute !== choice.attribute) showGlance();
+    shownAttribute = choice.attribute;
     showNumbers();
     showThreshold();
     // The head that was pressed is made again, and keeps the focus.

@@ -1,11 +1,12 @@
 """Headless Chromium, driven by the DevTools protocol over pipes."""
 
 import base64
+import fcntl
 import itertools
 import json
 import os
 import shutil
-import subprocess
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -43,6 +44,25 @@ def find_browser():
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+def _start(browser, flags):
+    """Start a browser; the ends of pipes to and from it, and the number of its process."""
+    commands, write = os.pipe()
+    read, answers = os.pipe()
+    # The browser reads commands from descriptor 3, and answers to descriptor 4.
+    inside = [fcntl.fcntl(one, fcntl.F_DUPFD, 10) for one in (commands, answers)]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_DUP2, inside[0], 3),
+        (os.POSIX_SPAWN_DUP2, inside[1], 4),
+    ]
+    actions += [(os.POSIX_SPAWN_CLOSE, one) for one in inside]
+    process = os.posix_spawn(browser, [browser, *flags], os.environ, file_actions=actions)
+    for one in (commands, answers, *inside):
+        os.close(one)
+    return write, read, process
+
+
 class Page:
     """A page of a browser, used as a context; its address is opened by `open`."""
 
@@ -55,19 +75,8 @@ class Page:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.downloads = Path(self._folder.name) / "downloads"
         self.downloads.mkdir()
-        commands, self._write = os.pipe()
-        self._read, answers = os.pipe()
         flags = [*_FLAGS, f"--user-data-dir={self._folder.name}/profile", "about:blank"]
-        # The browser reads commands from descriptor 3, and answers to descriptor 4.
-        start = f'exec "$0" "$@" 3<&{commands} 4>&{answers}'
-        self._process = subprocess.Popen(
-            ["sh", "-c", start, find_browser(), *flags],
-            pass_fds=(commands, answers),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(commands)
-        os.close(answers)
+        self._write, self._read, self._process = _start(find_browser(), flags)
         self._buffer = b""
         self._session = None
         targets = self.send("Target.getTargets")["targetInfos"]
@@ -82,8 +91,8 @@ class Page:
         return self
 
     def __exit__(self, *error):
-        self._process.terminate()
-        self._process.wait(20)
+        os.kill(self._process, signal.SIGTERM)
+        os.waitpid(self._process, 0)
         os.close(self._write)
         os.close(self._read)
         self._folder.cleanup()
@@ -122,7 +131,8 @@ class Page:
         return result["result"].get("value")
 
     def open(self, address):
-        """Open an address, and wait until it is loaded."""
+        """Open an address, and wait until it is loaded; forget earlier events."""
+        self.events.clear()
         self.send("Page.navigate", url=address)
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
