@@ -13,16 +13,18 @@ export PYTHONDONTWRITEBYTECODE =
 # What is imported compiles itself then: a third of what pip would compile.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo demo-dask test test-all test-digits test-random test-bench test-lowest test-newest test-some test-torch \
+.PHONY: help demo demo-dask demo-page test test-all test-page test-digits test-random test-bench test-lowest test-newest test-some test-torch \
 	doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
+	@echo "make demo-page  a page that audits files in the browser, served on this machine"
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-digits  what test-newest leaves of quick tests that compute, and the guide"
+	@echo "make test-page  pages with scripts, driven in headless Chromium"
 	@echo "make test-random  tests of random examples, on others in every run"
 	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, and their models"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
@@ -46,6 +48,12 @@ demo: $(VENV)/.has-plot
 demo-dask: $(VENV)/.has-dask
 	$(BIN)/python examples/demo_dask.py $(SAMPLES)
 
+# The runtime is large, and npm fetches what gives it files: built again by each of both targets.
+DEMO_PAGE := build/demo-page
+
+demo-page: $(VENV)/.has-browser
+	$(BIN)/python examples/browser/build.py $(DEMO_PAGE)
+
 # One worker per core, each with one thread of its own: libraries that start threads in every
 # worker would get in one another's way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
@@ -65,6 +73,14 @@ TEXTS := examples $(patsubst %,test_%.py,call_chains cheat_sheet covering docume
 test-digits: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" tests skfair $(wildcard doc/*.rst) $(addprefix --ignore=tests/, \
 		$(TEXTS) $(if $(shell $(BIN)/python tests/newest.py),$(SELECTION)))
+
+# Chromium and npm are programs of the system; Debian's are installed if they are missing.
+test-page: $(VENV)/.has-test $(VENV)/.has-browser
+	@command -v chromium chromium-browser google-chrome >/dev/null || apt-get install -qq -y chromium
+	@command -v npm >/dev/null || apt-get install -qq -y npm
+	$(BIN)/python examples/browser/build.py $(DEMO_PAGE) --no-serve
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 -s \
+		tests/browser/drive_interactive.py tests/browser/drive_demo.py
 
 test-random: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=random -m hypothesis

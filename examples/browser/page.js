@@ -10,6 +10,7 @@ let table = { names: [], rows: [] };
 let isReady = false;
 let isBusy = false;
 let lines = [];
+let goodValue = NONE;
 
 // Reading the head of a file: separator, names and values.
 
@@ -107,6 +108,7 @@ function update() {
   const labels = areScores ? target.value : prediction.value;
   const values = labels === NONE ? [] : [...new Set(column(labels))].sort().slice(0, 50);
   fill(form.elements.positive, values.map((value) => [value, value]));
+  if (values.includes(goodValue)) form.elements.positive.value = goodValue;
   $("good").hidden = values.length === 0;
   $("proba").hidden = areScores || task.value !== "report";
   $("bound").hidden = task.value !== "certify";
@@ -132,6 +134,8 @@ function writeArguments() {
   return args;
 }
 
+// What was chosen as good stays chosen where another column has it, too.
+form.elements.positive.addEventListener("change", () => { goodValue = form.elements.positive.value; });
 form.addEventListener("change", update);
 $("file").addEventListener("change", (event) => event.target.files[0] && take(event.target.files[0]));
 $("drop").addEventListener("dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });

@@ -76,7 +76,8 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     return (tenths / 10 + 0).toFixed(1).replace(/^-(0\.0)$/, "$1");
   }
 
-  const writeValue = (value, isShare) => write(value, isShare) + (isShare && value !== null ? "\u00a0%" : "");
+  const writeValue = (value, isShare, unit = "\u00a0%") =>
+    write(value, isShare) + (isShare && typeof value === "number" ? unit : "");
 
   function writeLimits(low, high, isShare) {
     if (low === null || high === null) return "no interval";
@@ -216,6 +217,12 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     return cell;
   }
 
+  // A value and its limits, or a dash.
+  function makeValue(value, low, high, isShare, unit) {
+    const limits = typeof value === "number" && low !== undefined ? writeLimits(low, high, isShare) : "";
+    return makeCell("td", writeValue(value, isShare, unit), limits);
+  }
+
   function makeTable(frame, title, note, head, body, isPlot) {
     const caption = make("caption", {}, make("span", {}, title), ...(note ? [make("small", {}, note)] : []));
     const table = make("table", isPlot ? { class: "plots" } : {}, caption,
@@ -265,10 +272,9 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     ];
     const body = sortRows(list, order).map((row) => {
       const dot = { value: row.estimate, mark: mark(row), text: describe(row) };
-      const limits = row.low === undefined ? "" : writeLimits(row.low, row.high, isShare);
       return make("tr", { class: mark(row) }, makeCell("th", row.group),
         make("td", {}, drawPicture(axis, [dot], reference, [row.low ?? null, row.high ?? null])),
-        makeCell("td", writeValue(row.estimate, isShare), limits),
+        makeValue(row.estimate, row.low, row.high, isShare),
         makeCell("td", writeCount(row.n), row.is_small ? "small" : ""));
     });
     makeTable(frame, title, note, head, body, true);
@@ -358,7 +364,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
         : `${meaning}; axis from ${ends[0].textContent} to ${ends[4].textContent}`;
       const reference = find(OVERALL, gap.metric)[0]?.estimate ?? null;
       return make("tr", {}, makeCell("th", title, about), make("td", {}, drawPicture(axis, dots, reference)),
-        makeCell("td", write(gap.gap, isShare), writeLimits(gap.gap_low, gap.gap_high, isShare)));
+        makeValue(gap.gap, gap.gap_low, gap.gap_high, isShare, " points"));
     });
     makeTable(glance, `Gaps by ${choice.attribute}`, "Groups that are large enough to be compared.", head, body, true);
   }
@@ -392,9 +398,8 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     const body = [overall, ...sortRows(groups.values(), order, valueOf)].map((row) => make("tr", {},
       makeCell("th", row.group), makeCell("td", writeCount(row.n)), ...metrics.map((metric) => {
         const one = row.by[metric];
-        const isShare = data.words[metric][2];
         return one === undefined ? makeCell("td", "–")
-          : makeCell("td", writeValue(one.estimate, isShare), writeLimits(one.low, one.high, isShare));
+          : makeValue(one.estimate, one.low, one.high, data.words[metric][2]);
       })));
     makeTable(numbers, `By ${choice.attribute}`, "With intervals.", head, body, false);
   }

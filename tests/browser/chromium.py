@@ -130,6 +130,17 @@ class Page:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
 
+    def evaluate_in_frame(self, expression):
+        """The value of an expression in the first frame that has a process to itself."""
+        targets = self.send("Target.getTargets")["targetInfos"]
+        frame = next(one["targetId"] for one in targets if one["type"] == "iframe")
+        outside = self._session
+        self._session = self.send("Target.attachToTarget", targetId=frame, flatten=True)["sessionId"]
+        try:
+            return self.evaluate(expression)
+        finally:
+            self._session = outside
+
     def open(self, address):
         """Open an address, and wait until it is loaded; forget earlier events."""
         self.events.clear()
@@ -153,13 +164,13 @@ class Page:
             self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
             self.send("Input.dispatchKeyEvent", type="keyUp", **about)
 
-    def focus_by_tab(self, expression, limit=400):
+    def focus_by_tab(self, expression, limit=400, modifiers=0):
         """Press Tab until an expression is true of the element with the focus, `e`."""
         is_there = f"(e => !!e && ({expression}))(document.activeElement)"
         for _ in range(limit):
             if self.evaluate(is_there):
                 return
-            self.press("Tab")
+            self.press("Tab", modifiers=modifiers)
         raise AssertionError(f"No key reaches the element with {expression}.")
 
     def choose(self, name, value, within="document"):
