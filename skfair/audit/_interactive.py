@@ -37,6 +37,8 @@ def add_script(page, report, summary=None):
     data = encode_document("ReportPage", content).replace("<", "\\u003c")
     data = re.sub("\n *", "", data)
     script = files("skfair.audit").joinpath("_interactive.js").read_text("utf-8")
-    start, end, rest = page.rpartition("</main>")
-    data = f'<script type="application/json" id="skfair-data">{data}</script>'
-    return f"{start}{data}\n<script>{script}</script>\n{end}{rest}"
+    scripts = (
+        f'<script type="application/json" id="skfair-data">{data}</script>\n'
+        f"<script>{script}</script>\n</main>"
+    )
+    return page.replace("</main>", scripts)

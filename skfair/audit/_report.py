@@ -376,7 +376,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         ValueError
             If the page is interactive, and a summary or the report of protected counts.
         """
-        page = self._write_page(None, self._sections(summary), full)
+        page = self._render_page(self._sections(summary), full)
         if interactive:
             page = add_script(page, self, summary)
         return write_text(page, path)

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -118,30 +118,23 @@ def _import_metric(name):
     module, sign, attribute = name.partition(":")
     if not sign:
         return name
-    with _extend_import_path():
-        try:
-            metric = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(
-                f"--metric must name a function as package.module:function, but {name!r} cannot "
-                f"be imported ({error}). Check the spelling, and the folder the command runs in."
-            ) from error
+    # Modules of the working folder too, as `python -m` imports them and scripts do not.
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        metric = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"--metric must name a function as package.module:function, but {name!r} cannot "
+            f"be imported ({error}). Check the spelling, and the folder the command runs in."
+        ) from error
+    finally:
+        sys.path.remove(folder)
     if not callable(metric) and not isinstance(metric, Rate | GroupMetric):
         raise ValueError(
             f"--metric must name a function, a Rate or a GroupMetric, but {name} is {metric!r}."
         )
     return metric
-
-
-@contextmanager
-def _extend_import_path():
-    """Import modules of the working folder too, as ``python -m`` does and scripts do not."""
-    folder = os.getcwd()
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
 
 
 def _stated_facts(options):
