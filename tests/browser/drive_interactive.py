@@ -29,8 +29,11 @@ READ_ALL = """(() => {
   const section = name => [...document.querySelectorAll('section')].find(
     one => one.querySelector('h2')?.textContent === name);
   const read = one => [...one.querySelectorAll('tbody tr')].map(
-    row => [row.children[0], row.children[2], row.children[3]].map(cell => cell.firstChild.textContent));
-  const set = (control, value, kind) => { control.value = value; control.dispatchEvent(new Event(kind)); };
+    row => [0, 2, 3].map(place => row.children[place].firstChild.textContent));
+  const set = (control, value, kind) => {
+    control.value = value;
+    control.dispatchEvent(new Event(kind));
+  };
   const save = one => [...one.querySelectorAll('button')].find(
     button => button.textContent === 'Save as CSV').click();
   const rates = section('Rates by group'), scores = section('Another threshold');
@@ -56,7 +59,8 @@ READ_ALL = """(() => {
       }
     }
   }
-  return Promise.all(saved).then(texts => JSON.stringify(result.map((one, i) => ({ ...one, csv: texts[i] }))));
+  return Promise.all(saved).then(
+    texts => JSON.stringify(result.map((one, i) => ({ ...one, csv: texts[i] }))));
 })()"""
 """Makes every choice, and reads the table and the CSV after each."""
 
@@ -150,8 +154,9 @@ def test_rates_after_each_choice_and_threshold_are_those_of_pandas(seed, page, t
     assert page.evaluate("document.title") != "run" and not page.problems()
 
 
-SHOWN_TEXT = """[...document.querySelectorAll('section .frame')].map(frame => [...frame.querySelectorAll(
-  'caption, thead th:not(:has(.axis)), .axis span, tbody th, tbody td')].map(
+SHOWN_TEXT = """[...document.querySelectorAll('section .frame')].map(
+  frame => [...frame.querySelectorAll(
+    'caption, thead th:not(:has(.axis)), .axis span, tbody th, tbody td')].map(
   cell => cell.innerText.replace(/\\s+/g, ' ').trim())).slice(0, 3)"""
 """Texts of the tables of rates by group, at a glance, and of the numbers."""
 
@@ -230,10 +235,8 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     # Pictures show counts.
     page.focus_by_tab("e.tagName === 'svg'")
     hint = page.evaluate("document.querySelector('.tip').textContent")
-    group, value = (
-        read_groups(page)[0],
-        page.evaluate(f"{FIRST}[0].cells[2].firstChild.textContent"),
-    )
+    group = read_groups(page)[0]
+    value = page.evaluate(f"{FIRST}[0].cells[2].firstChild.textContent")
     n_group = page.evaluate(f"{FIRST}[0].cells[3].firstChild.textContent")
     assert hint.startswith(f"{group}: {value}, ") and hint.endswith(f" of {n_group} samples")
     page.press("Escape")
@@ -248,24 +251,14 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     # Tables are saved.
     page.focus_by_tab("e.textContent === 'Save as CSV'")
     page.press("Enter")
-    path = page.downloads / "threshold.csv"
-    page.wait("true")
-    for _ in range(50):
-        if path.exists():
-            break
-        page.wait("new Promise(done => setTimeout(() => done(true), 100))")
-    saved = pd.read_csv(path)
+    saved = pd.read_csv(page.wait_for_download("threshold.csv"))
     assert set(saved["rate"]) == {"accuracy"} and saved["threshold"].nunique() == 1
     page.focus_by_tab(
         "e.textContent === 'Save as CSV' && e.closest('section').textContent.startsWith('The num')"
     )
     page.press("Enter")
-    numbers = page.downloads / "numbers.csv"
-    for _ in range(50):
-        if numbers.exists():
-            break
-        page.wait("new Promise(done => setTimeout(() => done(true), 100))")
-    assert set(pd.read_csv(numbers)["attribute"]) == {"overall", "one", "two", "one × two"}
+    numbers = pd.read_csv(page.wait_for_download("numbers.csv"))
+    assert set(numbers["attribute"]) == {"overall", "one", "two", "one × two"}
 
 
 def test_arrows_go_from_dot_to_dot(page, shown_file):
