@@ -81,8 +81,9 @@ test-page: $(VENV)/.has-test $(VENV)/.has-browser
 		echo "Chromium and npm are needed (Debian: apt install chromium npm)." >&2; \
 		exit 1; }
 	$(BIN)/python examples/browser/build.py $(DEMO_PAGE) --no-serve
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 -s \
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile \
 		tests/browser/drive_interactive.py tests/browser/drive_demo.py
+	@echo "seconds in the browser: $$(cat $(DEMO_PAGE)-seconds.json)"
 
 test-random: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=random -m hypothesis

@@ -158,8 +158,8 @@ class Page:
             time.sleep(0.1)
         return time.monotonic() - start
 
-    def press(self, key, times=1, modifiers=0):
-        """Press a key, as of the keyboard; 8 as `modifiers` is Shift."""
+    def send_key(self, key, times=1, modifiers=0):
+        """Press a key, as of the keyboard; of `modifiers` 2 is Control, and 8 is Shift."""
         code, text = KEYS.get(key, (ord(key.upper()) if len(key) == 1 else 0, key))
         about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
         for _ in range(times):
@@ -172,7 +172,7 @@ class Page:
         for _ in range(limit):
             if self.evaluate(is_there):
                 return
-            self.press("Tab", modifiers=modifiers)
+            self.send_key("Tab", modifiers=modifiers)
         raise AssertionError(f"No key reaches the element with {expression}.")
 
     def choose(self, name, value, within="document"):
@@ -183,8 +183,8 @@ class Page:
         )
         if number < 0:
             raise AssertionError(f"{name} has no option {value!r}.")
-        self.press("Home")
-        self.press("ArrowDown", number)
+        self.send_key("Home")
+        self.send_key("ArrowDown", number)
 
     def wait_for_download(self, name, seconds=20):
         """The path of a file that the page saves."""

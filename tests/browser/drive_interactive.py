@@ -22,7 +22,7 @@ RATES = {
 }
 """Rates as the mean of a column of 0 and 1, among the rows with a value of another one."""
 
-READ_ALL = """(() => {
+READ_ALL = """(async () => {
   const saved = [];
   URL.createObjectURL = blob => { saved.push(blob.text()); return ''; };
   HTMLAnchorElement.prototype.click = () => {};
@@ -59,8 +59,9 @@ READ_ALL = """(() => {
       }
     }
   }
-  return Promise.all(saved).then(
-    texts => JSON.stringify(result.map((one, i) => ({ ...one, csv: texts[i] }))));
+  const texts = [];
+  for (const text of saved) texts.push(await text);
+  return JSON.stringify(result.map((one, i) => ({ ...one, csv: texts[i] })));
 })()"""
 """Makes every choice, and reads the table and the CSV after each."""
 
@@ -222,16 +223,16 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     assert names == sorted(names, key=str.casefold) and len(names) >= 2
     # Heads of columns sort: the first press by value, the second in the other direction.
     page.focus_by_tab("e.tagName === 'BUTTON' && e.closest('th') && e.textContent === 'Samples'")
-    page.press("Enter")
+    page.send_key("Enter")
     sizes = (
         f"[...{FIRST}].map(row => Number(row.cells[3].firstChild.textContent.replaceAll(',', '')))"
     )
     descending = page.evaluate(sizes)
     assert descending == sorted(descending, reverse=True)
-    page.press(" ")
+    page.send_key(" ")
     assert page.evaluate(sizes) == descending[::-1]
-    heads = "[...document.querySelectorAll('section thead')][0].querySelector('[aria-sort]')"
-    assert page.evaluate(f"{heads}.getAttribute('aria-sort')") == "ascending"
+    sorted_head = "[...document.querySelectorAll('section thead')][0].querySelector('[aria-sort]')"
+    assert page.evaluate(f"{sorted_head}.getAttribute('aria-sort')") == "ascending"
     # Pictures show counts.
     page.focus_by_tab("e.tagName === 'svg'")
     hint = page.evaluate("document.querySelector('.tip').textContent")
@@ -239,24 +240,24 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     value = page.evaluate(f"{FIRST}[0].cells[2].firstChild.textContent")
     n_group = page.evaluate(f"{FIRST}[0].cells[3].firstChild.textContent")
     assert hint.startswith(f"{group}: {value}, ") and hint.endswith(f" of {n_group} samples")
-    page.press("Escape")
+    page.send_key("Escape")
     assert page.evaluate("document.querySelector('.tip').hidden")
     # The slider moves by arrows, and says where it is.
     page.focus_by_tab("e.type === 'range'")
-    page.press("Home")
+    page.send_key("Home")
     before = page.evaluate("document.activeElement.getAttribute('aria-valuetext')")
-    page.press("ArrowRight", 2)
+    page.send_key("ArrowRight", 2)
     after = page.evaluate("document.activeElement.getAttribute('aria-valuetext')")
     assert before.startswith("scores above ") and after != before
     # Tables are saved.
     page.focus_by_tab("e.textContent === 'Save as CSV'")
-    page.press("Enter")
+    page.send_key("Enter")
     saved = pd.read_csv(page.wait_for_download("threshold.csv"))
     assert set(saved["rate"]) == {"accuracy"} and saved["threshold"].nunique() == 1
     page.focus_by_tab(
         "e.textContent === 'Save as CSV' && e.closest('section').textContent.startsWith('The num')"
     )
-    page.press("Enter")
+    page.send_key("Enter")
     numbers = pd.read_csv(page.wait_for_download("numbers.csv"))
     assert set(numbers["attribute"]) == {"overall", "one", "two", "one × two"}
 
@@ -269,7 +270,7 @@ def test_arrows_go_from_dot_to_dot(page, shown_file):
     n_dots = page.evaluate("document.activeElement.querySelectorAll('.dot').length")
     for _ in range(n_dots):
         texts.append(page.evaluate("document.querySelector('.tip').textContent"))
-        page.press("ArrowRight")
+        page.send_key("ArrowRight")
     assert len(set(texts)) == n_dots >= 2
     spoken = "[...document.querySelectorAll('[role=status]')].at(-1).textContent"
     assert page.evaluate(spoken) == texts[-1]
