@@ -241,10 +241,10 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
   }
 
   // Rows by name, size or value; groups that are small or without a value come last by value.
-  function sortRows(list, order, valueOf = (row, key) => row[key]) {
+  function sortRows(list, order, valueOf = (row, key) => row[key], isSmall = (row) => row.is_small) {
     const sign = order.endsWith("ascending") ? 1 : -1;
     const key = order.slice(0, order.lastIndexOf(" "));
-    const isLast = (row) => key !== "group" && key !== "n" && (row.is_small || valueOf(row, key) === null);
+    const isLast = (row) => key !== "group" && key !== "n" && (isSmall(row, key) || valueOf(row, key) === null);
     return [...list].sort((a, b) => {
       const [x, y] = [valueOf(a, key), valueOf(b, key)];
       if (isLast(a) !== isLast(b)) return isLast(a) - isLast(b);
@@ -382,7 +382,7 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     const order = choice.numbers.replace(/^estimate /, `${choice.metric} `);
     const groups = new Map();
     for (const row of rows.filter((one) => one.attribute === choice.attribute)) {
-      if (!groups.has(row.group)) groups.set(row.group, { group: row.group, n: 0, is_small: false, by: {} });
+      if (!groups.has(row.group)) groups.set(row.group, { group: row.group, n: 0, by: {} });
       const group = groups.get(row.group);
       group.n = Math.max(group.n, row.n);
       group.by[row.metric] = row;
@@ -395,7 +395,8 @@ color:var(--paper);padding:.2rem .5rem;border-radius:.3rem;font-size:.85rem;max-
     const valueOf = (row, key) => (key === "group" || key === "n" ? row[key] : row.by[key]?.estimate ?? null);
     const head = [makeHead("Group", "group", order, setNumbers), makeHead("Samples", "n", order, setNumbers),
       ...titles.map(([metric, title]) => makeHead(title, metric, order, setNumbers))];
-    const body = [overall, ...sortRows(groups.values(), order, valueOf)].map((row) => make("tr", {},
+    const isSmall = (row, key) => row.by[key]?.is_small;
+    const body = [overall, ...sortRows(groups.values(), order, valueOf, isSmall)].map((row) => make("tr", {},
       makeCell("th", row.group), makeCell("td", writeCount(row.n)), ...metrics.map((metric) => {
         const one = row.by[metric];
         return one === undefined ? makeCell("td", "–")

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair.audit import Audit
+from tests.audit.doors import report_predictions
 from tests.browser.chromium import Page
 
 EVIL = "</script><script>document.title='run'</script>"
@@ -162,21 +164,56 @@ SHOWN_TEXT = """[...document.querySelectorAll('section .frame')].map(
 """Texts of the tables of rates by group, at a glance, and of the numbers."""
 
 
-def test_the_script_first_shows_what_the_page_without_it_shows(page, tmp_path, capsys):
-    for seed in (1, 3, 4):
-        table = draw_file(seed, tmp_path / "drawn.csv")
-        path = write_page(tmp_path / "drawn.csv", table, "--probability", "score")
+def draw_reports():
+    """Reports of all tasks, of strata, weights, one group, small groups, and several labels."""
+    rng = np.random.default_rng(0)
+    n = 600
+    sex = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "age": rng.choice([*"abc"], n)})
+    score = rng.random(n).round(2)
+    truth = (rng.random(n) < score).astype(int)
+    decisions = (score > 0.6).astype(int)
+    groups = {"sensitive_features": sex}
+    audit = Audit.from_predictions
+    yield audit(truth, decisions, y_score=score, **groups).report()
+    yield audit(None, decisions, **groups).report()
+    yield audit(None, score, **groups).report()
+    yield audit(truth * 1e4 - 1e3 * rng.random(n), 1e4 * rng.random(n), **groups).report()
+    yield report_predictions(None, rng.integers(0, 3, n), task="clustering", **groups)
+    yield audit(rng.integers(0, 3, n), rng.integers(0, 3, n), **groups).report()
+    weights = {"sample_weight": 0.5 + rng.random(n)}
+    yield audit(truth, decisions, y_score=score, **groups, **weights).report()
+    strata = {"control_features": rng.choice(["north", "south"], n)}
+    yield audit(truth, decisions, y_score=score, **groups, **strata).report()
+    yield audit(truth, decisions, y_score=score, sensitive_features=["x"] * n).report()
+    tiny_group = np.where(np.arange(n) < 5, "few", "many")
+    yield audit(truth, decisions, sensitive_features=tiny_group, pos_label=1).report(min_share=0.0)
+    burden = {"pos_label": "yes", "burden": True}
+    words = np.where(truth, "yes", "no"), np.where(decisions, "yes", "no")
+    yield audit(*words, **groups, **burden).report(metrics=["f1_score"])
+    yield audit(truth, None, y_score=score, **groups).top(50).report()
+
+
+HIDE_THRESHOLD = """document.querySelectorAll('section').forEach(
+  one => one.querySelector('h2')?.textContent === 'Another threshold' && one.remove())"""
+
+
+def test_the_script_first_shows_what_the_page_without_it_shows(page, tmp_path):
+    n_reports = 0
+    for report in draw_reports():
+        path = tmp_path / "report.html"
+        report.to_html(path, interactive=True)
         page.open(path.as_uri())
-        page.evaluate(
-            "document.querySelectorAll('section').forEach(one => "
-            "one.querySelector('h2')?.textContent === 'Another threshold' && one.remove())"
-        )
+        assert not page.problems(), report
+        page.evaluate(HIDE_THRESHOLD)
         shown = page.evaluate(SHOWN_TEXT)
-        static = path.read_text("utf-8").split('<script type="application/json"')[0]
-        path.write_text(static, encoding="utf-8")
+        report.to_html(path)
         page.open(path.as_uri())
-        assert page.evaluate(SHOWN_TEXT) == shown
-        assert len(shown) == 3 and min(map(len, shown)) > 5
+        static = page.evaluate(SHOWN_TEXT)
+        for one, other in zip(shown, static, strict=True):
+            assert one == other, report
+        assert len(shown) == 3 and min(map(len, shown)) > 3
+        n_reports += 1
+    assert n_reports == 12
 
 
 def test_without_scripts_the_page_is_the_static_one(page, tmp_path, capsys):
@@ -231,8 +268,10 @@ def test_everything_can_be_chosen_by_keyboard_alone(page, shown_file):
     assert descending == sorted(descending, reverse=True)
     page.send_key(" ")
     assert page.evaluate(sizes) == descending[::-1]
-    sorted_head = "[...document.querySelectorAll('section thead')][0].querySelector('[aria-sort]')"
-    assert page.evaluate(f"{sorted_head}.getAttribute('aria-sort')") == "ascending"
+    sorted_column = (
+        "[...document.querySelectorAll('section thead')][0].querySelector('[aria-sort]')"
+    )
+    assert page.evaluate(f"{sorted_column}.getAttribute('aria-sort')") == "ascending"
     # Pictures show counts.
     page.focus_by_tab("e.tagName === 'svg'")
     hint = page.evaluate("document.querySelector('.tip').textContent")
