@@ -76,7 +76,8 @@ test-digits: $(VENV)/.has-test
 
 # Chromium and npm are programs of the system; those of Debian are installed if they are missing.
 test-page: $(VENV)/.has-test $(VENV)/.has-browser
-	@command -v chromium chromium-browser google-chrome >/dev/null && command -v npm >/dev/null || \
+	@$(BIN)/python -c 'import sys; from tests.browser.chromium import find_browser; sys.exit(not find_browser())' \
+		&& command -v npm >/dev/null || \
 		{ apt-get -qq update && apt-get -qq -y install chromium npm; } || { \
 		echo "Chromium and npm are needed (Debian: apt install chromium npm)." >&2; \
 		exit 1; }
