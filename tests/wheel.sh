@@ -18,6 +18,7 @@ python -m pip install --quiet --disable-pip-version-check "$wheel"
 python -c 'import skfair; print("tested:", skfair.__file__)'
 python -m skfair warm-up
 python -m skfair --help
+python -c 'from importlib.resources import files; files("skfair.audit").joinpath("_interactive.js").read_text()'
 
 python -m pip install --quiet --disable-pip-version-check "$wheel[test]"
 python -m pytest -q -n auto -p no:cacheprovider tests/utils tests/test_registries.py \

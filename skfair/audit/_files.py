@@ -243,15 +243,11 @@ def _explain_text_errors(path, encoding):
 def _first_undecodable_line(path):
     """Number of the first line that is not UTF-8, of a file that has one."""
     with _open_bytes(path) as lines:
-        return next(number for number, line in enumerate(lines, start=1) if not _is_utf8(line))
-
-
-def _is_utf8(line):
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+        for number, line in enumerate(lines, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
 
 
 def _read_csv_columns(path, names, open_text, label):

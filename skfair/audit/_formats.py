@@ -499,11 +499,11 @@ class PageReport(Report):
         html : str
             The page.
         """
-        return self._write_page(path, self._sections(), full)
+        return write_text(self._render_page(self._sections(), full), path)
 
-    def _write_page(self, path, sections, full):
-        """Return the page of some sections, and write it unless the path is None."""
-        return write_text(render_page(self._headline(), sections, self._kicker(), full), path)
+    def _render_page(self, sections, full):
+        """Return the page of some sections."""
+        return render_page(self._headline(), sections, self._kicker(), full)
 
     def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
         """The report as Markdown, such as a section of a model card; without pictures.
@@ -600,6 +600,5 @@ def tabulate_facts(facts):
 
 def titled_facts(facts):
     """Pairs of the title and the text of each fact, the known ones first."""
-    names = [name for name in FACT_TITLES if name in facts]
-    names += [name for name in facts if name not in FACT_TITLES]
-    return [(FACT_TITLES.get(name, name), facts[name]) for name in names]
+    names = dict.fromkeys((*FACT_TITLES, *facts))
+    return [(FACT_TITLES.get(name, name), facts[name]) for name in names if name in facts]

@@ -21,6 +21,7 @@ from skfair.audit._formats import (
     write_kicker,
 )
 from skfair.audit._front import REPORT_TITLE
+from skfair.audit._interactive import add_script
 from skfair.audit._protection import is_about
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
@@ -346,8 +347,9 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         *,
         full: bool = False,
         summary: Literal["ll144"] | None = None,
+        interactive: bool = False,
     ) -> str:
-        """The report as one self-contained page: no network, no scripts.
+        """The report as one self-contained page: no network, and no scripts unless interactive.
 
         Parameters
         ----------
@@ -358,13 +360,26 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         summary : {"ll144"}, default=None
             "ll144" makes the summary of a bias audit that New York City's Local Law 144 requires
             to be published (6 RCNY 5-301 and 5-303) instead of the report.
+        interactive : bool, default=False
+            Whether a script lets the reader choose rate, groups and order, sort, and save tables as
+            CSV; with probabilities and outcomes also count rates again at another threshold. The
+            page then has unrounded rates, and counts by score. Where scripts are blocked it is as
+            without.
 
         Returns
         -------
         html : str
             The page.
+
+        Raises
+        ------
+        ValueError
+            If the page is interactive, and a summary or the report of protected counts.
         """
-        return self._write_page(path, self._sections(summary), full)
+        page = self._render_page(self._sections(summary), full)
+        if interactive:
+            page = add_script(page, self, summary)
+        return write_text(page, path)
 
     def to_markdown(
         self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None

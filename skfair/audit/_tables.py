@@ -492,48 +492,31 @@ def adverse_impact(frame, n_samples, min_share, hidden=()):
 def _compare_groups(table):
     """Columns of all groups against the most selected one; nan for excluded groups."""
     included = table[~table["is_excluded"]]
-    columns = {name: np.full(len(table), np.nan) for name in _COMPARISONS}
+    rows = []
     if len(included):
-        counts = table[["n", "n_selected"]].to_numpy().tolist()
         # The most selected of the known groups, if there are any.
         known = included[~included["group"].map(is_missing_group)]
-        best = counts[(known if len(known) else included)["estimate"].idxmax()]
-        for row in included.index:
-            for name, compare in _COMPARISONS.items():
-                columns[name][row] = compare(*counts[row], *best)
-    return pd.DataFrame(columns)
+        best = (known if len(known) else included)["estimate"].idxmax()
+        counts = table[["n", "n_selected"]].to_numpy().tolist()
+        rows = [_compare_counts(*counts[row], *counts[best]) for row in included.index]
+    columns = ("impact_ratio", "standard_deviations", "p_value", "shortfall")
+    return pd.DataFrame(rows, included.index, columns).reindex(table.index).astype(float)
 
 
-def _impact_ratio(n, selected, n_best, selected_best):
-    """Rate of a group over that of the most selected group, rounded once."""
-    return selected * n_best / (n * selected_best) if selected_best else np.nan
-
-
-def _z_statistic(n, selected, n_best, selected_best):
-    """Difference of the two rates in standard errors of the pooled rate."""
+def _compare_counts(n, selected, n_best, selected_best):
+    """Comparisons of a group with the most selected one, in the order of their columns."""
+    # Ratio of the rates, rounded once.
+    ratio = selected * n_best / (n * selected_best) if selected_best else np.nan
+    # Difference of the rates in standard errors of the pooled rate.
     pooled = (selected + selected_best) / (n + n_best)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / n_best))
-    return (selected / n - selected_best / n_best) / error if error > 0 else np.nan
-
-
-def _fisher_p_value(n, selected, n_best, selected_best):
-    """Two-sided p-value of Fisher's exact test of equal rates."""
+    deviations = (selected / n - selected_best / n_best) / error if error > 0 else np.nan
+    # Fisher's exact test of equal rates, two-sided.
     table = [[selected, n - selected], [selected_best, n_best - selected_best]]
-    return float(stats.fisher_exact(table).pvalue)
-
-
-def _shortfall(n, selected, n_best, selected_best):
-    """Smallest number of further selections that makes the rate equal or larger, in integers."""
-    return -(-n * selected_best // n_best) - selected
-
-
-_COMPARISONS = {
-    "impact_ratio": _impact_ratio,
-    "standard_deviations": _z_statistic,
-    "p_value": _fisher_p_value,
-    "shortfall": _shortfall,
-}
-"""Columns -> functions of a group's size and selections, and those of the most selected group."""
+    p_value = stats.fisher_exact(table).pvalue
+    # Smallest number of further selections that makes the rate equal or larger, in integers.
+    shortfall = -(-n * selected_best // n_best) - selected
+    return ratio, deviations, p_value, shortfall
 
 
 # Differences adjusted for strata.

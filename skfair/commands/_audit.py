@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -35,6 +35,10 @@ from skfair.utils._checks import check_choice, check_tolerance, join_names
 # The report.
 
 
+_PAGES = {"summary": (".html", ".htm", ".md"), "interactive": (".html", ".htm")}
+"""Options that ask for a page, and how the name of its file ends."""
+
+
 def add_report_options(report):
     """Add the options of ``python -m skfair report`` to its parser."""
     report.description = (
@@ -56,6 +60,8 @@ def add_report_options(report):
     add("--salt", help="secret text with which the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
+    about = "a page whose reader chooses rate, groups, order and threshold, by a script"
+    add("--interactive", action="store_true", help=about)
     add("--title", help="heading of the page (default the widest gap)")
     add_output_options(report, "report.html", "page, .html, .md or .json")
     report.set_defaults(run=_run_report)
@@ -65,10 +71,9 @@ def _run_report(options):
     """Write the report that the options ask for; return the exit status."""
     check_column_options(options)
     resolve_output(options)
-    if options.summary is not None and (
-        options.out is None or options.out.suffix.lower() == ".json"
-    ):
-        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
+    for name, suffixes in _PAGES.items():
+        if getattr(options, name) and Path(options.out or "").suffix.lower() not in suffixes:
+            raise ValueError(f"--{name} is a page: --out must end in {join_names(suffixes)}.")
     report = _build_report(options)
     missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
@@ -85,7 +90,8 @@ def _write_report(report, options):
     if options.out is None:
         return []
     missing = [] if options.summary is None else report.missing_fields(options.summary)
-    write_report(report, options.out, full=options.full, summary=options.summary)
+    page = {"full": options.full, "interactive": options.interactive}
+    write_report(report, options.out, page, summary=options.summary)
     return [f"Missing in the summary: {name_options(sentence, options)}" for sentence in missing]
 
 
@@ -112,30 +118,23 @@ def _import_metric(name):
     module, sign, attribute = name.partition(":")
     if not sign:
         return name
-    with _extend_import_path():
-        try:
-            metric = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(
-                f"--metric must name a function as package.module:function, but {name!r} cannot "
-                f"be imported ({error}). Check the spelling, and the folder the command runs in."
-            ) from error
+    # Modules of the working folder too, as `python -m` imports them and scripts do not.
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        metric = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"--metric must name a function as package.module:function, but {name!r} cannot "
+            f"be imported ({error}). Check the spelling, and the folder the command runs in."
+        ) from error
+    finally:
+        sys.path.remove(folder)
     if not callable(metric) and not isinstance(metric, Rate | GroupMetric):
         raise ValueError(
             f"--metric must name a function, a Rate or a GroupMetric, but {name} is {metric!r}."
         )
     return metric
-
-
-@contextmanager
-def _extend_import_path():
-    """Import modules of the working folder too, as ``python -m`` does and scripts do not."""
-    folder = os.getcwd()
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
 
 
 def _stated_facts(options):
@@ -242,7 +241,7 @@ def _run_certify(options):
     resolve_output(options)
     claim = _build_claim(options)
     if options.out is not None:
-        write_report(claim, options.out, full=options.full)
+        write_report(claim, options.out, {"full": options.full})
     output_results(options, [claim.reading, str(claim)], claim.to_json())
     return claim.exit_status
 
@@ -415,6 +414,6 @@ def _run_compare(options):
             f"{options.min_size} samples. {' '.join(changes.findings[1:])}"
         )
     if options.out is not None:
-        write_report(changes, options.out, full=options.full)
+        write_report(changes, options.out, {"full": options.full})
     output_results(options, [*changes.readings, *changes.findings], changes.to_json())
     return FINDING_STATUS if changes.has_finding else 0

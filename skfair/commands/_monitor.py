@@ -126,14 +126,13 @@ def _feed_file(options):
     return monitor, reading, bins
 
 
-_STORED_OPTIONS = ("by", "missing", "threshold")
-"""Options that are the same for all files of a state, beside the parameters of its monitor."""
-
-
 def _list_stored(options):
-    """The options that are the same for all files, by name."""
-    stored = {name: getattr(options, name) for name in _STORED_OPTIONS}
-    return stored | {"missing": options.missing or DEFAULT_MISSING}
+    """Options that are the same for all files, beside the parameters of the monitor, by name."""
+    return {
+        "by": options.by,
+        "missing": options.missing or DEFAULT_MISSING,
+        "threshold": options.threshold,
+    }
 
 
 def _read_state(path):

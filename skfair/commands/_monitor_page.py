@@ -94,7 +94,11 @@ def monitor_results(monitor, options, reading):
         "counted_until": _iso_text(summary["counted_until"].iloc[-1]),
         "batches_to_alarm": monitor.batches_to_alarm_,
         "source": describe_file(options, date=date.today().isoformat(), version=__version__),
-    } | {name: _list_records(table) for name, table in tables.items()}
+    }
+    for name, table in tables.items():
+        # Dates are of ISO 8601, and missing numbers None.
+        text = table.to_json(orient="records", date_format="iso", double_precision=15)
+        results[name] = json.loads(text)
     if minimum is None:
         return results
     for name in ("windows", "batches", "alarms"):
@@ -111,11 +115,6 @@ _PUBLISHED = {"batch", "time", "counted_until", "since", "n_batches", "start", "
 def _iso_text(time):
     """A time as JSON holds it."""
     return None if pd.isna(time) else time.isoformat()
-
-
-def _list_records(table):
-    """Rows of a table as JSON holds them: dates of ISO 8601, and None for missing numbers."""
-    return json.loads(table.to_json(orient="records", date_format="iso", double_precision=15))
 
 
 def monitor_findings(monitor, period, min_published):

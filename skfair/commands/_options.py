@@ -356,15 +356,15 @@ def resolve_output(options, suffixes=tuple(_FORMATS)):
         check_output(Path(options.json), files, (".json",), "--json")
 
 
-def write_report(report, out, full=False, **settings):
-    """Write a report in the format that the name of the file ends in."""
+def write_report(report, out, page, **settings):
+    """Write a report in the format that the name of the file ends in; `page` is of HTML alone."""
     suffix = out.suffix.lower()
     if suffix == ".json":
         report.to_json(out)
     elif suffix == ".md":
         report.to_markdown(out, **settings)
     else:
-        report.to_html(out, full=full, **settings)
+        report.to_html(out, **page, **settings)
 
 
 def describe_file(options, **facts):

@@ -60,8 +60,8 @@ def _plan(options):
         )
     names = (*_TEXTS, "expected", "rate", "power", "flips")
     plan = {name: getattr(options, name) for name in names}
-    plan |= {"n_groups": options.shares or options.groups}
-    plan |= {"confidence_level": options.confidence}
+    plan["n_groups"] = options.shares or options.groups
+    plan["confidence_level"] = options.confidence
     level = check_level(options.confidence, "--confidence")
     if options.flips is not None:
         if options.tolerance is None or options.groups != 2 or options.shares is not None:
@@ -79,7 +79,7 @@ def _plan(options):
     else:
         bounds = {name: plan[name] for name in plan if name not in ("growth", "flips")}
         n = required_sample_size(**bounds, purpose=options.purpose)
-    plan |= {"purpose": options.purpose}
+    plan["purpose"] = options.purpose
     if options.flips is not None:
         return plan | {"n_pairs": n, "n_samples": 2 * n} | _describe_plan(plan, f"{n:,} pairs")
     if options.shares is None and options.growth is None:

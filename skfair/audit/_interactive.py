@@ -1,0 +1,44 @@
+"""Script of the page of a report, with which a reader chooses what is shown."""
+
+import re
+from importlib.resources import files
+
+from skfair.audit._formats import encode_document
+from skfair.audit._sentences import describe_metric, describe_quantity
+from skfair.utils._checks import argument_error
+
+_COLUMNS = ["attribute", "group", "metric", "n", "estimate", "low", "high", "is_small"]
+
+
+def add_script(page, report, summary=None):
+    """The page of a report with a script, and with the numbers that it shows by choice."""
+    if summary is not None or "suppressed" in report.provenance:
+        raise argument_error(
+            "interactive puts unrounded rates and counts by score in the page, which min_published "
+            "does not protect and a summary does not show. Leave it out, for a page without them, "
+            "or leave out min_published and summary, for the whole report."
+        )
+    words = {
+        name: [*describe_metric(name, report.reading.burden), describe_quantity(name).is_share]
+        for name in report.frame["metric"].unique()
+    }
+    scores = None
+    if report.counts_samples and report.reliability is not None:
+        scores = report.reliability.drop(columns=["mean_probability", "low", "high"])
+    content = {
+        "rates": report.frame[_COLUMNS],
+        "gaps": report.gaps[["attribute", "metric", "gap", "gap_low", "gap_high"]],
+        "words": words,
+        "scores": scores,
+        "min_group_size": report.min_group_size,
+        "counts_samples": report.counts_samples,
+    }
+    # Names must not end the element, and lines need no indentation.
+    data = encode_document("ReportPage", content).replace("<", "\\u003c")
+    data = re.sub("\n *", "", data)
+    script = files("skfair.audit").joinpath("_interactive.js").read_text("utf-8")
+    scripts = (
+        f'<script type="application/json" id="skfair-data">{data}</script>\n'
+        f"<script>{script}</script>\n</main>"
+    )
+    return page.replace("</main>", scripts)
