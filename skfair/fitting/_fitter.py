@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -108,9 +108,9 @@ class Fitter:
         Share of the samples that are selected by their scores; None where the sign decides.
     """
 
-    problem: object
+    problem: Any
     start: np.ndarray
-    solver: object
+    solver: Any
     options: dict = field(default_factory=dict)
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None

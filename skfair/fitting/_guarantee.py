@@ -37,7 +37,7 @@ This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how o
 
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -105,7 +105,7 @@ class Guarantee(NamedTuple):
         Requested tolerances as reports state them; None before they are in the user's units.
     """
 
-    candidate: object
+    candidate: Any
     training_tolerances: np.ndarray
     probability: float = np.nan
     size_factor: float = 1.0

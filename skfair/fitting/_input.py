@@ -1,7 +1,7 @@
 """Checked input of fits, as training data, and warnings for dependent samples."""
 
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -71,7 +71,7 @@ class TrainingData(NamedTuple):
     X: np.ndarray
     classes: np.ndarray
     samples: Samples
-    pos_label: object = None
+    pos_label: Any = None
     unit: Unit = Unit()
     lacks_groups: bool = False
     is_bounded: bool = True

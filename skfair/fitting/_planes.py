@@ -9,7 +9,7 @@ Of networks all this is about the last layer: that of the fit without a fold has
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -63,7 +63,7 @@ class Plane:
     whole intercept, of the parameters `up`, adds `reach` to all scores.
     """
 
-    problem: object
+    problem: Any
     parameters: np.ndarray
     scores: np.ndarray
     direction: np.ndarray
@@ -129,7 +129,7 @@ class PlainFit(NamedTuple):
         The last layer without each fold, of all samples: features may be learned from the others.
     """
 
-    candidate: object
+    candidate: Any
     scores: np.ndarray
     folds: list
     models: list

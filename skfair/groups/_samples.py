@@ -85,7 +85,7 @@ class Samples(NamedTuple):
     target: np.ndarray
     groups: Groups
     weights: np.ndarray
-    X: object = None
+    X: Any = None
     min_group_size: int | str = 1
     clusters: np.ndarray | None = None
     group_probabilities: np.ndarray | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -362,7 +362,7 @@ class RatePosterior:
 
     means: np.ndarray
     sizes: np.ndarray
-    aggregate: object
+    aggregate: Any
     tolerance: float
 
     def __post_init__(self):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
+from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse, special
@@ -280,7 +281,7 @@ class GroupFunction:
     their total weights, which is the same to it and faster; otherwise rows are repeated.
     """
 
-    function: object
+    function: Any
     columns: list
     weights: np.ndarray
     takes_weights: bool

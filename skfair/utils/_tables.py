@@ -6,6 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+TableLike = Any
+"""An array, sparse matrix, list or data frame, or a column of one, of any library."""
+
 
 def to_pandas_table(table: Any) -> Any:
     """A table of polars, pyarrow or the like as a DataFrame; anything else as it is.

@@ -2,7 +2,7 @@
 
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class _Evaluation(NamedTuple):
     offsets: np.ndarray
     intersection_offsets: np.ndarray
     extra_sums: tuple
-    block_evaluations: object  # partitions of the evaluations of blocks
+    block_evaluations: Any  # partitions of the evaluations of blocks
 
 
 def _evaluate_multipliers(evaluate_blocks, limits, ratios, multipliers, width):

@@ -1,7 +1,7 @@
 """Runs of k-means: Lloyd's rounds, those within limits, relocations of centres, starts."""
 
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array
@@ -212,7 +212,7 @@ class RunSettings(NamedTuple):
     """How k-means is run: number of clusters, where runs start, when they end."""
 
     n_clusters: int
-    init: object = "k-means++"  # as in sklearn's KMeans; an array is relative to the mean
+    init: Any = "k-means++"  # as in sklearn's KMeans; an array is relative to the mean
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops

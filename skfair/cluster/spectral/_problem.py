@@ -1,7 +1,7 @@
 """The steps of fair spectral clustering: embedding, rounding, and landmarks."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -501,7 +501,7 @@ def _read_pairs(name, pairs, n_samples):
 class SpectralProblem(NamedTuple):
     """A normalised affinity, the groups of its nodes, and their fair embedding once computed."""
 
-    X: object  # array or sparse, (n_nodes, n_features) or the affinity
+    X: Any  # array or sparse, (n_nodes, n_features) or the affinity
     operator: NormalizedAffinity
     groups: Groups  # in the order in which they appear: labels play no part
     requirements: ClusterRequirements
