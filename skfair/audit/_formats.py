@@ -12,7 +12,7 @@ from math import isfinite, isnan, nan
 from os import PathLike
 from os.path import isfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -483,6 +483,11 @@ class Report(Record):
 
 class PageReport(Report):
     """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     def to_html(self, path: str | PathLike[str] | None = None, *, full: bool = False) -> str:
         """The report as one self-contained page: no network, no scripts.

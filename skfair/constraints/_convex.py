@@ -21,7 +21,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -49,6 +49,11 @@ class ConvexMeans(ABC):
     basis : csr_array of shape (n_sums, n_samples)
         Sums of which all derivatives by scores are combinations.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     rounding = 1.0
     """Length of a corner, in widths."""

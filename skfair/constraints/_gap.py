@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -34,6 +34,11 @@ class GapBase(ABC):
 
     Subclasses do not inherit `form` and `is_range`, so that clients refuse what they do not know.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     name = "GapBase"
     """The name of the class, which messages state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -54,6 +54,11 @@ class Problem(ABC):
     is_partitioned : bool
         Whether the samples are in blocks, and not in memory at once.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     is_partitioned = False
     model: Any

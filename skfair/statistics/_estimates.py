@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from functools import cached_property
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse, special, stats
@@ -103,6 +103,11 @@ class Estimates(ABC):
     `values` and `sizes`, the effective sample sizes, have shape (n_events,). `correlation` of the
     estimates has shape (n_events, n_events), and is None if the events share no samples.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     correlation = None
     interval = ""

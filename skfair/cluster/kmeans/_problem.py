@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -237,6 +237,11 @@ class BaseClusteringProblem:
     ``weight_range`` of a sample, and the methods that `skfair.cluster.Homotopy` calls. By default
     they are those of samples that are all in memory.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     tol_factor = 1  # times ``tol`` that a round has to gain
     is_in_memory = True
