@@ -27,8 +27,6 @@ from skfair.utils._checks import argument_error, join_names
 N_BINS = 4
 """Bins of a column, unless another number is passed."""
 
-_MANY_LABELS = 20
-"""Different numbers of an attribute above which one may be the mark of a missing value."""
 
 _REMEDY = "pass it by --unknown (unknown of SensitiveFeatures)"
 """What to do with such a mark."""
@@ -164,7 +162,8 @@ def find_group_bins(groups, columns, named=None):
             f"{join_names(map(repr, names))}, but {join_names(map(repr, absent))} is none."
         )
     bins = {}
-    for place, numbers in _find_numbers(groups, columns, _MANY_LABELS).items():
+    # Of more than 20 different numbers of an attribute, one may be the mark of a missing value.
+    for place, numbers in _find_numbers(groups, columns, 20).items():
         refuse_marks_among_numbers(numbers.rename(names[place]), _REMEDY)
         if has_decimals(numbers) and numbers.nunique() > MAX_NUMERIC_GROUPS:
             counts = groups.counts[groups.labels[:, place] != MISSING]

@@ -62,9 +62,6 @@ from skfair.statistics._gaps import find_verdict, gap_lower_limit, gap_upper_lim
 from skfair.statistics._planning import required_sample_size
 from skfair.utils._checks import argument_error, check_tolerance, join_names, number_text, warn
 
-_NEGLIGIBLE_MARGIN = 1e-9
-"""Rest of a tolerance that is a rounding error, for which no sample size suffices."""
-
 
 class _Limits(NamedTuple):
     """Limits of a gap in the population, in its own unit, and whether its tolerance is shown.
@@ -590,7 +587,8 @@ def _required_size(bound, estimates, gap, tolerance, level):
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (
         not isinstance(estimates, Rates | LogRates | RatesAgainstBound)
-        or not tolerance - gap > _NEGLIGIBLE_MARGIN
+        # Rest of a tolerance that is a rounding error, for which no sample size suffices.
+        or not tolerance - gap > 1e-9
     ):
         return None
     n_groups = len({group for _, group in bound.sums.cells.labels})

@@ -20,8 +20,6 @@ from skfair.partitions._collections import load_rows
 from skfair.utils._checks import join_names, warn
 
 _SEPARATORS = ",;\t|"
-_N_SNIFFED_LINES = 100
-"""Lines that the separator is detected from."""
 
 _GZIP_SIGNATURE = b"\x1f\x8b"
 _BINARY_SIGNATURES = {
@@ -258,7 +256,8 @@ def _read_csv_columns(path, names, open_text, label):
     """Columns of a CSV file, as text."""
     # Detect the separator, check every line, then parse the columns.
     with open_text() as lines:
-        separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
+        # Lines that the separator is detected from.
+        separator = _detect_separator(list(islice(lines, 100)))
     with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
     names = _check_names(header, names, path, label)

@@ -242,10 +242,6 @@ def _margin_equations(by_name, parts):
     return np.vstack((*totals, values)).astype(float)
 
 
-_N_CANDIDATES = 20
-"""Groups that are tried as the next one to suppress, the smallest ones."""
-
-
 def _suppress_secondary(margins, counts, is_suppressed, min_published):
     """Mask of suppressed groups, none of which can be computed from the others."""
     sizes = counts[0]
@@ -255,7 +251,8 @@ def _suppress_secondary(margins, counts, is_suppressed, min_published):
         if not len(candidates):
             return is_suppressed
         # Suppress the group that leaves the fewest equations open, the smallest of several.
-        candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:_N_CANDIDATES]
+        # Groups that are tried as the next one to suppress, the smallest ones.
+        candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:20]
         trials = [is_suppressed | (np.arange(len(sizes)) == one) for one in candidates]
         n_open = [
             _disclosing_equations(margins, counts, one, min_published).sum() for one in trials

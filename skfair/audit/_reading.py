@@ -336,20 +336,14 @@ def _refuse_two_notations(column):
     )
 
 
-_MIN_CHECKED_LINES = 20
-"""Lines of a file from which a second header and a line of totals are looked for."""
-
-_MAX_REPEATED_LABELS = 50
-"""Labels of a column up to which one that occurs once may be a heading or a total."""
-
-
 def refuse_headings_and_totals(table, path):
     """Raise for a first line that looks like a second header, and a last one like totals.
 
     In one column at least such a line has an entry of another form than all others, and in every
     other column too, or none.
     """
-    if len(table) < _MIN_CHECKED_LINES:
+    # Lines of a file from which a second header and a line of totals are looked for.
+    if len(table) < 20:
         return
     for row, what in ((0, "a second header"), (len(table) - 1, "totals")):
         entries = [_describe_entry(table[name], row) for name in table]
@@ -373,7 +367,8 @@ def _describe_entry(column, row):
         others := others.dropna()
     ):
         return "usual"
-    if others.nunique() <= _MAX_REPEATED_LABELS and others.value_counts().min() > 1:
+    # Labels of a column up to which one that occurs once may be a heading or a total.
+    if others.nunique() <= 50 and others.value_counts().min() > 1:
         return "foreign"
     # Numbers: a word among them, or the sum of all others.
     numbers = pd.to_numeric(others, errors="coerce")

@@ -45,10 +45,6 @@ def check_group_size(min_group_size):
         )
 
 
-_MAX_CHECKED_ROWS = 100_000
-"""Rows up to which weights are compared with numbers of samples."""
-
-
 def warn_of_counts(samples, columns):
     """Warn of weights that look like numbers of samples, as of a table of counts.
 
@@ -58,7 +54,8 @@ def warn_of_counts(samples, columns):
     if (
         groups.multiplicity is not None
         or not groups.is_disjoint
-        or len(weights) > _MAX_CHECKED_ROWS
+        # Rows up to which weights are compared with numbers of samples.
+        or len(weights) > 100_000
         or weights.mean() < 2.0
         or not np.ptp(weights)
         or (weights != np.floor(weights)).any()

@@ -336,10 +336,6 @@ def _largest_possible_departure(family, error, sides):
 # A short list: subgroups that depart, and of which most lies outside those listed before.
 
 
-_MAX_CANDIDATES = 500
-"""Flagged subgroups that are considered for the list, those of the largest limits."""
-
-
 def _select_listed_subgroups(family, candidates, limits, errors, max_listed):
     """Numbers of the candidates to list, chosen greedily."""
     listed = []
@@ -387,7 +383,8 @@ def _search_metric(name, family, level, direction, max_listed, n_metrics):
     errors = (1.0 - level) / n_limits
     at, limits = _flag_subgroups(family, errors, sides)
     # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
-    order = np.lexsort((at, family.n_conditions[at], -np.abs(limits)))[:_MAX_CANDIDATES]
+    # Flagged subgroups that are considered for the list, those of the largest limits.
+    order = np.lexsort((at, family.n_conditions[at], -np.abs(limits)))[:500]
     flagged = at[order]
     limits = limits[order]
     table = _tabulate_flagged(name, family, flagged, errors, n_limits)

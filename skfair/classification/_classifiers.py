@@ -50,10 +50,6 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import StrOptions, with_callbacks
 
-_LEAST_ALPHA = 2e-3
-"""Penalty of many samples, where ``alpha=None``."""
-
-
 # The base of linear classifiers: training, decisions and probabilities.
 
 
@@ -795,7 +791,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         weights = training.samples.weights
         model = MLPModel.from_features(features, weights, sizes, self.activation)
         loss = check_loss(self, "classes")
-        problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
+        # Penalty of many samples, where `alpha=None`.
+        problem = make_network_problem(self, model, training, constraints, loss, 2e-3)
         task = FitTask.begin(self, X, y, training, problem, _describe_layers)
         return fit_network(task, problem, _find_layers(self, model), solve_or_interrupt)
 

@@ -81,10 +81,6 @@ _TINY = 1e-12
 """Smallest risk that is distinguished from none."""
 
 
-_ROUNDING = 1e-12
-"""Errors of gaps by rounding."""
-
-
 class Guarantee(NamedTuple):
     """A fit, and the probability that the population keeps the tolerances.
 
@@ -564,7 +560,8 @@ class _Refits:
         # Counts at single points are fair by chance, or unfair: the smoothed gap is expected.
         hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
         # The point keeps these tolerances however its gaps are computed: a ratio is 1 minus a gap.
-        tolerances = training + _ROUNDING
+        # Errors of gaps by rounding.
+        tolerances = training + 1e-12
         return self._make_evidence(candidate, scores, tolerances, hidden, _SELECTION_SHARE)
 
     def _certain_gaps(self, evidence, excess):

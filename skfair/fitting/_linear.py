@@ -51,14 +51,6 @@ from skfair.utils._sklearn import StrOptions
 # Base of linear estimators that are trained under constraints.
 
 
-_RANK_TOL = 1e-4
-"""Residual at which a solver chosen by name stops, where gaps are differences of ranks.
-
-Their problems are not convex, and another test ends at another model. So all linear estimators
-have one.
-"""
-
-
 class ConstrainedLinearEstimator(ConstrainedEstimator):
     """Parameters and predictions of linear estimators that are trained under constraints."""
 
@@ -158,7 +150,10 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     # From smooth rates to decisions, and on to the population if a confidence is requested.
     options = {"random_state": check_random_state(estimator.random_state), "callback": task.watch}
     if isinstance(estimator.solver, str) and "ranks" in problem.constraint.metric_inputs:
-        solver.tol = _RANK_TOL
+        # Residual at which a solver chosen by name stops, where gaps are differences of ranks.
+        # Their problems are not convex, and another test ends at another model. So all linear
+        # estimators have one.
+        solver.tol = 1e-4
     fitter = Fitter(problem, _make_start(estimator, problem.model, training), solver, options)
     guarantee = enforce_in_population(
         fitter, estimator.enforcement, task.confidence, clusters=training.samples.clusters

@@ -37,9 +37,6 @@ _BY_GRID = np.linspace(-1.0, 1.0, 61)
 """Parts of the intercept at which a point can be taken."""
 
 
-_RIDGE = 1e-6
-"""Curvature that is added to a Gram matrix, relative to its mean eigenvalue."""
-
 _TINY = 1e-12
 """Smallest weight or deviation that is distinguished from none."""
 
@@ -216,7 +213,8 @@ def _directions(moments, n_samples, up):
     gram = moments[:-1, :-1]
     products = moments[:-1, -1]
     square = moments[-1, -1]
-    inverse = np.linalg.inv(gram + _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram)))
+    # Curvature that is added to a Gram matrix, relative to its mean eigenvalue.
+    inverse = np.linalg.inv(gram + 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram)))
     coefficients = inverse @ products
     residual = max(0.0, square - coefficients @ products)
     errors = np.sqrt(np.diag(inverse) * residual / n_samples)

@@ -103,14 +103,11 @@ def _check_probabilities(y_true, y_proba):
     return is_true, check_unit_range(probabilities)
 
 
-_ROUNDING = 1e-6
-"""Largest excess over [0, 1] that the rounding of single precision explains."""
-
-
 def check_unit_range(probabilities):
     """Probabilities, clipped to [0, 1]; a ValueError if one is outside by more than rounding."""
     clipped = np.clip(probabilities, 0.0, 1.0)
-    is_wrong = ~(np.abs(probabilities - clipped) <= _ROUNDING)
+    # Largest excess over [0, 1] that the rounding of single precision explains.
+    is_wrong = ~(np.abs(probabilities - clipped) <= 1e-6)
     if is_wrong.any():
         wrong = float(probabilities[is_wrong][0])
         raise ValueError(

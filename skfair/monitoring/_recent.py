@@ -13,20 +13,8 @@ from skfair.monitoring._batches import restore_time, unscale_mean
 from skfair.statistics._estimates import rate_limits
 from skfair.statistics._gaps import Verdict, find_verdict
 
-_ALARM_SHARE = 0.75
-"""Share of the false alarms that windows raise; the detector may raise the others."""
-
-_LARGEST_ERROR = 0.05
-"""Error of a lower limit of a window, at most, however short the run length."""
-
 _N_BATCHES, _LONGEST_STREAM = 1_000_000, 1000
 """Batches that are simulated to find this error, in streams of so many at most."""
-
-_LONGEST_RUN = 100_000
-"""Run length up to which enough of these streams have an alarm."""
-
-_WITHIN_SHARE = 2.0
-"""A page says falsely that the tolerance is kept in one of so many run lengths at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +127,11 @@ def find_alarm_error(run_length, windows):
     of this probability. The error is that of the union bound over windows and batches at least, and
     where alarms are too rare for simulations.
     """
-    rate = _ALARM_SHARE / run_length
+    # Share of the false alarms that windows raise; the detector may raise the others.
+    rate = 0.75 / run_length
     length = int(np.ceil(min(run_length, _LONGEST_STREAM)))
-    if run_length > _LONGEST_RUN:
+    # Run length up to which enough of these streams have an alarm.
+    if run_length > 100_000:
         return rate / len(windows)
     steps = np.random.default_rng(0).standard_normal((_N_BATCHES // length, length))
     sums = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
@@ -150,7 +140,8 @@ def find_alarm_error(run_length, windows):
         excess = (sums[:, n:] - sums[:, :-n]) / np.sqrt(n)
         largest = np.maximum(largest, excess.max(axis=1, initial=-np.inf))
     z = np.quantile(largest, np.exp(-rate * length), method="higher")
-    return min(max(float(special.ndtr(-z)), rate / len(windows)), _LARGEST_ERROR)
+    # Error of a lower limit of a window, at most, however short the run length.
+    return min(max(float(special.ndtr(-z)), rate / len(windows)), 0.05)
 
 
 def judge_windows(settings, comparisons, batches):
@@ -166,7 +157,8 @@ def judge_windows(settings, comparisons, batches):
     if settings.run_length is None or not settings.windows:
         return []
     error_above = find_alarm_error(settings.run_length, settings.windows)
-    error_within = 1.0 / (_WITHIN_SHARE * settings.run_length * len(settings.windows))
+    # A page says falsely that the tolerance is kept in one of so many run lengths at most.
+    error_within = 1.0 / (2.0 * settings.run_length * len(settings.windows))
     windows = [
         _judge_window(settings, comparisons, batches[-length:], error_above, error_within)
         for length in settings.windows

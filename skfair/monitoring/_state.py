@@ -45,11 +45,6 @@ from skfair.utils._checks import join_names, warn
 _EDGE_DISTANCE = 1e-12
 """Distance of projected means from 0 and 1."""
 
-_MAX_STEPS = 50
-"""Newton steps of a projection; about five are enough."""
-
-_SMALL_STEP = 1e-9
-"""Length of the last step."""
 
 _SHRINKAGE = 20.0
 """Samples of the hypothesis that are added to each group in predictions."""
@@ -147,7 +142,8 @@ class DifferenceHypotheses:
         low = low[active, np.newaxis]
         high = high[active, np.newaxis]
         c = (low + high) / 2.0
-        for _ in range(_MAX_STEPS):
+        # About five Newton steps are enough.
+        for _ in range(50):
             # Newton step on the derivative, to the middle if it leaves the bracket.
             p = clip(c)
             scale = p * (1.0 - p)
@@ -159,7 +155,8 @@ class DifferenceHypotheses:
             last = c
             c = c - step
             c = np.where((c >= low) & (c <= high), c, (low + high) / 2.0)
-            if np.abs(c - last).max() < _SMALL_STEP:
+            # The length of the last step.
+            if np.abs(c - last).max() < 1e-9:
                 break
         projected[active] = clip(c)
         return projected
@@ -276,9 +273,6 @@ _SUFFICIENT_LOG_EVIDENCE = np.log(1e12)
 _START_WEIGHT = 0.75
 """Weight of the e-process from the start; the mixtures over all starts have the rest."""
 
-_BET_FRACTION = 0.75
-"""How far toward the predicted means a detector bets."""
-
 
 class CellEvidence:
     """Counts of disjoint groups in one cell, and for each contrast an e-process on the levels.
@@ -337,7 +331,8 @@ class CellEvidence:
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
         q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
-        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, _BET_FRACTION)[:, np.newaxis]
+        # How far toward the predicted means a detector bets.
+        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, 0.75)[:, np.newaxis]
         log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
         self._count(n, x)
         return log_e[..., :n_levels], log_e[..., n_levels:]
@@ -636,10 +631,6 @@ def _sort_cells(groups, codes, names, cells, values, weights):
 # State of a monitor: how a batch changes it, and what it says of the tolerance.
 
 
-_LARGEST_LOG = 700.0
-"""Logarithm of the largest e-value that is reported."""
-
-
 @dataclass(frozen=True, eq=False)
 class Statement:
     """What a state says of the tolerance; the gap and its limits are in units of the mean."""
@@ -927,10 +918,6 @@ def _last_decision_time(row):
     return times[0] if times[0] is None else max(times, key=restore_time)
 
 
-_DETECTOR_SHARE = 4.0
-"""Beside windows the detector raises a false alarm once in so many run lengths at most."""
-
-
 def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     """What the evidence says after so many restarts; `was_exceeded` is what it said before.
 
@@ -943,7 +930,8 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     was_exceeded = was_exceeded or log_against >= -np.log1p(-settings.confidence_level)
     is_alarm = was_exceeded
     if settings.run_length is not None:
-        length = settings.run_length * (_DETECTOR_SHARE if settings.windows else 1.0)
+        # Beside windows the detector raises a false alarm once in so many run lengths at most.
+        length = settings.run_length * (4.0 if settings.windows else 1.0)
         is_alarm = has_excess or change >= length
     log_for = _find_certificates(settings, comparisons)
     log_for_tolerance = log_for[settings.tolerance_position]
@@ -990,4 +978,5 @@ def _find_interval(settings, gaps, log_for, n_restarts, estimate, is_alarm):
 
 
 def _to_e_value(log_e):
-    return float(np.exp(min(log_e, _LARGEST_LOG)))
+    # Logarithm of the largest e-value that is reported.
+    return float(np.exp(min(log_e, 700.0)))

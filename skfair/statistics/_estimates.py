@@ -93,10 +93,6 @@ _LARGE_DESIGN_EFFECT = 4.0
 """Design effect above which the limits of weighted samples are known to be too narrow."""
 
 
-_TINY = 1e-12
-"""Smallest variance of a share that is distinguished from none."""
-
-
 class Estimates(ABC):
     """Estimates for events, such as the rates of groups, with their confidence limits.
 
@@ -548,7 +544,8 @@ class OutcomeMeans(_EventMeans):
     def _effective_sizes(self, kish):
         binomial = self._shares * (1.0 - self._shares)
         linearised = self._share_variances
-        has_spread = np.minimum(binomial, linearised) > _TINY
+        # Smallest variance of a share that is distinguished from none.
+        has_spread = np.minimum(binomial, linearised) > 1e-12
         sizes = np.divide(binomial, linearised, out=kish + 0.0 * binomial, where=has_spread)
         return np.minimum(kish, sizes.min(axis=0))
 

@@ -253,12 +253,6 @@ def _solve_in_box(gradient, G, jacobian, duals, settings):
 # The stochastic ghost method.
 
 
-_MAX_DOUBLINGS = 10
-"""Maximum doublings of a batch. Each doubles the cost, but is less likely by a factor 1 - p0 only.
-So the expected cost would be infinite for p0 below 1/2; in the paper's setting 4 of 1000 steps are
-cut off."""
-
-
 @make_constructor
 class StochasticGhost(StochasticSolver):
     r"""Solver on mini-batches whose steps keep linearised constraints: stochastic ghost (StGh).
@@ -383,7 +377,10 @@ class StochasticGhost(StochasticSolver):
     def _direction(self, linearize_batch, random_state):
         """An unbiased estimate of the direction on all samples, from batches of several sizes."""
         # N doublings: the halves of a batch of 2^(N + 1), and the batch as their average.
-        n = min(random_state.geometric(self.p0) - 1, _MAX_DOUBLINGS)
+        # Maximum doublings of a batch. Each doubles the cost, but is less likely by a factor 1 - p0
+        # only. So the expected cost would be infinite for p0 below 1/2; in the paper's setting 4 of
+        # 1000 steps are cut off.
+        n = min(random_state.geometric(self.p0) - 1, 10)
         odd, even = (linearize_batch(2**n) for _ in range(2))
         both = [(first + second) / 2 for first, second in zip(odd, even, strict=True)]
         # Difference of directions on levels N + 1 and N, weighted by one over the probability of N.
