@@ -5,7 +5,7 @@ from hashlib import blake2b
 from itertools import groupby
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,83 @@ from skfair.utils._checks import (
     warn,
 )
 from skfair.utils._sklearn import safe_indexing
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class MonitorSettings(Protocol):
+        """What `Settings`, which lies above, states to the parts of a monitor."""
+
+        @property
+        def burden(self) -> bool:
+            """As in `Settings`."""
+
+        @property
+        def confidence_level(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def constraint(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def delay(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def hypothesis(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def levels(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def max_weight(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def min_group_size(self) -> int:
+            """As in `Settings`."""
+
+        @property
+        def pos_label(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def range(self) -> tuple:
+            """As in `Settings`."""
+
+        @property
+        def run_length(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def scaled_tolerance(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def smallest_size(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def tolerance(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def tolerance_position(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def windows(self) -> tuple:
+            """As in `Settings`."""
+
+        def log_evidence_needed(self, n_restarts: Any, n_sides: Any = 1) -> Any:
+            """As in `Settings`."""
+
+        def unscale(self, level: Any) -> Any:
+            """As in `Settings`."""
+
 
 # Times of batches: numbers, or points in time that are stored as text.
 
