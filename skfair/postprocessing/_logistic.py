@@ -4,12 +4,19 @@ Two labels have one vector of coefficients, and more labels have one each. Its s
 as in scikit-learn's LogisticRegression, whose checks take longer than these fits.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.utils._tables import TableLike
 
 
 class LogisticModel(NamedTuple):
@@ -23,20 +30,28 @@ class LogisticModel(NamedTuple):
     coef: np.ndarray
     intercept: np.ndarray
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: TableLike) -> np.ndarray:
         """Probabilities of the labels, (n_samples, n_labels)."""
         return _softmax((as_floats(X) @ self.coef.T + self.intercept).T)[0].T
 
 
-def as_floats(features):
+def as_floats(features: TableLike) -> Any:
     """The features as an array or sparse matrix of floats; single precision stays."""
     features = features if sparse.issparse(features) else np.asarray(features)
     return features if features.dtype == np.float32 else features.astype(float, copy=False)
 
 
 def fit_logistic(
-    features, target, weights, penalty, *, tol=1e-4, max_iter=100, center=0.0, scale=1
-):
+    features: TableLike,
+    target: np.ndarray,
+    weights: np.ndarray,
+    penalty: float,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 100,
+    center: np.ndarray | float = 0.0,
+    scale: np.ndarray | float = 1,
+) -> LogisticModel:
     """The `LogisticModel` of features, fitted to ``(features - center) / scale``.
 
     The mean loss, with the weights of the samples, plus ``penalty / 2`` times the squared
@@ -63,7 +78,9 @@ def fit_logistic(
     return LogisticModel(labels, rows[:, :-1], rows[:, -1])
 
 
-def fit_standardized_logistic(features, target, weights, penalty, **settings):
+def fit_standardized_logistic(
+    features: TableLike, target: np.ndarray, weights: np.ndarray, penalty: float, **settings: Any
+) -> LogisticModel:
     """`fit_logistic` of features of weighted mean 0 and variance 1."""
     features = as_floats(features)
     center = np.average(features, axis=0, weights=weights)
@@ -74,7 +91,7 @@ def fit_standardized_logistic(features, target, weights, penalty, **settings):
     return fit_logistic(features, target, weights, penalty, center=center, scale=scale, **settings)
 
 
-def _softmax(scores):
+def _softmax(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities of the labels and their logarithms, of scores (n_labels, n_samples)."""
     scores = scores - scores.max(axis=0)
     powers = np.exp(scores)
@@ -92,21 +109,23 @@ class _LogisticLoss(NamedTuple):
     n_rows: int  # vectors of coefficients
 
     @classmethod
-    def make(cls, features, codes, weights, penalty):
+    def make(
+        cls, features: TableLike, codes: np.ndarray, weights: np.ndarray, penalty: float
+    ) -> _LogisticLoss:
         """The loss of samples with codes of labels."""
         weights = (weights / weights.sum()).astype(features.dtype)
         members = np.zeros((codes.max() + 1, len(codes)), dtype=features.dtype)
         members[codes, np.arange(len(codes))] = weights
         return cls(features, members, weights, penalty, len(members) if len(members) > 2 else 1)
 
-    def predict(self, parameters):
+    def predict(self, parameters: np.ndarray) -> Any:
         """Probabilities of all labels, and their logarithms."""
         rows = parameters.reshape(self.n_rows, -1).astype(self.features.dtype)
         scores = np.zeros(self.members.shape, dtype=self.features.dtype)
         scores[-self.n_rows :] = (self.features @ rows[:, :-1].T).T + rows[:, -1:]
         return _softmax(scores)
 
-    def evaluate(self, parameters):
+    def evaluate(self, parameters: np.ndarray) -> Any:
         """The value and its gradient."""
         rows = parameters.reshape(self.n_rows, -1)
         chances, logarithms = self.predict(parameters)
@@ -118,7 +137,7 @@ class _LogisticLoss(NamedTuple):
         value = -np.multiply(self.members, logarithms, dtype=float).sum()
         return value + 0.5 * self.penalty * (rows[:, :-1] ** 2).sum(), gradient.ravel()
 
-    def hessian(self, parameters):
+    def hessian(self, parameters: np.ndarray) -> np.ndarray:
         """The second derivatives, with some curvature where there is none."""
         chances = self.predict(parameters)[0][-self.n_rows :]
         columns = np.vstack((self.features.T, np.ones(len(self.features))))
@@ -132,14 +151,14 @@ class _LogisticLoss(NamedTuple):
         return block_diag(*diagonal) - products @ weighted.T + np.diag(penalties.ravel())
 
 
-def _minimize_by_lbfgs(loss, tol, max_iter):
+def _minimize_by_lbfgs(loss: _LogisticLoss, tol: float, max_iter: int) -> np.ndarray:
     """Parameters of the smallest loss, from 0 on."""
     start = np.zeros(loss.n_rows * (loss.features.shape[1] + 1))
     options = {"maxiter": max_iter, "gtol": tol, "ftol": 64 * np.finfo(float).eps, "maxls": 50}
     return minimize(loss.evaluate, start, jac=True, method="L-BFGS-B", options=options).x
 
 
-def _minimize_by_newton(loss, tol, max_iter):
+def _minimize_by_newton(loss: _LogisticLoss, tol: float, max_iter: int) -> np.ndarray:
     """Parameters of the smallest loss, from 0 on, by steps that are halved until it decreases."""
     loss = loss._replace(features=np.asarray(loss.features, dtype=float))
     parameters = np.zeros(loss.n_rows * (loss.features.shape[1] + 1))

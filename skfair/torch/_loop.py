@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skfair.constraints import Constraint
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
 from skfair.torch._model import join_entries, to_float64_array
 from skfair.torch._samples import disable_autocast, require_torch
 from skfair.utils._checks import resolve_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from skfair.constraints import Constraint
+
 
 # Constraints as differentiable functions of scores.
 
@@ -144,7 +150,7 @@ def linear_function(scores, slopes, values):
     return linear
 
 
-def _check_first_order(gradient):
+def _check_first_order(gradient: np.ndarray) -> Any:
     """Hook of values: raise where a second derivative, which they do not have, could follow."""
     if require_torch().is_grad_enabled():
         raise RuntimeError(
@@ -158,7 +164,7 @@ _UNCOMPILED_FUNCTIONS: dict = {}
 """Functions, and what torch.compile leaves as it is of them; no lru_cache, of which it warns."""
 
 
-def disable_compilation(function):
+def disable_compilation(function: Callable) -> Any:
     """The function, which torch.compile calls between two graphs and does not trace."""
     if function not in _UNCOMPILED_FUNCTIONS:
         _UNCOMPILED_FUNCTIONS[function] = require_torch().compiler.disable(function)
@@ -328,7 +334,7 @@ class ConstrainedObjective:
         # Values of held-out samples, without gradients, move nothing.
         if moves:
             self._state = state
-            self._total = self._total + G
+            self._total = self._total + G  # type: ignore[assignment]
             self._n_calls += 1
         takes_loss, duals, _ = self.solver._weigh(state, G, G)
         objective = loss if takes_loss else 0.0
@@ -404,7 +410,7 @@ class ConstrainedObjective:
         self._smooth, self._total, self._n_calls = map(loaded.pop, _BETWEEN_STEPS)
         self._state = None if any(one is None for one in loaded.values()) else loaded
 
-    def _moving(self):
+    def _moving(self) -> Any:
         """What moves from step to step, by name."""
         state = self._state
         if state is None:  # before the first call
@@ -412,7 +418,7 @@ class ConstrainedObjective:
         return state | {name: getattr(self, name) for name in _BETWEEN_STEPS}
 
 
-def _check_number_of_values(state, G):
+def _check_number_of_values(state: dict[str, np.ndarray | int], G: np.ndarray) -> Any:
     """Raise for values of another number than the multipliers of a state."""
     n_multipliers = len(state.get("multipliers", G))
     if n_multipliers != len(G):
@@ -427,7 +433,7 @@ _BETWEEN_STEPS = "_smooth", "_total", "_n_calls"
 """Attributes of an objective that change beside the state of its method."""
 
 
-def _save_value(value):
+def _save_value(value: float) -> Any:
     """A number, array or list of tensors as `torch.load` takes it, copied."""
     if isinstance(value, np.ndarray):
         return require_torch().tensor(value)

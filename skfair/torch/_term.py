@@ -212,6 +212,6 @@ def _check_compared_means(cell_constraint):
         )
 
 
-def _state_group(name):
+def _state_group(name: str) -> Any:
     """The label of a group, as messages state it."""
     return repr(name[0] if len(name) == 1 else name)

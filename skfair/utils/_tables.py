@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 TableLike = Any
 """An array, sparse matrix, list or data frame, or a column of one, of any library."""
@@ -32,7 +36,7 @@ def to_pandas_table(table: Any) -> Any:
     return table
 
 
-def _read_stream(table):
+def _read_stream(table: np.ndarray) -> Any:
     """A DataFrame of an object that only exports a stream of Arrow."""
     if hasattr(pd.DataFrame, "from_arrow"):  # pandas 3
         return pd.DataFrame.from_arrow(table)
