@@ -13,7 +13,7 @@ from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
 
-def fit_all(verbose):
+def fit_all(verbose: int) -> None:
     """Fit every estimator that has kernels, on small or large data of two groups."""
     X, y, metadata = _draw_data(300)
     with warnings.catch_warnings(), announce_compilation(verbose), compile_at_first_call():

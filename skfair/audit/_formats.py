@@ -398,7 +398,7 @@ def sections_to_json(title, sections):
 def _table_to_python(caption, note, titles, rows):
     """A table as its caption and rows, each with the texts of its cells by title."""
 
-    def text(cell):
+    def text(cell: str | tuple) -> str:
         return cell if isinstance(cell, str) else " ".join(cell[:2])
 
     texts = [map(text, row) for row, _ in rows]

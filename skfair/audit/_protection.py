@@ -221,7 +221,7 @@ def _find_hidden(by_name, counts, is_known, min_published):
     if (is_hidden | is_missing).all():
         return None
     names = [(name, one) for name, groups in by_name.items() for one in groups.names]
-    hidden: dict = {}
+    hidden = {}
     for i in np.flatnonzero(is_hidden):
         name, group = names[i]
         hidden.setdefault(name, {})[group_text(group)] = int(sizes[i])

@@ -296,7 +296,7 @@ def metric_estimators(
             )
         name = metric.name if is_known else name
         if isinstance(metric, Rate) and positive is None:
-            estimators |= _estimators_of_classes(name, metric, encoded)  # type: ignore[arg-type]
+            estimators |= _estimators_of_classes(name, metric, encoded)
         else:
             estimators[name] = _make_estimator(metric, encoded)
     return estimators
@@ -379,9 +379,7 @@ BUILTIN_METRICS = (*RATES.values(), *GROUP_METRICS.values())
 """Metrics of the package, which have the same name in every report."""
 
 
-def _estimators_of_classes(
-    name: str, rate: float | np.ndarray, columns: dict[str, np.ndarray]
-) -> Any:
+def _estimators_of_classes(name: str, rate: str | Callable, columns: dict[str, np.ndarray]) -> Any:
     """Estimators of a rate of each class against the rest, by name."""
     by_class = {}
     for label in _distinct_labels([columns[key] for key in ("y_true", "decisions")]):

@@ -520,7 +520,7 @@ def warn_if_one_group(
     return True
 
 
-def warn_of_duplicates(n_distinct, n_clusters):
+def warn_of_duplicates(n_distinct: int, n_clusters: int) -> None:
     """Warn that there are fewer distinct clusters than there should be, as scikit-learn does."""
     warn(
         f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters ({n_clusters}). "

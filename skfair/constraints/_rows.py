@@ -363,7 +363,7 @@ class StackedRows:
         """The rows with the means that the metric counts at these scores."""
         return StackedRows(one.correct(scores) for one in self.components)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Any:
         """The rows on a subset of the samples."""
         return StackedRows(one.take(rows) for one in self.components)
 

@@ -28,7 +28,7 @@ from skfair.statistics._gaps import find_verdict
 from skfair.utils._checks import bound_text, join_names, limit_text, number_text, warn
 
 if TYPE_CHECKING:
-    from types import SimpleNamespace
+    from types import SimpleNamespace, TracebackType
     from typing import Self
 
     from sklearn.base import BaseEstimator
@@ -445,7 +445,9 @@ class Subtask:
         """A child task of this one, which callbacks see under its name."""
         return Subtask(self.estimator, self.context, name)
 
-    def __exit__(self, error_type: type | None, error: Any, traceback: Any) -> None:
+    def __exit__(
+        self, error_type: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if error is None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
             if getattr(self.estimator, "verbose", 0):

@@ -405,10 +405,10 @@ def cell_events(cells, samples, groups, with_overall=False):
         shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
     memberships = []
     counts = []
-    labels: list = []
+    labels = []
     blocks = []
     overall = []
-    empty: dict = {}
+    empty = {}
     order = []
     for cell_names, numbers in _encode_disjoint_cells(cells, n_samples):
         # Count the members of each group in each cell.

@@ -24,6 +24,8 @@ from skfair.utils._checks import join_names, warn
 from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import ArrayLike
 
     from skfair.groups import Samples
@@ -320,7 +322,7 @@ def accuracy_score_difference(
 # Selection rates compared within strata.
 
 
-def _strata_rates(rows, pos_label, method):
+def _strata_rates(rows: tuple, pos_label: float | str | None, method: str) -> Any:
     """Check the input; selection rates of the groups, and of all samples, in each stratum."""
     y_true, y_pred, sensitive_features, control_features, sample_weight = rows
     strata = to_pandas_table(control_features)

@@ -324,7 +324,7 @@ class Rate:
         return counts[outcomes], mask
 
 
-def _check_table(table: Any, side: str, name: str) -> tuple[float, float, float, float]:
+def _check_table(table: TableLike, side: str, name: str) -> tuple[float, float, float, float]:
     """A table as four floats; a ValueError if it is none."""
     is_named = isinstance(table, Mapping)
     if is_named and not set(table) <= set(_OUTCOMES):

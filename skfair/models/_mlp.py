@@ -25,6 +25,8 @@ from skfair.utils._api import MatrixLike
 if TYPE_CHECKING:
     from typing import Any, Self
 
+    from numpy.typing import DTypeLike
+
     from skfair.utils._tables import TableLike
 
 
@@ -40,7 +42,7 @@ def _tanh_in_place(values: np.ndarray) -> Any:
     return np.tanh(values, out=values)
 
 
-def _tanh_slope(activations):
+def _tanh_slope(activations: np.ndarray) -> np.ndarray:
     return 1.0 - activations * activations
 
 
@@ -129,7 +131,7 @@ class MLPModel:
         weights: np.ndarray,
         hidden_layer_sizes: Sequence[int] = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
     ) -> Self:
         """Make a model whose columns have weighted mean 0, and variance 1 unless they are dummies.
 
@@ -171,7 +173,7 @@ class MLPModel:
         """Length of a parameter vector."""
         return self._ends[-1]
 
-    def astype(self, dtype: Any) -> MLPModel:
+    def astype(self, dtype: DTypeLike) -> MLPModel:
         """The same model, computed in another type.
 
         Parameters

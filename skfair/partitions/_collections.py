@@ -159,7 +159,7 @@ def is_lazy(rows: TableLike) -> bool:
     return hasattr(rows, "__dask_graph__")
 
 
-def is_partitioned(*data: Any) -> bool:
+def is_partitioned(*data: TableLike) -> bool:
     """Whether any of the data is an array or dataframe of Dask, or `Blocks`."""
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
 

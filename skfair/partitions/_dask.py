@@ -254,7 +254,7 @@ def _explain_errors(client: Client | type) -> Iterator[None]:
         raise explanation from error
 
 
-def _translate_error(client: Any, error: Any) -> Any:
+def _translate_error(client: Any, error: Exception) -> Any:
     """The error to raise in place of one of Dask; None for other errors."""
     name = type(error).__name__
     reason = getattr(error, "reason", None)

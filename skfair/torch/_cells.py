@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from skfair.surrogates import Sigmoid
+    from skfair.utils._tables import TableLike
 
 
 # Samples by group and class.
@@ -57,7 +58,7 @@ class Cells(NamedTuple):
 _SIGNS = np.array([-1.0, 1.0])
 
 
-def encode_cells(target, sensitive_features):
+def encode_cells(target: TableLike, sensitive_features: TableLike) -> Any:
     """The `Cells` of samples."""
     is_positive = _is_positive(to_array(target))
     groups = to_array(sensitive_features)
@@ -72,7 +73,7 @@ def encode_cells(target, sensitive_features):
     return Cells(codes, np.bincount(codes, minlength=2 * len(labels)), labels)
 
 
-def _integer_group_codes(groups, n_samples):
+def _integer_group_codes(groups: TableLike, n_samples: int) -> Any:
     """Groups that are small numbers, as integers; None for others, which `check_groups` encodes."""
     if not isinstance(groups, np.ndarray) or groups.shape != (n_samples,) or not n_samples:
         return None

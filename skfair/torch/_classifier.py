@@ -86,7 +86,7 @@ _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 
 def _check_samples(
     estimator: ConstrainedTorchClassifier,
-    X: Any,
+    X: TableLike,
     y: TableLike,
     columns: dict,
     compares_groups: bool,
@@ -649,7 +649,7 @@ def _result(evaluation: Any, multipliers: np.ndarray, n_iter: int) -> Result:
 # Losses of PyTorch.
 
 
-def _evaluate_loss(loss, scores, target):
+def _evaluate_loss(loss: Callable, scores: Tensor, target: Tensor) -> Any:
     """A loss of PyTorch with ``reduction="none"``, with its derivatives by each sample's score."""
     torch = require_torch()
     at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from torch import Tensor
+
     from skfair.constraints import Constraint
+    from skfair.utils._tables import TableLike
 
 
 # Constraints as differentiable functions of scores.
@@ -113,7 +116,9 @@ def constraint_values(
     return evaluate(setting, scores.reshape(-1), target, sensitive_features)
 
 
-def _evaluate_constraints(setting, scores, target, sensitive_features):
+def _evaluate_constraints(
+    setting: Any, scores: Tensor, target: Tensor, sensitive_features: TableLike
+) -> Any:
     """The values of constraints, (n_values,), as a tensor."""
     cells = encode_cells(target, sensitive_features)
     check_batch_lengths(scores, cells)
@@ -136,7 +141,7 @@ def check_batch_lengths(scores, cells):
         )
 
 
-def linear_function(scores, slopes, values):
+def linear_function(scores: Tensor, slopes: Tensor, values: Tensor) -> Any:
     """Values with these slopes by the scores, (n_values, n_samples), as a tensor."""
     torch = require_torch()
     device = scores.device
@@ -150,7 +155,7 @@ def linear_function(scores, slopes, values):
     return linear
 
 
-def _check_first_order(gradient: np.ndarray) -> Any:
+def _check_first_order(gradient: Tensor) -> Any:
     """Hook of values: raise where a second derivative, which they do not have, could follow."""
     if require_torch().is_grad_enabled():
         raise RuntimeError(
@@ -174,7 +179,7 @@ def disable_compilation(function: Callable) -> Any:
 # Samples of other processes.
 
 
-def gather_samples(scores: Any, target: Any, sensitive_features: Any) -> tuple:
+def gather_samples(scores: Tensor, target: Tensor, sensitive_features: TableLike) -> tuple:
     """Collect the samples of all processes of ``torch.distributed``, for `constraint_values`.
 
     Gaps are no means over samples: the mean of the gaps of several processes is not the gap of
@@ -418,7 +423,7 @@ class ConstrainedObjective:
         return state | {name: getattr(self, name) for name in _BETWEEN_STEPS}
 
 
-def _check_number_of_values(state: dict[str, np.ndarray | int], G: np.ndarray) -> Any:
+def _check_number_of_values(state: dict, G: np.ndarray) -> Any:
     """Raise for values of another number than the multipliers of a state."""
     n_multipliers = len(state.get("multipliers", G))
     if n_multipliers != len(G):
@@ -433,7 +438,7 @@ _BETWEEN_STEPS = "_smooth", "_total", "_n_calls"
 """Attributes of an objective that change beside the state of its method."""
 
 
-def _save_value(value: float) -> Any:
+def _save_value(value: np.ndarray | list | float) -> Any:
     """A number, array or list of tensors as `torch.load` takes it, copied."""
     if isinstance(value, np.ndarray):
         return require_torch().tensor(value)
@@ -447,6 +452,6 @@ def _load_value(value, parameters):
     return value.cpu().numpy().copy() if isinstance(value, require_torch().Tensor) else value
 
 
-def _as_tensor(values, like):
+def _as_tensor(values: TableLike, like: Tensor) -> Tensor:
     """An array as a tensor of the dtype and device of another one."""
     return require_torch().as_tensor(values, dtype=like.dtype, device=like.device)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from skfair.utils._tables import TableLike
+
 
 # Layers, and hooks, which pickle finds by their names here.
 
@@ -88,12 +90,12 @@ class WithOutputLayer(nn.Sequential):
         return outputs
 
 
-def return_logits(module, args, outputs):
+def return_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
     """Hook of a module: the logits of the object that it returns."""
     return getattr(outputs, "logits", outputs)
 
 
-def subtract_logits(module, args, outputs):
+def subtract_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
     """Hook of a module: the score of two logits."""
     return outputs[:, 1:] - outputs[:, :1]
 
@@ -372,7 +374,7 @@ def cast_to_accepted_dtype(module: Module, inputs: Tensor) -> tuple[Tensor, bool
     return inputs, True
 
 
-def _explain_dtype(error, inputs):
+def _explain_dtype(error: Exception, inputs: TableLike) -> Any:
     """Add to an error of a module that computes with tensors of several dtypes what to do."""
     if "dtype" in str(error) or "scalar type" in str(error):
         dtypes = []

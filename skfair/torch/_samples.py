@@ -51,7 +51,7 @@ def check_device(device: str) -> Any:
 # Samples of a network: tensors on its device, or a dataset that is read as it is needed.
 
 
-def reads_lazily(X: Any) -> bool:
+def reads_lazily(X: TableLike) -> bool:
     """Whether samples are a Dataset or DataLoader of PyTorch, which is read when it is needed."""
     data = require_torch().utils.data
     source = X.dataset if isinstance(X, data.DataLoader) else X
@@ -64,7 +64,7 @@ def reads_lazily(X: Any) -> bool:
     return isinstance(source, data.Dataset) or isinstance(X, data.DataLoader)
 
 
-def count_lazy(X: Any) -> int:
+def count_lazy(X: TableLike) -> int:
     """Number of samples of a Dataset or DataLoader."""
     return len(X.dataset if isinstance(X, require_torch().utils.data.DataLoader) else X)
 
@@ -75,7 +75,7 @@ def to_array(values: TableLike) -> np.ndarray:
     return values.numpy(force=True) if is_tensor else values
 
 
-def take_lazy(X: Any, rows: list[int]) -> Any:
+def take_lazy(X: TableLike, rows: list[int]) -> Any:
     """Some of the samples of a Dataset or DataLoader, read in the same way."""
     data = require_torch().utils.data
     if isinstance(X, data.DataLoader):
@@ -94,7 +94,7 @@ def _copy_loader(loader, dataset, **order):
     return require_torch().utils.data.DataLoader(dataset, **settings, **order)
 
 
-def make_samples(X: Any, device: str, n_inputs: int = 1) -> BatchReader:
+def make_samples(X: TableLike, device: str, n_inputs: int = 1) -> BatchReader:
     """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device.
 
     A dataset returns tuples of the arguments of a module that has several, `n_inputs`.
@@ -152,7 +152,7 @@ class DatasetSamples(BatchReader):
     tuple or dict of several inputs. A tuple of tensors is itself a sample of `n_inputs` inputs.
     """
 
-    def __init__(self, source: str, device: str, rows: np.ndarray, n_inputs: int) -> None:
+    def __init__(self, source: Any, device: str, rows: np.ndarray, n_inputs: int) -> None:
         self.source = source
         self.device = device
         self.rows = rows
@@ -186,7 +186,7 @@ class LoaderSamples(DatasetSamples):
     A batch is the inputs, or a tuple or list that begins with them.
     """
 
-    def read(self, rows):
+    def read(self, rows: slice) -> Any:
         """Samples of a slice, on the device, read by this process."""
         samples = [self.source.dataset[int(row)] for row in self.rows[rows]]
         return self._to_inputs(self.source.collate_fn(samples))
@@ -197,7 +197,7 @@ class LoaderSamples(DatasetSamples):
         for batch in _copy_loader(self.source, self.source.dataset, batch_sampler=batches):
             yield self._to_inputs(batch)
 
-    def _to_inputs(self, batch: int) -> Any:
+    def _to_inputs(self, batch: Tensor | tuple | dict) -> Any:
         """Arguments of the module, on the device."""
         inputs = self._leave_labels_out(batch)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
@@ -206,7 +206,7 @@ class LoaderSamples(DatasetSamples):
 class BatchSamples:
     """Samples of a batch that was read, as arguments of the module."""
 
-    def __init__(self, inputs: Tensor) -> None:
+    def __init__(self, inputs: Tensor | tuple | dict) -> None:
         self.inputs = inputs
 
     def __len__(self) -> Any:
@@ -220,7 +220,7 @@ class BatchSamples:
 # Inputs of a module: a tensor, or a tuple or dict of several.
 
 
-def map_tensors(inputs: Tensor, function: Callable) -> Any:
+def map_tensors(inputs: Tensor | tuple | dict, function: Callable) -> Any:
     """Inputs with a function applied to each tensor."""
     if isinstance(inputs, dict):
         return {name: map_tensors(one, function) for name, one in inputs.items()}
@@ -229,12 +229,12 @@ def map_tensors(inputs: Tensor, function: Callable) -> Any:
     return function(inputs)
 
 
-def copy_inputs(inputs: Tensor) -> Tensor:
+def copy_inputs(inputs: Tensor | tuple | dict) -> Tensor:
     """A copy of inputs, for a module that may change them."""
     return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
-def take_inputs(inputs: Tensor, rows: Tensor | slice) -> Tensor:
+def take_inputs(inputs: Tensor | tuple | dict, rows: Tensor | slice) -> Tensor:
     """Inputs of some samples, by a slice or a tensor of positions."""
     return map_tensors(inputs, lambda tensor: tensor[rows])
 
@@ -276,25 +276,25 @@ def split_into_slices(n_samples: int, size: int) -> Any:
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def find_first_tensor(inputs: Tensor) -> Tensor:
+def find_first_tensor(inputs: Tensor | tuple | dict) -> Tensor:
     """The first tensor of the inputs."""
     while not isinstance(inputs, require_torch().Tensor):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
     return inputs
 
 
-def count_in_batch(inputs: Tensor) -> int:
+def count_in_batch(inputs: Tensor | tuple | dict) -> int:
     """Number of samples in the inputs."""
     return len(find_first_tensor(inputs))
 
 
-def cast_all(inputs: Tensor, dtype: type) -> Tensor:
+def cast_all(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
     """Inputs with all numbers in a dtype of real numbers; None is the default one."""
     dtype = dtype or require_torch().get_default_dtype()  # type: ignore[truthy-bool]
     return map_tensors(inputs, lambda one: one.to(dtype))
 
 
-def cast_floating(inputs: Tensor, dtype: type) -> Tensor:
+def cast_floating(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
     """Inputs with real numbers in a dtype; None leaves them as they are."""
     return map_tensors(
         inputs,

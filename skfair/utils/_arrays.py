@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from typing import Any
+    from skfair.utils._tables import TableLike
 
     pass
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Degrees, links to clusters and the group constraint of a graph or kernel matrix.
 
 
-def filled_node_degrees(affinity: Any) -> tuple[np.ndarray, np.ndarray]:
+def filled_node_degrees(affinity: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Row sums (n_nodes,), and a mask of the nodes without edges, whose degree is the median.
 
     Any other constant would give these nodes a share in the group constraint that depends on the
@@ -33,7 +33,7 @@ def fill_isolated_degrees(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cluster_links(
-    affinity: Any, codes: np.ndarray, n_clusters: int
+    affinity: TableLike, codes: np.ndarray, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of affinities of every node to every cluster, within clusters, and volumes.
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import validate_data as validate_by_sklearn
 
 if TYPE_CHECKING:
     from collections import ChainMap
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from networkx import Graph
@@ -101,7 +101,9 @@ def spelling_hint(name: Any, known: Any) -> str:
     return closest_name_hint(name, known)
 
 
-def closest_name_hint(name: float | str | dict[str, str], known: Any, cutoff: float = 0.6) -> str:
+def closest_name_hint(
+    name: float | str | dict[str, str], known: Iterable[str], cutoff: float = 0.6
+) -> str:
     """The question for the name of closest spelling, if it is as similar as the cutoff."""
     names = [one for one in known if isinstance(one, str)]
     close = get_close_matches(name, names, n=1, cutoff=cutoff) if isinstance(name, str) else []
@@ -405,7 +407,7 @@ CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})
 """Pairs of labels whose positive one is 1 by convention; False and True equal 0 and 1."""
 
 
-def positive_class(labels, pos_label):
+def positive_class(labels: set, pos_label: float | str | None) -> Any:
     """The label that means success: pos_label, or 1 if the labels are 0 and 1 or -1 and 1.
 
     `labels` is the set of the at most two labels that occur; False and True count as 0 and 1.

@@ -14,7 +14,7 @@ TableLike = Any
 """An array, sparse matrix, list or data frame, or a column of one, of any library."""
 
 
-def to_pandas_table(table: Any) -> Any:
+def to_pandas_table(table: TableLike) -> Any:
     """A table of polars, pyarrow or the like as a DataFrame; anything else as it is.
 
     A table is what has named columns by a protocol of tables: a method ``get_columns`` (polars),

@@ -241,7 +241,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing).keep()
 
-    def relabel(self, labels, numbers):
+    def relabel(self, labels: Any, numbers: np.ndarray) -> Any:
         """Labels of clusters that get other numbers."""
         return labels.map(_relabel, numbers).keep()
 
@@ -429,7 +429,7 @@ def _relabel(labels: np.ndarray, numbers: np.ndarray) -> Any:
     return numbers[labels]
 
 
-def _label_all_rows(block, labels, centers, mean):
+def _label_all_rows(block: Any, labels: np.ndarray, centers: np.ndarray, mean: np.ndarray) -> Any:
     """Labels of all rows of a block, from those of the rows that have a weight."""
     if len(labels) == len(block.X):
         return labels

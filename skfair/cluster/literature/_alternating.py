@@ -282,7 +282,7 @@ def _drop_dominated(clusterings, keep_ties):
     clusterings.length[0] = length
 
 
-def _not_strictly_dominated(cost, balance):
+def _not_strictly_dominated(cost: np.ndarray, balance: np.ndarray) -> np.ndarray:
     """Mark the points than which no other is strictly better in both cost and balance."""
     # Best balance among the strictly cheaper points: only a larger one dominates strictly.
     order = np.argsort(cost)

@@ -15,6 +15,8 @@ from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import DTypeLike
+
     from skfair.partitions._partitions import Partitions
     from skfair.utils._tables import TableLike
 
@@ -142,7 +144,7 @@ class NormalizedAffinity:
             return scale * np.concatenate(products)
         return scale * (K @ (scale * V))
 
-    def _factors(self, dtype: Any) -> tuple:
+    def _factors(self, dtype: DTypeLike) -> tuple:
         """K and the column D^(-1/2) in a precision; a sparse K becomes stripes of M."""
         K = self.affinity
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
@@ -449,7 +451,7 @@ def _project(
     image[rows] -= excluded[rows] @ coefficients
 
 
-def _combine(rows, matrices, factors):
+def _combine(rows: slice, matrices: tuple | list, factors: tuple | list) -> Any:
     """Replace some rows of the first matrix by their linear combination with the others."""
     first, *others = matrices
     first[rows] *= factors[0]
