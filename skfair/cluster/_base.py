@@ -665,8 +665,8 @@ class RoundReporter:
 
 def encode_and_summarize(
     estimator: BaseEstimator,
-    X: Blocks,
-    sensitive_features: Blocks | None,
+    X: TableLike,
+    sensitive_features: TableLike | None,
     sample_weight: TableLike | None = None,
 ) -> tuple[Partitions, SampleSummary]:
     """The encoded blocks of partitioned data, and their `SampleSummary`.

@@ -53,7 +53,6 @@ from skfair.utils._sklearn import safe_indexing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy import str_
     from sklearn.base import BaseEstimator
 
     from skfair.constraints import Constraint
@@ -354,9 +353,7 @@ def _check_many_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
         )
 
 
-def choose_positive(
-    classes: np.ndarray, pos_label: str_ | int | str | None, is_compared: bool
-) -> Any:
+def choose_positive(classes: np.ndarray, pos_label: int | str | None, is_compared: bool) -> Any:
     """The positive class; by default the second one where no groups are compared."""
     warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
@@ -366,7 +363,7 @@ def choose_positive(
 
 
 def to_class_labels(
-    is_positive: np.ndarray, classes: np.ndarray, pos_label: str_ | float
+    is_positive: np.ndarray, classes: np.ndarray, pos_label: str | float
 ) -> np.ndarray:
     """Classes of decisions, from whether each is the positive one of two classes."""
     return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from numpy import str_
-
     from skfair.utils._api import MatrixLike
     from skfair.utils._tables import TableLike
 
@@ -231,7 +229,7 @@ def sort_labels(column: TableLike | dict[str, int]) -> tuple[np.ndarray, np.ndar
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _unique_objects_and_codes(column: list[TableLike | str_ | None], attribute: int | str) -> Any:
+def _unique_objects_and_codes(column: list, attribute: int | str) -> Any:
     """As `unique_labels_and_codes`, of a list of Python objects."""
     name = f"attribute {attribute!r} of sensitive_features"
     try:

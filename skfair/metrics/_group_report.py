@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from numpy import str_
     from numpy.typing import ArrayLike
 
     from skfair.groups import Samples
@@ -460,7 +459,7 @@ def class_report(
 
 def _iter_class_masks(
     y_true: TableLike, y_pred: TableLike
-) -> Iterator[tuple[str_ | int, tuple[TableLike, TableLike]]]:
+) -> Iterator[tuple[str | int, tuple[TableLike, TableLike]]]:
     """Yield every class with masks of the samples that are truly, and predicted, of this class."""
     truth = check_labels("y_true", y_true)
     predicted = check_labels("y_pred", y_pred)

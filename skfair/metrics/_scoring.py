@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy import str_
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer as get_sklearn_scorer
@@ -109,7 +108,7 @@ class PredictedClasses(ClassifierMixin, BaseEstimator):
 class FairnessScorer(GroupScorer):
     """Scorer of a fairness metric, a name in `METRICS` or a `Metric`; made by `get_scorer`."""
 
-    def __init__(self, metric: Metric | str, pos_label: str_ | int | str | None = None) -> None:
+    def __init__(self, metric: Metric | str, pos_label: int | str | None = None) -> None:
         self.metric = metric
         self.pos_label = pos_label
 
@@ -224,7 +223,7 @@ class _GroupPredictor:
 class _OneVsRest:
     """A classifier of several classes as a binary one: one of them against the rest."""
 
-    def __init__(self, estimator: _GroupPredictor, label: str_ | str) -> None:
+    def __init__(self, estimator: _GroupPredictor, label: str) -> None:
         self.estimator = estimator
         self.classes_ = np.array([False, True])
         self.label = label
@@ -316,7 +315,7 @@ def _binary_views(
     estimator: BaseEstimator,
     y: TableLike | None,
     sensitive_features: TableLike,
-    pos_label: str_ | int | str | None,
+    pos_label: int | str | None,
 ) -> list[tuple]:
     """Binary classifiers to score, each with its truth and positive class.
 

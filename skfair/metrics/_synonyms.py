@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy import str_
-
 
 CRITERIA = """
 demographic_parity | demographic_parity_difference | demographic_parity_ratio: demographic,
@@ -129,13 +127,13 @@ def _split_words(name: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", words.lower())
 
 
-def _expand(name: str_ | str) -> list[str]:
+def _expand(name: str) -> list[str]:
     """Words of a name, abbreviations written out."""
     full = dict(pair.split("=") for pair in _ABBREVIATIONS.split())
     return "_".join(full.get(word, word) for word in _split_words(name)).split("_")
 
 
-def _stem(name: str_ | str) -> str:
+def _stem(name: str) -> str:
     """Words of a name that say which rate is meant, without separators."""
     words = _expand(name)
     return "".join(word for word in words if word not in _FILLERS.split()) or "".join(words)
