@@ -159,7 +159,7 @@ def _assigned_names(node):
     return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
 
 
-def without_kernels(trees):
+def leave_kernels_out(trees):
     """The trees of the files whose functions numba does not compile."""
     return [tree for path, tree in trees.items() if "_kernels" not in path.parts]
 
@@ -168,7 +168,7 @@ def summarize(paths, n_code_lines):
     """Lines of a report on files, by name; the lines of code are counted elsewhere."""
     trees = {path: words.parse(path) for path in paths}
     n_tokens = sum(map(count_tokens, trees.values()))
-    untyped, bare = typing_shares(without_kernels(trees))
+    untyped, bare = typing_shares(leave_kernels_out(trees))
     per_thousand = 1000.0 / n_code_lines
     n_pairs = sum(map(count_pairs, trees.values()))
     n_packed = sum(len(packed_calls(tree)) for tree in trees.values())

@@ -54,7 +54,7 @@ def test_private_functions_have_docstrings_without_tables():
 
 
 def test_functions_state_the_types_of_their_parameters():
-    trees = density.without_kernels(dict(maintainability.trees()))
+    trees = density.leave_kernels_out(dict(maintainability.trees()))
     untyped, bare = density.typing_shares(trees)
     assert untyped <= MAX_UNTYPED_SHARE
     assert bare <= MAX_ANY_SHARE

@@ -80,7 +80,7 @@ def digest_samples(samples: Samples, columns: dict[str, np.ndarray], salt: str =
     return hmac.new(salt.encode("utf-8"), text.encode("utf-8"), hashlib.sha256).hexdigest()
 
 
-_MIN_SALT_LENGTH = 16
+_MIN_SALT_LENGTH = 16  # characters, so that a salt cannot be guessed
 
 
 def digest_with_salt(audit: AuditData, salt: str | None) -> str | None:

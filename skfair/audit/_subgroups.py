@@ -326,7 +326,7 @@ def _p_values(
     return np.minimum(1.0, n_limits * np.exp(high))
 
 
-_CHUNK = 2000
+_CHUNK = 2000  # subgroups at a time, which bounds the memory
 
 
 def _largest_possible_departure(

@@ -53,7 +53,7 @@ REPORTED_RATES = (
 )
 """Rates of `RATES` that a report shows."""
 
-_MAX_LABELS = 30
+_MAX_LABELS = 30  # a report shows each of them
 
 
 def binary_metrics(

@@ -244,7 +244,7 @@ def _decides_by(threshold: float, y_score: np.ndarray, is_positive: np.ndarray) 
     return bool(np.all((y_score > threshold) == is_positive, where=y_score != threshold))
 
 
-_N_POINTS = 512
+_N_POINTS = 512  # of a drawn density; more are not seen
 
 
 def _tabulate_densities(scored: ScoredMembers) -> pd.DataFrame:

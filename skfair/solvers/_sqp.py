@@ -358,7 +358,7 @@ def symmetric_factor(
 # Sequential quadratic programming.
 
 
-_LARGEST_PENALTY = 1e5
+_LARGEST_PENALTY = 1e5  # a run with a steeper one would end at rounding errors
 
 
 @make_constructor

@@ -297,7 +297,7 @@ def ratio_interval(
 # were multiplied by ``factor`` and the sample size by ``multiple``.
 
 
-_N_DRAWS = 1 << 13
+_N_DRAWS = 1 << 13  # of normal numbers, at most
 
 _LEVELS = np.append(1e-9, np.linspace(0.25, 4.5, 18))
 """Normal quantiles of the levels at which limits of means of known values are computed."""

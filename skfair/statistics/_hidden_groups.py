@@ -385,7 +385,7 @@ class ProbabilisticGroups(HiddenGroups):
         return (means, influence) if sign > 0 else (1.0 - means, -influence)
 
 
-_N_BINS = 20
+_N_BINS = 20  # of equal numbers of samples, within which rates are bounded
 
 
 def _frechet_bound(

@@ -772,15 +772,13 @@ def _dual_inputs(
     return assignment_costs(problem, centers), problem.codes, problem.weights
 
 
-N_COMPARED = 4  # clusters of a sample whose distances are measured in the precision of the data
-
-
 def _evaluate_sizes(problem, centers, offsets):
     """The same where offsets are multipliers of sizes, without distances to all centres."""
     X = problem.X
     multipliers = offsets[:, 0]
     # Float32 finds the candidates of least cost, and the precision of the data compares them.
-    candidates = select_candidates(X, centers, multipliers, N_COMPARED, np.float64)
+    # The distances to four clusters are measured in the precision of the data.
+    candidates = select_candidates(X, centers, multipliers, 4, np.float64)
     measure_candidates(X, centers, candidates.clusters, candidates.distances)
     costs = candidates.distances + multipliers[candidates.clusters]
     order = costs.argsort(axis=1)[:, :2]

@@ -81,7 +81,6 @@ if TYPE_CHECKING:
 # their group is needed. A larger background hides shapes behind differences of density.
 
 
-N_LANDMARKS = 500  # default, or ten per component if that is more
 ROWS_PER_BLOCK = 4096  # compared with all landmarks at a time
 BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mean sum of the others
 NEGLIGIBLE_EIGENVALUE = 1e-10  # eigenvalues below this are rounding errors
@@ -358,7 +357,8 @@ def choose_landmark_dimensions(parameters: BaseEstimator, n_samples: int) -> Any
     n_components = parameters.n_components or parameters.n_clusters
     n_landmarks = parameters.n_landmarks
     if n_landmarks is None:
-        n_landmarks = min(max(N_LANDMARKS, 10 * n_components), int(n_samples))
+        # The default, or ten per component if that is more.
+        n_landmarks = min(max(500, 10 * n_components), int(n_samples))
     if not n_components <= n_landmarks <= n_samples:
         raise ValueError(
             f"n_landmarks must be at least n_components={n_components} (by default n_clusters) and "

@@ -180,8 +180,8 @@ make_alm = partial(SSLALM, mu=0.0)
 # The direction of the ghost method, a quadratic program solved in the dual.
 
 
-_MAX_ROUNDS = 200
-_DUAL_TOLERANCE = 1e-10
+_MAX_ROUNDS = 200  # of the active-set method; a few are enough
+_DUAL_TOLERANCE = 1e-10  # rounding of multipliers
 
 
 def ghost_direction(
