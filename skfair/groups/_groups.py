@@ -249,7 +249,7 @@ def _unique_objects_and_codes(column: list, attribute: int | str) -> Any:
         )
     check_one_label_type(column, name)
     try:
-        values = sorted(labels)  # type: ignore[type-var]
+        values = sorted(labels)
     except TypeError as error:
         raise TypeError(
             f"The labels in {name} cannot be sorted ({error}); convert them to strings or numbers."
