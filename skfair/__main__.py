@@ -3,8 +3,9 @@
 import importlib
 import signal
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace, _SubParsersAction
 from io import TextIOWrapper
+from typing import Any
 
 COMMANDS = {
     "report": ("_audit", "audit predictions in CSV or Parquet files"),
@@ -24,12 +25,12 @@ COMMANDS = {
 class _Parser(ArgumentParser):
     """A parser whose errors are one sentence."""
 
-    def error(self, message):
+    def error(self, message: str) -> Any:
         sentence = " ".join(message.split())
         self.exit(2, f"{self.prog}: error: {sentence}\n")
 
 
-def main(arguments):
+def main(arguments: list[str]) -> Any:
     """Run the command in the arguments after ``python -m skfair``; return the exit status.
 
     The status says what was found: 0 nothing that needs attention, 3 something that does, 1 that
@@ -45,7 +46,7 @@ def main(arguments):
         command.set_defaults(parser=command)
         # Its module imports pandas and scikit-learn, for which others need not wait.
         if name in arguments[:1]:
-            module = importlib.import_module(f"skfair.commands.{module}")
+            module = importlib.import_module(f"skfair.commands.{module}")  # type: ignore[assignment]
             getattr(module, f"add_{name}_options")(command)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)
@@ -62,7 +63,7 @@ def main(arguments):
         options.parser.error(describe_error(error, options))
 
 
-def _add_warm_up_command(commands):
+def _add_warm_up_command(commands: _SubParsersAction) -> None:
     """Add the command ``warm-up`` to a parser."""
     command = commands.add_parser(
         "warm-up",
@@ -74,7 +75,7 @@ def _add_warm_up_command(commands):
     command.set_defaults(run=_warm_up, parser=command)
 
 
-def _warm_up(options):
+def _warm_up(options: Namespace) -> Any:
     """Compile all kernels, and report where they are stored."""
     # takes a second: `report` need not wait
     from skfair._warm_up import check_stored_kernels, fit_all

@@ -1,9 +1,17 @@
 """Public submodules, and errors that say which of them has a name."""
 
+from __future__ import annotations
+
 import ast
 import builtins
 from functools import cache
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 
 SUBMODULES = (
     "audit",
@@ -31,16 +39,16 @@ SUBMODULES = (
 """Submodules of the package that users import from."""
 
 
-def refuse_unknown_names(module):
+def refuse_unknown_names(module: str) -> Callable:
     """Make the ``__getattr__`` of a public module, which Python calls for names that it lacks."""
 
-    def __getattr__(name):
+    def __getattr__(name: str) -> None:
         raise AttributeError(describe_missing(module, name))
 
     return __getattr__
 
 
-def describe_missing(module, name):
+def describe_missing(module: str, name: str) -> str:
     """The message of a module that lacks a name, and where the name is if it is public."""
     message = f"module {module!r} has no attribute {name!r}"
     # Python itself asks modules for names of builtins, as dataclasses do for annotations.
@@ -51,7 +59,7 @@ def describe_missing(module, name):
     return message
 
 
-def _find_homes(name):
+def _find_homes(name: str) -> Any:
     """Submodules that list a public name."""
     return [submodule for submodule in SUBMODULES if name in _read_names(submodule)]
 

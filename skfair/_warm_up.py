@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
 
-def fit_all(verbose):
+def fit_all(verbose: int) -> None:
     """Fit every estimator that has kernels, on small or large data of two groups."""
     X, y, metadata = _draw_data(300)
     with warnings.catch_warnings(), announce_compilation(verbose), compile_at_first_call():
@@ -39,7 +40,7 @@ def fit_all(verbose):
         ConstrainedERMClassifier(solver=SQP(max_iter=1)).fit(X * (X > 1.0), y, **metadata)
 
 
-def _draw_data(n_samples):
+def _draw_data(n_samples: int) -> Any:
     """Features, classes and groups at random."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, n_samples)
@@ -49,7 +50,7 @@ def _draw_data(n_samples):
     return X, y, {"sensitive_features": groups}
 
 
-def check_stored_kernels():
+def check_stored_kernels() -> Any:
     """Folders of the kernels that this process has used; an error unless later ones find them."""
     modules = [
         module for name, module in sys.modules.items() if name.startswith("skfair._kernels.")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from skfair._names import refuse_unknown_names
 from skfair.utils._sklearn import can_reuse_listener, open_listener, send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    import numpy as np
+    from sklearn.base import BaseEstimator
+    from sklearn.callback import CallbackContext
+
 
 __all__ = ["FitMonitor"]
 
@@ -69,20 +77,20 @@ class FitMonitor:
     ['run', 'iteration', 'seconds', 'objective', 'violation', 'residual', 'balance']
     """
 
-    def __init__(self):
-        self._records = []
+    def __init__(self) -> None:
+        self._records = []  # type: ignore[var-annotated]
         self._listen()
 
-    def _listen(self):
+    def _listen(self) -> None:
         """Open the listener that copies in worker processes send their records to."""
         self._listener = open_listener(self._records.append, owner=self)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         """Return the state to pickle, with the rows recorded so far."""
         # Copy the list, since the listener's thread may append to it while this one pickles.
         return {**self.__dict__, "_records": list(self._records)}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, np.ndarray | int]) -> Any:
         """Restore a copy, which opens its own listener if the original cannot be reached."""
         self.__dict__.update(state)
         if not can_reuse_listener(self._listener):
@@ -159,13 +167,13 @@ class FitMonitor:
         send(self._listener, (path, seconds, values))
 
 
-def _lineage(context):
+def _lineage(context: CallbackContext | None) -> Iterator[CallbackContext]:
     """Yield the task and its ancestors, innermost first."""
     while context is not None:
         yield context
         context = context.parent
 
 
-def _outermost_fit_task(lineage):
+def _outermost_fit_task(lineage: list[CallbackContext]) -> CallbackContext:
     """Outermost task of the estimator's own fit: a search's tasks may stand above it."""
     return next((task for task in lineage if task.source_estimator_name is not None), lineage[-1])

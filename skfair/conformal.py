@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +29,6 @@ from skfair.postprocessing._coverage import (
 from skfair.postprocessing._folds import Folds
 from skfair.postprocessing._out_of_fold_scores import mean_scores
 from skfair.regression import ConstrainedRegressorCV
-from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
@@ -41,6 +39,16 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import HasMethods, with_callbacks
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
+    from skfair.postprocessing._constrained_cv import CrossFit
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # What both estimators share: the fit up to out-of-fold scores, and thresholds of new samples.
 
@@ -118,7 +126,9 @@ class ConformalEstimator(ConstrainedCV):
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _columns_and_thresholds(self, X, sensitive_features):
+    def _columns_and_thresholds(
+        self, X: TableLike, sensitive_features: TableLike | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Columns of the scores, and thresholds, (n_samples, n_rules)."""
         check_is_fitted(self)
         scores = mean_scores(self.estimators_, X)
@@ -267,7 +277,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     n_jobs: int | None = None
     verbose: Verbose = 0
 
-    def _score_sets(self, cross, columns):
+    def _score_sets(self, cross: CrossFit, columns: np.ndarray) -> tuple[dict, list[tuple]]:
         """Fitted attributes, and triples of true scores, sets, and a mask of samples that count."""
         sets = ClassSets.from_scores(columns)
         classes = cross.training.classes
@@ -433,7 +443,7 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     n_jobs: int | None = None
     verbose: Verbose = 0
 
-    def _score_sets(self, cross, columns):
+    def _score_sets(self, cross: CrossFit, columns: np.ndarray) -> tuple:
         """Fitted attributes, and the triple of true scores, intervals, and a mask of samples."""
         columns, target = cross.scores, cross.training.labels  # in units of the target
         fitted, spread = fit_spread(self, cross, columns)

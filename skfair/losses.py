@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import ChainMap
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import boxcox, expit
 from sklearn.base import BaseEstimator, clone
 
@@ -29,6 +27,12 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
 
 __all__ = [
     "LOSSES",
@@ -123,11 +127,11 @@ class ScoreFunction(BaseEstimator):
         return self._evaluate(*columns)
 
     @abstractmethod
-    def _evaluate(self, scores, *target):
+    def _evaluate(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature at arrays of scores and, for losses, targets."""
 
 
-def _evaluate_in_blocks(evaluate, columns):
+def _evaluate_in_blocks(evaluate: Callable, columns: list[np.ndarray]) -> Pointwise:
     """Evaluate a pointwise function block by block."""
     n_samples = columns[0].size
     if any(column.shape != (n_samples,) for column in columns):
@@ -143,7 +147,9 @@ def _evaluate_in_blocks(evaluate, columns):
     return full
 
 
-def kernel_kind_and_width(function):
+def kernel_kind_and_width(
+    function: SignedError | BaseEstimator | Callable,
+) -> tuple[int, float] | None:
     """Code and width by which kernels know a loss or surrogate; None for one of one's own."""
     if function is step_function:
         return STEP, 1.0
@@ -155,7 +161,9 @@ def kernel_kind_and_width(function):
     return (code, float(width)) if width > 0 else None
 
 
-def as_pointwise(result, n_samples, of):
+def as_pointwise(
+    result: Pointwise | float | tuple[np.ndarray, ...], n_samples: int, of: str
+) -> Pointwise:
     """The result of a function of scores, named ``of``, as a `Pointwise`, if it has its shape."""
     requirement = (
         f"{of} must return one value, slope and curvature per sample, as in "
@@ -188,7 +196,7 @@ class LogisticLoss(ScoreFunction):
     _code = LOGISTIC
     targets = ("classes",)
 
-    def _evaluate(self, scores, target):
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
         margins = target * scores
         # One exponential of a non-positive number serves all three.
         decay = np.exp(-np.abs(margins))
@@ -214,7 +222,7 @@ class SquaredHingeLoss(ScoreFunction):
     targets = ("classes",)
     width = 1.0  # as of the squared loss
 
-    def _evaluate(self, scores, target):
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         slope = -target * shortfall / self.width
         curvature = (shortfall > 0) / self.width
@@ -248,7 +256,7 @@ class HingeLoss(ScoreFunction):
 
     width: float = 0.1
 
-    def _evaluate(self, scores, target):
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         # A parabola within a width of the margin, then a line of the same slope.
         rounded = np.minimum(shortfall, self.width)
@@ -273,7 +281,7 @@ class SquaredLoss(ScoreFunction):
     degree = 2
     width = 1.0  # twice the factor of the square is one over it
 
-    def _evaluate(self, scores, target):
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
         residual = scores - target
         slope = residual / self.width
         curvature = np.full_like(residual, 1.0 / self.width)
@@ -311,7 +319,7 @@ class AbsoluteLoss(ScoreFunction):
 
     width: float | None = None
 
-    def _evaluate(self, scores, target):
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
         residual = scores - target
         width = self.width or _ABSOLUTE_WIDTH
         # Quadratic within the width; the constant makes both pieces meet.
@@ -353,7 +361,7 @@ class QuantileLoss(ScoreFunction):
     quantile: OpenShare = 0.5
     width: float | None = None
 
-    def _evaluate(self, scores, target):
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
         validate_params(self)
         # Half the absolute loss, and a line.
         value, slope, curvature = AbsoluteLoss(self.width)(scores, target)
@@ -396,7 +404,7 @@ class TweedieLoss(ScoreFunction):
 
     power: Annotated[float, Interval(Real, 1, 2, closed="both")] = 1.0
 
-    def _evaluate(self, scores, target):
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
         validate_params(self)
         p = self.power
         is_possible = (target > 0.0) if p == 2.0 else (target >= 0.0)
@@ -417,7 +425,7 @@ class TweedieLoss(ScoreFunction):
         return Pointwise(2.0 * value, factor * residual, curvature)
 
 
-def rescale_loss(loss, spread=1.0):
+def rescale_loss(loss: Any, spread: float = 1.0) -> Any:
     """The same loss of scores and targets over a spread, which absolute losses are rounded by."""
     if type(loss) not in (AbsoluteLoss, QuantileLoss):
         return loss
@@ -439,28 +447,28 @@ LOSSES = {
 LossName = Annotated[str, StrOptions(LOSSES)]
 
 
-def loss_targets(loss):
+def loss_targets(loss: BaseEstimator | str | Callable) -> tuple[str, ...]:
     """Targets for which a loss is, passed by name or itself; a callable may be for any."""
     loss = LOSSES[loss] if isinstance(loss, str) else loss
     return getattr(loss, "targets", ScoreFunction.targets)
 
 
-def is_of_numbers(loss):
+def is_of_numbers(loss: ScoreFunction | str | Callable) -> bool:
     """Whether a loss, passed by name or itself, is for real targets, or for positive ones alone."""
     return not {"numbers", "positive numbers"}.isdisjoint(loss_targets(loss))
 
 
-def is_of_positive_numbers(loss):
+def is_of_positive_numbers(loss: Any) -> bool:
     """Whether a loss, passed by name or itself, is for positive predictions alone."""
     return loss_targets(loss) == ("positive numbers",)
 
 
-def gives_log_odds(loss):
+def gives_log_odds(loss: BaseEstimator | str | Callable) -> bool:
     """Whether scores of the least loss, passed by name or itself, are log-odds."""
     return loss == "logistic" or type(loss) is LogisticLoss
 
 
-def averaged_loss(loss, is_smooth=False):
+def averaged_loss(loss: BaseEstimator | Callable, is_smooth: bool = False) -> Any:
     """The loss that constraints and metrics average, from one that fits minimise.
 
     Squares are in full, of which fits minimise halves, and absolute losses are rounded for solvers
@@ -493,7 +501,7 @@ _MAX_PAIRS = 1 << 20
 """Pairs whose logistic losses are in memory at a time."""
 
 
-def is_pairwise(loss):
+def is_pairwise(loss: BaseEstimator | Callable) -> bool:
     """Whether a loss compares samples; it then also takes their weights in the mean."""
     return getattr(loss, "compares_pairs", False)
 
@@ -619,7 +627,7 @@ class AUCLoss(BaseEstimator):
         _, concave = self.parts(scores, target, weights)
         return _Majorant(self, scores, concave)
 
-    def _check_interval(self):
+    def _check_interval(self) -> list[float]:
         """Both ends of the interval, validated."""
         validate_params(self)
         interval = np.asarray(self.interval, dtype=float)
@@ -647,7 +655,7 @@ class _Majorant:
 
     compares_pairs = True
 
-    def __call__(self, scores, target, weights):
+    def __call__(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Pointwise:
         convex, _ = self.loss.parts(scores, target, weights)
         value, slope, _ = self.subtracted
         line = value + slope * (scores - self.scores)
@@ -657,7 +665,7 @@ class _Majorant:
 class _ClassScores:
     """Positives by ascending and negatives by descending score."""
 
-    def __init__(self, scores, target, weights):
+    def __init__(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         # Samples of weight 0 are left out, as in a mini-batch.
         positive = np.flatnonzero((target > 0) & (weights > 0))
         negative = np.flatnonzero((target <= 0) & (weights > 0))
@@ -673,7 +681,7 @@ class _ClassScores:
             for members, weight in zip((self.positives, self.negatives), self.weights, strict=True)
         )
 
-    def loss_up_to_rank(self, rank, length, loss, width):
+    def loss_up_to_rank(self, rank: float, length: float, loss: str, width: float) -> Pointwise:
         """The loss of all positives and the negatives up to a rank, as `Pointwise`."""
         derivatives = np.zeros((3, self.n_samples))
         length = taper_length(rank, length)
@@ -692,7 +700,7 @@ class _ClassScores:
             derivatives[2, self.negatives[tapering]] += curvature
         return Pointwise._make(derivatives)
 
-    def _pair_sums(self, loss, counts):
+    def _pair_sums(self, loss: str, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Loss, slope and 2 curvature (3, n_negatives) and slope and 2 curvature (2, n_positives).
 
         The first are means over the positives, the second sums over the weighted negatives.
@@ -713,7 +721,7 @@ class _ClassScores:
             pull += factor * np.array([-excess, 2.0 * near])
         return charge, pull
 
-    def _squared_sums(self, counts):
+    def _squared_sums(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`_pair_sums` of (1 - d)^2 / 2, from the mean and the variance of the positives."""
         mean = self.positive_shares @ self.positive_scores
         variance = self.positive_shares @ (self.positive_scores - mean) ** 2
@@ -724,7 +732,7 @@ class _ClassScores:
         slopes = -total * (1.0 - self.positive_scores) - counts @ self.negative_scores
         return charge, np.array([slopes, np.full(len(slopes), 2.0 * total)])
 
-    def _logistic_sums(self, counts):
+    def _logistic_sums(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`_pair_sums` of log(1 + exp(-d)), in blocks of negatives with all positives."""
         charge = np.zeros((3, len(self.negatives)))
         pull = np.zeros((2, len(self.positives)))
@@ -740,7 +748,7 @@ class _ClassScores:
             pull += [-wrong @ counts[block], curvature @ counts[block]]
         return charge, pull
 
-    def _average_ties(self, counts):
+    def _average_ties(self, counts: np.ndarray) -> np.ndarray:
         """Counts averaged over negatives of equal score, in proportion to their shares."""
         # The order of equal scores is arbitrary, so each of them has the same count per weight.
         _, ties = np.unique(self.negative_scores, return_inverse=True)
@@ -748,7 +756,7 @@ class _ClassScores:
         shares = np.bincount(ties, self.negative_shares)
         return self.negative_shares * (tie_counts / shares)[ties]
 
-    def _find_tapered_negatives(self, rank, length):
+    def _find_tapered_negatives(self, rank: float, length: float) -> tuple[slice, float]:
         """Negatives whose weights decrease around a rank, and the range of their scores.
 
         Swaps of ranks add curvature there: for evenly spread scores the slope of the weights.
@@ -778,14 +786,14 @@ class DecisionRate:
     table: tuple
     surrogate: Any
 
-    def __call__(self, scores, target):
+    def __call__(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         if self.table == SELECTION_RATE_TABLE:
             return self.surrogate(scores)
         negative, step = self.count_decisions(target)
         value, slope, curvature = self.surrogate(scores)
         return Pointwise(negative + step * value, step * slope, step * curvature)
 
-    def count_decisions(self, target):
+    def count_decisions(self, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What samples count if their decision is negative, and what a positive decision adds."""
         true_positive, false_positive, false_negative, true_negative = self.table
         is_positive = target > 0
@@ -807,7 +815,7 @@ def step_function(scores: ArrayLike) -> Pointwise:
     return Pointwise(value, nothing, nothing)
 
 
-def pointwise_score(scores, target):
+def pointwise_score(scores: np.ndarray, target: np.ndarray) -> Pointwise:
     """The score of each sample."""
     return Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))
 
@@ -817,14 +825,14 @@ class SignedError:
 
     degree = 1
 
-    def __call__(self, scores, target):
+    def __call__(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         """Value, slope and curvature, as `Pointwise`."""
         return pointwise_score(scores - target, target)
 
 
-def kernel_rate_kind(rate):
+def kernel_rate_kind(rate: float) -> tuple[int, float, bool] | None:
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
-    if rate is pointwise_score:
+    if rate is pointwise_score:  # type: ignore[comparison-overlap]
         return SCORE, 1.0, False
     table = getattr(rate, "table", None)
     surrogate = getattr(rate, "surrogate", None)

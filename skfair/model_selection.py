@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import stdtrit
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from skfair._names import refuse_unknown_names
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
-from skfair.utils._api import MatrixLike
 from skfair.utils._checks import argument_error, check_tolerance, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import MatrixLike
+
 
 __all__ = ["best_subject_to", "fit_ladder"]
 
@@ -254,10 +262,10 @@ class BestSubjectTo:
             return self.objective == other
         return isinstance(other, BestSubjectTo) and vars(self) == vars(other)
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash(self.objective)
 
-    def __call__(self, cv_results):
+    def __call__(self, cv_results: dict[str, Any]) -> int:
         """Index of the best candidate in the ``cv_results_`` of a search."""
         fairness, objective = self._resolve_scores(cv_results)
         known = ~(np.isnan(fairness) | np.isnan(objective))
@@ -274,7 +282,7 @@ class BestSubjectTo:
             self._warn_of_infeasible(fairness[feasible].max(), is_negated)
         return int(np.argmax(np.where(feasible, objective, -np.inf)))
 
-    def _is_negated(self, scores):
+    def _is_negated(self, scores: np.ndarray) -> bool:
         """Whether less of the metric is better, by the name of the scorer or the sign of scores."""
         is_named = self.metric.startswith("neg_")
         if is_named or self.metric in METRICS or scores.max() > 0.0 or self.bound <= 0.0:
@@ -286,7 +294,7 @@ class BestSubjectTo:
             )
         return scores.min() < 0.0
 
-    def _resolve_scores(self, cv_results):
+    def _resolve_scores(self, cv_results: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
         """Mean test scores of every candidate, by the metric and by the objective."""
         prefix = "mean_test_"
         names = [key.removeprefix(prefix) for key in cv_results if key.startswith(prefix)]
@@ -303,7 +311,7 @@ class BestSubjectTo:
         self.objective = objective
         return cv_results[prefix + self.metric], cv_results[prefix + objective]
 
-    def _margins(self, cv_results, known):
+    def _margins(self, cv_results: dict[str, Any], known: np.ndarray) -> float:
         """Margin by which the mean metric of each candidate must keep the bound."""
         if self.margin == 0 and self.confidence_level is None:
             return 0.0
@@ -326,7 +334,7 @@ class BestSubjectTo:
         variances = np.maximum(variances, variances[known].mean())
         return quantile * np.sqrt(variances * (1.0 / n_folds + 1.0 / (n_folds - 1.0)))
 
-    def _warn_of_infeasible(self, closest, is_negated):
+    def _warn_of_infeasible(self, closest: float, is_negated: bool) -> None:
         """Warn that no candidate keeps the bound, and how close the selected one is."""
         sign, relation = (-1, "at most") if is_negated else (1, "at least")
         margin = f", with a margin of {self.margin:g} standard errors," if self.margin else ""

@@ -7,10 +7,9 @@ classifiers of :mod:`skfair.classification` do.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
@@ -23,10 +22,17 @@ from skfair._names import refuse_unknown_names
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment, check_samples
 from skfair.groups._state import PlainStateMixin
-from skfair.utils._api import MatrixLike
 from skfair.utils._checks import check_column, join_names, validate_data, warn
 from skfair.utils._parameters import NonNegativeInt, Share, make_constructor, validate_params
 from skfair.utils._sklearn import check_sample_weight, safe_indexing
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 __all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]
 
@@ -104,7 +110,7 @@ def reweighing_weights(
     return weights
 
 
-def _warn_of_absent_classes(totals, names):
+def _warn_of_absent_classes(totals: np.ndarray, names: list[int | str]) -> None:
     """Warn of groups that lack a class, given the total weights by group and class."""
     lacking = [name for name, total in zip(names, totals, strict=True) if not total.all()]
     if lacking:
@@ -462,14 +468,14 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         threshold = 0.0 if self.scale == "log_odds" else 0.5
         return self.classes_[(self._read(X, reset=False) > threshold).astype(int)]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         """Say that two classes are scored, and not necessarily well."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # where the column says nothing of the class
         return tags
 
-    def _read(self, X, reset):
+    def _read(self, X: TableLike, reset: bool) -> np.ndarray:
         """The scores of the column, (n_samples,), checked."""
         is_frame = hasattr(X, "columns")
         # Other columns may be of any type, and may have missing values.

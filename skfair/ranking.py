@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
@@ -41,7 +40,7 @@ from skfair.postprocessing._query_rankers import (
     unwrap_rankers,
 )
 from skfair.solvers import Solver, SolverName
-from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._api import RandomState
 from skfair.utils._checks import (
     argument_error,
     check_column,
@@ -64,6 +63,15 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import HasMethods, StrOptions, count_samples, with_callbacks
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # A linear ranker trained on pairs under fairness constraints that its orders keep.
 
@@ -302,7 +310,7 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
             )
         return self
 
-    def _draw_pairs(self, n_pairs):
+    def _draw_pairs(self, n_pairs: int) -> np.ndarray:
         """Positions of the pairs to train on, ascending."""
         if n_pairs <= MAX_PAIRS:
             return np.arange(n_pairs)
@@ -328,7 +336,9 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
         return self._scores(X, None)
 
 
-def _check_documents(ranker, data, metadata, compares_groups):
+def _check_documents(
+    ranker: ConstrainedRanker, data: tuple, metadata: dict, compares_groups: bool
+) -> tuple[TableLike, np.ndarray, Groups, Samples]:
     """Features, relevance, queries, and groups and weights of documents of positive weight."""
     X, y, query_id = data
     # Metadata are aligned with X as it was passed: an index is lost by the conversion.
@@ -353,7 +363,9 @@ def _check_documents(ranker, data, metadata, compares_groups):
     return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
 
 
-def _make_training_pairs(X, y, query, documents, draw):
+def _make_training_pairs(
+    X: TableLike, y: np.ndarray, query: Groups, documents: Samples, draw: Callable
+) -> TrainingData:
     """Differences of documents, the more minus the less relevant, as samples of target +1."""
     pairs = _make_pairs(y, query.codes)
     better, worse = pairs[draw(len(pairs))].T
@@ -364,10 +376,10 @@ def _make_training_pairs(X, y, query, documents, draw):
     groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
     shares = documents.weights / documents.weights.max()  # whose products are no underflow
     weights = shares[better] * shares[worse]
-    return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
+    return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))  # type: ignore[arg-type]
 
 
-def _encode_queries(query_id, n_documents):
+def _encode_queries(query_id: TableLike, n_documents: int) -> Groups:
     """The queries, encoded as groups of documents."""
     if query_id is None:  # not an error: scikit-learn's estimator checks pass none
         warn(
@@ -392,7 +404,7 @@ def _encode_queries(query_id, n_documents):
     return queries
 
 
-def _make_pairs(y, query):
+def _make_pairs(y: np.ndarray, query: np.ndarray) -> DocumentPairs:
     """The pairs of documents of a query; raise if there are none."""
     pairs = DocumentPairs(y, query)
     if not len(pairs):
@@ -403,7 +415,7 @@ def _make_pairs(y, query):
     return pairs
 
 
-def _pair_groups(groups, query, better, worse):
+def _pair_groups(groups: Groups, query: Groups, better: np.ndarray, worse: np.ndarray) -> Groups:
     """Query, and the groups of the more and of the less relevant document."""
     shape = len(query.names), len(groups.names), len(groups.names)
     # Number the combinations that occur among all that could.
@@ -620,7 +632,7 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         return self._unit.from_unit(predictions)
 
     @property
-    def _base(self):
+    def _base(self) -> BaseEstimator:
         if self.estimator is None:
             return ConstrainedRanker(constraint=None)
         takes_queries = self.cv != "prefit" and find_query_arguments(self.estimator) is not None
@@ -683,7 +695,7 @@ def rerank(
     [1, 2, 4, 3, 5]
     """
     columns = {"scores": scores, "query_id": query_id}
-    samples, (checked, _) = check_metric_input(sensitive_features, None, **columns)
+    samples, (checked, _) = check_metric_input(sensitive_features, None, **columns)  # type: ignore[arg-type]
     costs = -to_floats("scores", checked)
     query = _encode_queries(query_id, len(costs))
     _check_minimum(minimum, k)
@@ -697,7 +709,7 @@ def rerank(
     return _rank_within((query.codes,), costs, by_need > k)
 
 
-def _check_minimum(minimum, k):
+def _check_minimum(minimum: dict[int | str | tuple[str, bool], int], k: int) -> None:
     """Raise unless the minimum numbers of the groups are integers that fit in the first k ranks."""
     if not is_int(k):
         raise argument_error(f"k must be a number of ranks of at least 1; got {k!r}.")
@@ -709,7 +721,7 @@ def _check_minimum(minimum, k):
         )
 
 
-def _rank_within(codes, *keys):
+def _rank_within(codes: tuple[np.ndarray, ...], *keys: np.ndarray) -> np.ndarray:
     """Rank of each document, from 1 on, among those of equal codes: by the last key first."""
     order = np.lexsort((*keys, *codes))
     is_first = np.any([np.diff(one[order], prepend=-1) != 0 for one in codes], axis=0)
@@ -719,7 +731,9 @@ def _rank_within(codes, *keys):
     return ranks
 
 
-def _warn_of_lacking_documents(query, groups, minimum):
+def _warn_of_lacking_documents(
+    query: Groups, groups: Groups, minimum: dict[int | str | tuple[str, bool], int]
+) -> None:
     """Warn of queries that have fewer documents of a group than its minimum number."""
     lacking = []
     for name, number in minimum.items():

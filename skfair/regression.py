@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
 from skfair._names import refuse_unknown_names
@@ -44,7 +43,7 @@ from skfair.postprocessing._constrained_cv import (
 )
 from skfair.postprocessing._folds import Folds
 from skfair.solvers import Solver, SolverName
-from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._api import RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
@@ -59,6 +58,17 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import HasMethods, StrOptions, with_callbacks
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from numpy.typing import ArrayLike
+
+    from skfair.fitting._input import TrainingData
+    from skfair.postprocessing._constrained_cv import CrossFit, Rule
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # The base of linear regressors: training and predictions.
 
@@ -243,7 +253,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         return fit_samples(self, check_regression_data, X, y, columns, constraints)
 
 
-def _resolve_constraints(estimator):
+def _resolve_constraints(estimator: BaseEstimator) -> list[Constraint]:
     """The constraints of a regressor; raise, before data are read, for those on classes."""
     constraints = resolve_constraints(estimator.constraint, estimator.tolerance, is_real=True)
     for constraint in constraints:
@@ -643,7 +653,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         )
         return self._fit_rule(cross, X, y)
 
-    def _find_constraints(self):
+    def _find_constraints(self) -> list[Constraint]:
         """The constraints; raise for those on classes, for classifiers and for their losses."""
         if not is_regressor(self._base):
             raise ValueError(
@@ -656,7 +666,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             check_loss(self, "numbers", is_positive=True)
         return constraints
 
-    def _fit_rule(self, cross, X, y):
+    def _fit_rule(self, cross: CrossFit, X: TableLike, y: TableLike) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
         # The loss of the rule, and the scale on which it is linear.
         passed = None if self.loss is None else check_loss(self, "numbers", is_positive=True)
@@ -754,7 +764,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         return f"EXP({text})" if is_log else text
 
     @property
-    def _base(self):
+    def _base(self) -> BaseEstimator:
         if self.estimator is not None:
             return self.estimator
         from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
@@ -762,7 +772,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         return HistGradientBoostingRegressor(random_state=0)
 
 
-def _describe_regressor(training, rule):
+def _describe_regressor(training: TrainingData, rule: Rule) -> tuple:
     """Fitted attributes of the final linear model, its report, and its status."""
     unit = training.unit
     problem = rule.problem

@@ -1,5 +1,7 @@
 """Surrogates of decisions: functions of the score that have a slope, which fits can follow."""
 
+from typing import Any
+
 import numpy as np
 
 from skfair._kernels import RAMP, SIGMOID
@@ -35,7 +37,7 @@ class Sigmoid(ScoreFunction):
     def __init__(self, temperature: float = 1.0):
         self.temperature = temperature
 
-    def _evaluate(self, scores, *target):
+    def _evaluate(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         scaled = scores / self.temperature
         decay = np.exp(-np.abs(scaled))
         value = np.where(scaled > 0, 1.0, decay) / (1.0 + decay)
@@ -67,7 +69,7 @@ class Ramp(ScoreFunction):
     def __init__(self, width: float = 1.0):
         self.width = width
 
-    def _evaluate(self, scores):
+    def _evaluate(self, scores: np.ndarray) -> Any:  # type: ignore[override]
         height = scores / self.width + 0.5
         rising = (height > 0) & (height < 1)
         return Pointwise(np.clip(height, 0.0, 1.0), rising / self.width, np.zeros_like(height))

@@ -123,6 +123,31 @@ def _says_types(function):
     return has_table or all(one.annotation is not None for one in _parameters(function))
 
 
+def all_parameters(tree):
+    """Parameters of the functions of a file, with those of ``*arguments``."""
+    return [
+        one
+        for function in find_functions(tree)
+        for one in (*_parameters(function), function.args.vararg)
+        if one is not None
+    ]
+
+
+def bare_parameters(tree):
+    """Parameters whose annotation states no type; those of ``**params`` do not count."""
+    annotated = (one for one in all_parameters(tree) if one.annotation is not None)
+    return [one for one in annotated if ast.unparse(one.annotation) in ("Any", "object")]
+
+
+def typing_shares(trees):
+    """Share of functions that state no types, and of parameters that are of any type."""
+    functions = [one for tree in trees for one in find_functions(tree) if _parameters(one)]
+    n_untyped = sum(len(untyped_functions(tree)) for tree in trees)
+    n_bare = sum(len(bare_parameters(tree)) for tree in trees)
+    n_parameters = sum(len(all_parameters(tree)) for tree in trees)
+    return n_untyped / max(len(functions), 1), n_bare / max(n_parameters, 1)
+
+
 def module_constants(tree):
     """Names in capitals that a module assigns."""
     targets = (target for node in tree.body for target in _assigned_names(node))
@@ -134,13 +159,16 @@ def _assigned_names(node):
     return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
 
 
+def leave_kernels_out(trees):
+    """The trees of the files whose functions numba does not compile."""
+    return [tree for path, tree in trees.items() if "_kernels" not in path.parts]
+
+
 def summarize(paths, n_code_lines):
     """Lines of a report on files, by name; the lines of code are counted elsewhere."""
     trees = {path: words.parse(path) for path in paths}
     n_tokens = sum(map(count_tokens, trees.values()))
-    typed = {path: tree for path, tree in trees.items() if "_kernels" not in path.parts}
-    n_untyped = sum(len(untyped_functions(tree)) for tree in typed.values())
-    n_functions = sum(bool(_parameters(f)) for tree in typed.values() for f in find_functions(tree))
+    untyped, bare = typing_shares(leave_kernels_out(trees))
     per_thousand = 1000.0 / n_code_lines
     n_pairs = sum(map(count_pairs, trees.values()))
     n_packed = sum(len(packed_calls(tree)) for tree in trees.values())
@@ -149,6 +177,7 @@ def summarize(paths, n_code_lines):
         "tokens per code line": f"{n_tokens / n_code_lines:.2f}",
         "paired assignments, per 1,000": f"{n_pairs * per_thousand:.1f}",
         "packed calls, per 1,000": f"{n_packed * per_thousand:.2f}",
-        "functions without types": f"{n_untyped} of {n_functions}",
+        "functions without types": f"{untyped:.1%}",
+        "parameters of any type": f"{bare:.1%}",
         "constants of modules": str(sum(len(module_constants(tree)) for tree in trees.values())),
     }

@@ -68,6 +68,17 @@ def test_functions_without_types_have_neither_annotations_nor_a_table():
     assert [one.name for one in density.untyped_functions(tree)] == ["untyped"]
 
 
+def test_parameters_of_any_type_state_none():
+    tree = parse("""
+        def bare(x: Any, y: object, *rest: Any, **params: Any): pass
+        def typed(self, x: int, y: list[Any]): pass
+        def untyped(x): pass
+    """)
+    assert [one.arg for one in density.bare_parameters(tree)] == ["x", "y", "rest"]
+    assert density.typing_shares([tree]) == (1 / 3, 3 / 6)
+    assert density.typing_shares([]) == (0.0, 0.0)
+
+
 def test_constants_are_names_in_capitals_of_modules():
     tree = parse("A, _B2 = 1, 2\nLIMIT: int = 3\nlower = 1\nclass K:\n    C = 1\nT = object()")
     assert density.module_constants(tree) == ["A", "_B2", "LIMIT", "T"]

@@ -1,9 +1,16 @@
 """The package stays readable. Counts are a report: ``python -m tests.maintainability``."""
 
-from tests import maintainability, words
+from tests import density, maintainability, words
 
 MAX_LARGE_CLASSES = 5
 """Classes with more own members than `maintainability.MANY_MEMBERS`; no commit raises it."""
+
+
+MAX_UNTYPED_SHARE = 0.04
+"""Share of functions with parameters that state neither types nor a table; no commit raises it."""
+
+MAX_ANY_SHARE = 0.03
+"""Share of parameters that are `Any` or `object`; no commit raises it."""
 
 
 def test_a_budget_that_is_exceeded_is_named(monkeypatch):
@@ -44,3 +51,10 @@ def test_questions_for_the_class_of_a_constraint_are_found(tmp_path, monkeypatch
 
 def test_private_functions_have_docstrings_without_tables():
     assert list(words.parameter_tables(words.PACKAGE)) == []
+
+
+def test_functions_state_the_types_of_their_parameters():
+    trees = density.leave_kernels_out(dict(maintainability.trees()))
+    untyped, bare = density.typing_shares(trees)
+    assert untyped <= MAX_UNTYPED_SHARE
+    assert bare <= MAX_ANY_SHARE

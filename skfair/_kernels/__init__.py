@@ -174,7 +174,7 @@ MAX_NUMPY_ENTRIES = 1_000_000
 """Entries that a process passes over by numpy, as in its first fit of 1,000 samples, before it
 compiles a kernel of passes; below 0 there are none."""
 
-_n_numpy_entries = 0
+_n_numpy_entries = 0  # entries that NumPy has evaluated so far
 
 
 def is_numpy_enough(n_entries):

@@ -4,8 +4,6 @@ import numpy as np
 
 from skfair._kernels import deferred_helper, interpret_at_first
 
-MAX_ITER = 60
-
 
 def solve_interior_point(h, rows, lower, upper, penalty, tol):
     """Minimise ``h z^2 / 2`` plus the penalty times the excess of ``rows z`` over its bounds.
@@ -165,7 +163,8 @@ def _solve_interior_point(h, G, b, penalty, tol, z, positive):
     products = np.empty((2, n_bounds))
     predicted = np.empty((4, n_bounds))
     residual = np.inf
-    for _ in range(MAX_ITER):
+    # At most so many interior-point steps.
+    for _ in range(60):
         # Stop when the stationarity residual no longer decreases: an unknown of little curvature
         # moves far by a small residual.
         previous = residual

@@ -27,7 +27,7 @@ from skfair._kernels.sparse_samples import row_of
 # a list of these and of the violated constraints (an active set), so that many groups cost little.
 
 
-CG_TOLERANCE = 1e-3
+CG_TOLERANCE = 1e-3  # residual of a Newton step, relative to the violations
 ROW_SENTINEL = -1  # in place of the first group: the second is the number of a row of the limits
 
 
@@ -335,7 +335,7 @@ def add_to_multipliers(rows, direction, multipliers):
 # offsets of all groups of a sample are added up.
 
 
-BLOCK = 128
+BLOCK = 128  # samples at a time: their distances stay in the cache
 
 
 class DualEvaluation(NamedTuple):

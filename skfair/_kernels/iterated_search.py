@@ -18,8 +18,6 @@ from skfair._kernels.limits import largest_values, pair_rows
 
 MIN_GAIN = 1e-9  # share of the cost that is more than rounding
 MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
-PATIENCE = 300  # failures in a row after which that ends
-ROUNDING = 1e-12  # of sums of weights
 
 
 class SamplesWithDistances(NamedTuple):
@@ -57,7 +55,7 @@ def pair_samples(distances, masses, weights, codes, counts, limits, is_repair=Fa
     rows, bounds = zip(*columns, strict=True)
     bounds = np.hstack([np.broadcast_to(one, (len(counts), one.shape[-1])) for one in bounds])
     rows = np.concatenate(rows)
-    rounding = ROUNDING * weights.sum()
+    rounding = 1e-12 * weights.sum()
     added = rows.T[limits.intersections].sum(axis=1)[codes] * weights[:, np.newaxis]
     if not is_repair:
         bounds = np.maximum(bounds, largest_values(counts, rows, limits))
@@ -73,7 +71,8 @@ def iterate_search(samples, labels, n_clusters, random_state):
     labels = labels.copy()
     n_failures = 0
     # Less patience with many groups, whose pairs are rows that every step has to look at.
-    patience = max(PATIENCE // (1 + samples.rows.shape[1] // 100), 30)
+    # Failures in a row after which the search ends.
+    patience = max(300 // (1 + samples.rows.shape[1] // 100), 30)
     if len(labels) > MAX_ITERATED_SAMPLES:
         # Searches of many samples take long.
         patience = min(patience, 1 + 6000 // len(labels))

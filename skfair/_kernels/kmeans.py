@@ -152,7 +152,7 @@ def may_leave(clustering, p, w, limits):
 # not depend on the number of threads.
 
 
-BLOCK = 128
+BLOCK = 128  # samples at a time: their distances stay in the cache
 
 
 @helper

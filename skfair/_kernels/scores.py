@@ -699,12 +699,9 @@ def _fill_nonzeros(X, indptr, data, indices):
 def bin_members(scores, samples, bounds):
     """Number of bounds below the score of each member, for thousands of bounds, which ascend."""
     bins = np.empty(len(samples), dtype=np.intp)
-    _bin_members(scores, samples, bounds, np.zeros(_LOOKUP_TABLE_SIZE + 1, dtype=np.intp), bins)
+    # Steps of equal length of a lookup table; most contain few bounds.
+    _bin_members(scores, samples, bounds, np.zeros((1 << 14) + 1, dtype=np.intp), bins)
     return bins
-
-
-_LOOKUP_TABLE_SIZE = 1 << 14
-"""Steps of equal length of a lookup table; most contain few bounds."""
 
 
 @jit

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
-from typing import Any, Literal
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit, protect_claim
-from skfair.audit._changes import Changes, compare_audits
-from skfair.audit._claims import Claim
+from skfair.audit._changes import compare_audits
 from skfair.audit._data import AuditData
 from skfair.audit._formats import render_fragment
 from skfair.audit._front import write_headline
 from skfair.audit._ledger import digest_with_salt
-from skfair.audit._report import FairnessReport, ReportSettings, report_audit
+from skfair.audit._report import ReportSettings, report_audit
 from skfair.audit._report_input import check_share
-from skfair.audit._subgroups import SubgroupReport, search_audit
+from skfair.audit._subgroups import search_audit
 from skfair.audit._task_metrics import find_positive_label, infer_task
-from skfair.constraints import Constraint
-from skfair.metrics._group_report import Metrics
 from skfair.utils._checks import join_names, refuse_clusters
 from skfair.utils._parameters import CONFIDENCE_LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+    from typing import Any, Literal
+
+    from numpy.typing import ArrayLike
+
+    from skfair.audit._changes import Changes
+    from skfair.audit._claims import Claim
+    from skfair.audit._report import FairnessReport
+    from skfair.audit._subgroups import SubgroupReport
+    from skfair.constraints import Constraint
+    from skfair.metrics._group_report import Metrics
 
 
 class Audit(AuditData, made_by="Audit.from_predictions() and others of its methods"):
@@ -470,7 +477,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         pos_label = find_positive_label(task, columns, self.pos_label)
         return replace(self, k=k, columns=columns, task=task, pos_label=pos_label)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return render_fragment("Audit", [self.reading.section()], is_full=True)
 
     def __repr__(self) -> str:

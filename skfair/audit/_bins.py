@@ -1,6 +1,9 @@
 """Bins into which columns of many numbers are divided: of equally many samples, or named ones."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -24,17 +27,23 @@ from skfair.groups._known import MISSING
 from skfair.partitions._collections import load_rows
 from skfair.utils._checks import argument_error, join_names
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.audit._reading import ColumnReading
+    from skfair.groups._groups import Groups
+    from skfair.utils._tables import TableLike
+
+
 N_BINS = 4
 """Bins of a column, unless another number is passed."""
 
-_MANY_LABELS = 20
-"""Different numbers of an attribute above which one may be the mark of a missing value."""
 
 _REMEDY = "pass it by --unknown (unknown of SensitiveFeatures)"
 """What to do with such a mark."""
 
 
-def cut_numbers(values, counts, n_bins):
+def cut_numbers(values: np.ndarray, counts: np.ndarray, n_bins: int) -> Any:
     """Upper ends of all bins but the last, and the distinct values.
 
     `counts` are the numbers of samples that have the values. Few values are bins of their own.
@@ -51,7 +60,7 @@ def cut_numbers(values, counts, n_bins):
     return cuts[cuts < distinct[-1]], distinct
 
 
-def range_text(name, cuts, distinct, low, high):
+def range_text(name: str, cuts: np.ndarray, distinct: np.ndarray, low: Any, high: int) -> str:
     """A range of bins in words; a bin of one value as an equation."""
     ends = np.concatenate(([-np.inf], cuts, [distinct[-1]]))
     lower, upper = ends[low], ends[high + 1]
@@ -75,14 +84,14 @@ class Bins:
     are_named: bool = False
 
     @property
-    def notation(self):
+    def notation(self) -> str:
         """What the numbers became, in words."""
         if self.are_named:
             return "numbers in bins that are named"
         return f"numbers in {N_BINS} bins of equally many samples"
 
 
-def name_bins(name, cuts):
+def name_bins(name: str, cuts: list) -> Bins:
     """Bins that begin at cuts which a user named."""
     try:
         ends = np.asarray(cuts, dtype=np.float64)
@@ -101,7 +110,9 @@ def name_bins(name, cuts):
     return Bins(ends.tolist(), texts, are_named=True)
 
 
-def _find_numbers(groups, columns, more_than=MAX_NUMERIC_GROUPS):
+def _find_numbers(
+    groups: Groups, columns: TableLike | None, more_than: int = MAX_NUMERIC_GROUPS
+) -> dict[int, pd.Series]:
     """Labels, as numbers, of attributes that have more than so many, perhaps as text, by place.
 
     `columns` are the attributes as they were passed, where text is no number; None for a file,
@@ -119,7 +130,7 @@ def _find_numbers(groups, columns, more_than=MAX_NUMERIC_GROUPS):
     return by_place
 
 
-def warn_of_integers(groups, columns, bins):
+def warn_of_integers(groups: Groups, columns: TableLike | None, bins: dict[int, Bins]) -> None:
     """Warn of attributes of more than 30 whole numbers, each of which is a group.
 
     `columns` are as in `find_group_bins`, which found the bins of other attributes.
@@ -129,7 +140,7 @@ def warn_of_integers(groups, columns, bins):
             warn_of_many_numbers(attribute_name(groups.attributes[place], place), {*numbers})
 
 
-def bin_labels(name, labels, bins):
+def bin_labels(name: str, labels: np.ndarray, bins: Bins) -> np.ndarray:
     """Labels of numbers as bins in words; missing ones remain, and those that are bins already."""
     binned = labels.astype(object)
     is_known = labels != MISSING
@@ -139,17 +150,19 @@ def bin_labels(name, labels, bins):
     check_are_numbers([numbers])
     refuse_marks_among_numbers(numbers, _REMEDY)
     side = "right" if bins.are_named else "left"
-    at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64), side)
+    at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64), side)  # type: ignore[call-overload]
     binned[is_known] = np.array(bins.texts, dtype=object)[at]
     return binned
 
 
-def read_bins(role, column, bins, counts=None):
+def read_bins(
+    role: str, column: pd.Series, bins: Bins, counts: np.ndarray | None = None
+) -> ColumnReading:
     """How a column of bins was read; its entries count as often as the counts."""
     return read_as(role, column, weights=counts)._replace(notation=bins.notation)
 
 
-def find_group_bins(groups, columns, named=None):
+def find_group_bins(groups: Groups, columns: TableLike | None, named: Any = None) -> Any:
     """The bins of attributes of groups by place: those named, and of more than 30 numbers.
 
     `columns` are the attributes as they were passed, None for a file. `named` are cuts by the name
@@ -164,7 +177,8 @@ def find_group_bins(groups, columns, named=None):
             f"{join_names(map(repr, names))}, but {join_names(map(repr, absent))} is none."
         )
     bins = {}
-    for place, numbers in _find_numbers(groups, columns, _MANY_LABELS).items():
+    # Of more than 20 different numbers of an attribute, one may be the mark of a missing value.
+    for place, numbers in _find_numbers(groups, columns, 20).items():
         refuse_marks_among_numbers(numbers.rename(names[place]), _REMEDY)
         if has_decimals(numbers) and numbers.nunique() > MAX_NUMERIC_GROUPS:
             counts = groups.counts[groups.labels[:, place] != MISSING]
@@ -179,7 +193,7 @@ def find_group_bins(groups, columns, named=None):
     return bins
 
 
-def _holds_numbers(columns, place):
+def _holds_numbers(columns: TableLike | None, place: int) -> bool:
     """Whether an attribute was passed as numbers, or in a file."""
     if columns is None:
         return True
@@ -187,7 +201,7 @@ def _holds_numbers(columns, place):
     return pd.api.types.is_numeric_dtype(column)
 
 
-def bin_groups(groups, bins):
+def bin_groups(groups: Groups, bins: dict[int, Bins]) -> Groups:
     """Groups, of which attributes are divided into bins by place; groups of equal bins are one.
 
     They are sorted by label, and ranges of numbers by number.

@@ -1,8 +1,10 @@
 """Reports of changes: two models on the same samples, or two periods."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -49,6 +51,17 @@ from skfair.metrics._group_metrics import find_group_metrics
 from skfair.statistics._estimates import change_upper_limit, check_level, contrast_matrix
 from skfair.statistics._group_estimates import estimate_means
 from skfair.utils._checks import argument_error, join_names, refuse_clusters, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from skfair.audit._data import AuditData
+    from skfair.audit._sentences import Quantity
+    from skfair.groups._groups import Groups
+    from skfair.statistics._estimates import Estimates
+    from skfair.utils._tables import TableLike
+
 
 # The report of two models or two periods.
 
@@ -112,14 +125,14 @@ class Changes(PageReport):
         """All rates before and after, with their changes, as a table."""
         return self.frame.copy()
 
-    def _headline(self):
+    def _headline(self) -> str:
         """The change of the widest gap in outcomes, of those that are shown if there are any."""
         gaps = self.gaps.dropna(subset=["change"])
         gaps = gaps[gaps["metric"].isin(primary_metrics(gaps))]
         gap = select_headline_gap(gaps.assign(size=gaps["change"].abs()), "size")
         return self.title if gap is None else _describe_change(self, gap).partition(";")[0]
 
-    def _sections(self):
+    def _sections(self) -> Iterator:
         return change_sections(self)
 
 
@@ -132,7 +145,7 @@ class _Periods(NamedTuple):
     units: np.ndarray | None
     clusters: np.ndarray | None = None
 
-    def restrict(self, rows):
+    def restrict(self, rows: np.ndarray) -> _Periods:
         """The samples at some positions."""
         samples, columns, period, units, _ = self
         groups = samples.groups.take(rows)
@@ -142,7 +155,14 @@ class _Periods(NamedTuple):
         return _Periods(samples, columns, period[rows], None if units is None else units[rows])
 
 
-def compare_audits(before, after, metrics, confidence_level, ids=None, min_published=None):
+def compare_audits(
+    before: AuditData,
+    after: TableLike | AuditData,
+    metrics: TableLike,
+    confidence_level: float,
+    ids: tuple | list[np.ndarray] | None = None,
+    min_published: int | None = None,
+) -> Changes:
     """The changes between two audits, or of an audit and predictions of another model."""
     level = check_level(confidence_level)
     if before.known.is_modelled:
@@ -186,7 +206,9 @@ def compare_audits(before, after, metrics, confidence_level, ids=None, min_publi
     return _protect_changes(report, audits, periods, metrics, check_minimum(min_published))
 
 
-def _report_changes(audits, periods, metrics, level):
+def _report_changes(
+    audits: list[AuditData], periods: _Periods, metrics: tuple | list, level: float
+) -> Changes:
     """The changes between the samples of two periods."""
     samples, columns, period, units, clusters = periods
     estimators, positive = _find_estimators(audits[0], columns, metrics)
@@ -222,14 +244,22 @@ def _report_changes(audits, periods, metrics, level):
     )
 
 
-def _find_estimators(audit, columns, metrics):
+def _find_estimators(
+    audit: AuditData, columns: dict[str, np.ndarray], metrics: tuple | list[Rate]
+) -> tuple[dict[str, Callable], int | str | None]:
     """Estimators of the rates of two periods by name, and the positive label."""
     task = infer_task(None if audit.task != "clustering" else audit.task, columns)
     positive = find_positive_label(task, columns, audit.pos_label)
     return metric_estimators(task, columns, positive, metrics), positive
 
 
-def _protect_changes(every, audits, periods, metrics, min_published):
+def _protect_changes(
+    every: Changes,
+    audits: list[AuditData],
+    periods: _Periods,
+    metrics: TableLike,
+    min_published: int,
+) -> Changes:
     """The changes of all samples, without numbers that show small counts."""
     samples, columns, period, units, clusters = periods
     refuse_clusters(clusters, "min_published")
@@ -268,7 +298,7 @@ def _protect_changes(every, audits, periods, metrics, min_published):
     return replace(report, **changed, unpublished=join_names(unpublished, len(unpublished)))
 
 
-def _check_ids(audits, ids):
+def _check_ids(audits: TableLike, ids: tuple | list[np.ndarray]) -> list[np.ndarray]:
     """The ids of the samples that count, of two audits of single samples; raise for others."""
     n_rows = [
         len(one.is_used)
@@ -285,7 +315,7 @@ def _check_ids(audits, ids):
     return [np.asarray(one)[audit.is_used] for audit, one in zip(audits, ids, strict=True)]
 
 
-def _match_ids(before, after):
+def _match_ids(before: np.ndarray | None, after: np.ndarray | None) -> Any:
     """Numbers of the samples of two audits, equal where both have an id once; None without ids.
 
     Raise if no id is in both, and warn if more ids were without the zeros that they begin with.
@@ -311,7 +341,7 @@ def _match_ids(before, after):
     return units
 
 
-def _number_ids(first, second):
+def _number_ids(first: pd.Series, second: pd.Series) -> np.ndarray:
     """Numbers of the samples of two columns of ids, equal where both have an id once."""
     is_once = ~first.duplicated(keep=False) & first.notna()
     once = pd.Series(np.arange(len(first)), first)[is_once.to_numpy()]
@@ -321,7 +351,7 @@ def _number_ids(first, second):
     return np.append(np.arange(len(first)), units.astype(np.intp))
 
 
-def _match_clusters(before, after):
+def _match_clusters(before: AuditData, after: AuditData) -> np.ndarray | None:
     """Codes of the clusters of the samples of two audits, of equal labels equal; None without."""
     labels = [one.clusters for one in (before, after) if one.clusters is not None]
     if len(labels) == 1:
@@ -329,7 +359,7 @@ def _match_clusters(before, after):
     return pd.factorize(np.concatenate(labels))[0] if labels else None
 
 
-def _count_shared(period, units):
+def _count_shared(period: np.ndarray, units: np.ndarray | None) -> list[int]:
     """Numbers of samples in both, in the first alone and in the second; [] without units."""
     if units is None:
         return []
@@ -338,9 +368,11 @@ def _count_shared(period, units):
     return [n_shared, *(sizes - n_shared).tolist()]
 
 
-def _list_uncompared(by, period, takes_missing):
+def _list_uncompared(
+    by: dict[str, Groups], period: np.ndarray, takes_missing: bool
+) -> dict[str, dict[str, list]]:
     """Groups by attribute that one of two periods lacks, or that are unknown, with their sizes."""
-    listed = {}
+    listed: dict = {}
     for attribute, groups in by.items():
         counts = groups.row_counts * np.ones(len(period))
         is_unknown = missing_attribute_mask(groups) & (not takes_missing)
@@ -352,7 +384,7 @@ def _list_uncompared(by, period, takes_missing):
     return listed
 
 
-def _collect_sources(audits, pos_label):
+def _collect_sources(audits: list[AuditData], pos_label: int | str | None) -> dict[str, str]:
     """Facts about both audits, where they differ one after the other."""
     sources = [one.source or {} for one in audits]
     joined = {
@@ -362,7 +394,7 @@ def _collect_sources(audits, pos_label):
     return collect_facts(joined, positive_label=pos_label)
 
 
-def _paired_columns(audit, y_pred):
+def _paired_columns(audit: AuditData, y_pred: TableLike) -> list[dict[str, np.ndarray]]:
     """Predictions and outcomes of an audit, and the same with predictions of another model."""
     if audit.samples.groups.multiplicity is not None:
         raise ValueError(
@@ -374,7 +406,9 @@ def _paired_columns(audit, y_pred):
     return [audit.outcomes | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
 
 
-def _period_columns(audits, columns):
+def _period_columns(
+    audits: tuple[AuditData, ...], columns: list[dict[str, np.ndarray]]
+) -> list[dict[str, np.ndarray]]:
     """Predictions of each audit among its columns, and outcomes where both have them."""
     names = ["y_true", "has_outcome"] * all("y_true" in one for one in columns)
     tables = []
@@ -385,7 +419,9 @@ def _period_columns(audits, columns):
     return tables
 
 
-def _stack_periods(both, tables, units):
+def _stack_periods(
+    both: list[Samples], tables: list[dict[str, np.ndarray]], units: np.ndarray | None
+) -> _Periods:
     """The samples of both periods, one after the other."""
     sizes = [len(samples.weights) for samples in both]
     groups = stack_groups([_attribute_table(samples.groups) for samples in both])
@@ -397,14 +433,14 @@ def _stack_periods(both, tables, units):
         [samples.groups.row_counts * np.ones(n) for samples, n in zip(both, sizes, strict=True)]
     )
     weights = np.concatenate([samples.weights for samples in both])
-    samples, arrays = check_metric_input(groups, weights, **columns)
+    samples, arrays = check_metric_input(groups, weights, **columns)  # type: ignore[arg-type]
     columns = dict(zip(columns, arrays, strict=True))
     if (counts != 1.0).any():
         samples = samples._replace(groups=samples.groups.copy_with_multiplicity(counts))
     return _Periods(samples, columns, columns.pop("period"), columns.pop("unit", None))
 
 
-def _attribute_table(groups):
+def _attribute_table(groups: Groups) -> pd.DataFrame:
     """DataFrame of the attributes of samples, or of rows that stand for several."""
     names = attribute_names(groups)
     table = pd.DataFrame(dict(enumerate(attribute_columns(groups))))
@@ -415,8 +451,15 @@ def _attribute_table(groups):
 
 
 def tabulate_changes(
-    estimators, groupings, period, weights, units, level, min_group_size, takes_missing
-):
+    estimators: dict[str, Callable],
+    groupings: dict[str, Groups],
+    period: np.ndarray,
+    weights: np.ndarray,
+    units: np.ndarray | None,
+    level: float,
+    min_group_size: int,
+    takes_missing: bool,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """DataFrames of the rates of all groups in two periods, and of the changes of all gaps.
 
     `period` is 0 or 1 for each sample. Samples of equal code in `units` are the same in both; None
@@ -469,7 +512,9 @@ _PAIR_COLUMNS = ("grown", "pair_before", "pair_after", "pair_change", "pair_low"
 """Columns on the pair of groups whose difference grew most, of those that are shown."""
 
 
-def _shown_pairs(compared_gaps, level):
+def _shown_pairs(
+    compared_gaps: list[tuple[Estimates, np.ndarray]], level: float
+) -> list[np.ndarray]:
     """Masks of the ordered pairs of each gap whose difference rose, by Holm's procedure over all.
 
     A difference that rose is one of the other order that fell: both orders are one hypothesis.
@@ -484,7 +529,7 @@ def _shown_pairs(compared_gaps, level):
         end = 1.0 - (1.0 - level) / (2.0 * n_remaining)
         for number, (estimates, _) in enumerate(compared_gaps):
             if len(shown[number]):
-                shown[number] |= -estimates.upper(-forms[number], end) > 0.0
+                shown[number] |= -estimates.upper(-forms[number], end) > 0.0  # type: ignore[operator]
         n_left = n_pairs - sum(int(one.sum()) for one in shown)
         if n_left == n_remaining:
             break
@@ -492,12 +537,14 @@ def _shown_pairs(compared_gaps, level):
     return shown
 
 
-def _pair_contrasts(estimates, compared):
+def _pair_contrasts(estimates: Estimates, compared: np.ndarray) -> Any:
     """Differences of all ordered pairs of compared groups after and before."""
     return [compared_contrasts(estimates, at) for at in compared[::-1]]
 
 
-def _describe_grown_pair(estimates, compared, names, is_shown, level):
+def _describe_grown_pair(
+    estimates: Estimates, compared: np.ndarray, names: list[str], is_shown: np.ndarray, level: float
+) -> dict[str, float | tuple[str, str]]:
     """The shown pair whose difference grew most and is larger now, by name; {} without one."""
     if not is_shown.any():
         return {}
@@ -518,7 +565,9 @@ def _describe_grown_pair(estimates, compared, names, is_shown, level):
     return dict(zip(_PAIR_COLUMNS, (grown, *map(float, values)), strict=True))
 
 
-def _significant_changes(compared_gaps, level):
+def _significant_changes(
+    compared_gaps: list[tuple[Estimates, np.ndarray]], level: float
+) -> np.ndarray:
     """Mask of the changes of gaps whose limits exclude 0, by Holm's step-down procedure."""
     is_significant = np.zeros(len(compared_gaps), dtype=bool)
     remaining = {n for n, (_, compared) in enumerate(compared_gaps) if compared.shape[1] > 1}
@@ -536,7 +585,7 @@ def _significant_changes(compared_gaps, level):
     return is_significant
 
 
-def stack_groups(tables):
+def stack_groups(tables: list[pd.DataFrame]) -> pd.DataFrame:
     """DataFrame of the attributes of two periods, which must be the same."""
     first, second = tables
     if first.shape[1] != second.shape[1] or set(first) != set(second):
@@ -547,10 +596,12 @@ def stack_groups(tables):
     return pd.concat([first, second[list(first)]], ignore_index=True)
 
 
-def count_changed_decisions(groupings, is_positive, period, units):
+def count_changed_decisions(
+    groupings: dict[str, Groups], is_positive: np.ndarray, period: np.ndarray, units: np.ndarray
+) -> pd.DataFrame:
     """DataFrame of the numbers of samples of each group, of those in both, that changed."""
     numbers = [np.flatnonzero(period == one) for one in (0, 1)]
-    _, *places = np.intersect1d(*(units[one] for one in numbers), return_indices=True)
+    _, *places = np.intersect1d(*(units[one] for one in numbers), return_indices=True)  # type: ignore[call-overload]
     first, second = (one[place] for one, place in zip(numbers, places, strict=True))
     before, after = is_positive[first], is_positive[second]
     rows = []
@@ -564,23 +615,23 @@ def count_changed_decisions(groupings, is_positive, period, units):
     return pd.DataFrame(rows)
 
 
-def _change_columns(estimates, places, level):
+def _change_columns(estimates: Estimates, places: np.ndarray, level: float) -> pd.DataFrame:
     """DataFrame of the values of groups before and after, and of their changes, with limits."""
     end = (1.0 + level) / 2.0
-    columns = {}
+    columns: dict = {}
     lows, highs = estimates.limits(end)
     for name, at in zip(("before", "after"), places, strict=True):
         values = np.asarray(getattr(estimates, "counts", estimates.sizes)), estimates.values
         names = f"n_{name}", name, f"{name}_low", f"{name}_high"
         columns |= dict(zip(names, (one[at] for one in (*values, lows, highs)), strict=True))
-    change = contrast_matrix(*places[::-1], len(estimates.values))
-    names = ("change", "change_low", "change_high")
+    change = contrast_matrix(*places[::-1], len(estimates.values))  # type: ignore[call-arg]
+    names = ("change", "change_low", "change_high")  # type: ignore[assignment]
     return pd.DataFrame(
         columns | dict(zip(names, differences_with_limits(estimates, change, end), strict=True))
     )
 
 
-def _gap_change(estimates, compared, level):
+def _gap_change(estimates: Estimates, compared: np.ndarray, level: float) -> dict[str, float]:
     """The gaps among the compared groups before and after, and the change with limits, by name."""
     names = ("before", "after", "change", "change_low", "change_high")
     if compared.shape[1] < 2:
@@ -596,7 +647,7 @@ def _gap_change(estimates, compared, level):
 # Sentences and sections of a report of changes.
 
 
-def change_findings(report):
+def change_findings(report: Changes) -> Iterator[str]:
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
     yield f"This report compares {after} with {before}, on {_describe_samples(report)}."
@@ -621,7 +672,7 @@ def change_findings(report):
         yield f"{_describe_change(report, gap)}{left_out_clause(find_left_out(report.frame, gap))}."
 
 
-def _describe_samples(report):
+def _describe_samples(report: Changes) -> str:
     """The samples of both: the same, different ones, or how many of each."""
     n_shared, *alone = report.n_shared or [0]
     if not n_shared:
@@ -632,7 +683,7 @@ def _describe_samples(report):
     return f"{n_shared:,} samples of both by their ids, {first} and {second}"
 
 
-def _describe_change(report, gap):
+def _describe_change(report: Changes, gap: pd.Series) -> str:
     """Sentence on the change of one gap, without its end."""
     change, low, high = read_limited(gap, "change")
     is_open = gap["grown"] is not None
@@ -650,7 +701,7 @@ def _describe_change(report, gap):
     return f"{start} was {before} and is {after}, a change of {size}: {verdict}{_grown_clause(gap)}"
 
 
-def _grown_clause(gap):
+def _grown_clause(gap: pd.Series) -> str:
     """Clause on the pair of groups whose difference is shown to have grown; empty without one."""
     if gap["grown"] is None:
         return ""
@@ -664,7 +715,7 @@ def _grown_clause(gap):
     return f"; the difference of {first} to {second} is shown to have grown, {size}"
 
 
-def change_sections(report):
+def change_sections(report: Changes) -> Iterator[tuple]:
     """Yield the sections of a report of changes, as `report_sections` does."""
     legend = Markup("<p>Open circles: the earlier value. Dots: the later one.</p>")
     yield "Changes of gaps", [legend, _gap_change_table(report)]
@@ -702,7 +753,7 @@ def change_sections(report):
     yield tabulate_facts(titled_facts(report.source))
 
 
-def _gap_change_table(report):
+def _gap_change_table(report: Changes) -> tuple:
     """Table of the gaps of all metrics and attributes, before and after."""
     titles = ("Rate", "", "Change", *report.names)
     rows = []
@@ -718,13 +769,15 @@ def _gap_change_table(report):
     return "Gaps between groups", note, titles, rows
 
 
-def _draw_change(quantity, row):
+def _draw_change(quantity: Quantity, row: pd.Series) -> Picture:
     """Picture of a value before, an open circle, and after, a dot."""
     values = row[["before", "after"]]
     return Picture(find_axis(quantity, values), [*zip(values, ("small", "near"), strict=True)])
 
 
-def _change_table(report, name, rows):
+def _change_table(
+    report: Changes, name: str, rows: pd.DataFrame
+) -> tuple[str, str, tuple[str, ...], list[tuple]]:
     """Table of one metric by one attribute, before and after."""
     title, meaning = describe_metric(name, report.readings[0].burden)
     quantity = describe_quantity(name)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from math import isclose, isfinite, isnan, nan
-from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from skfair import constraints
 from skfair.audit._formats import (
@@ -28,6 +27,16 @@ from skfair.audit._sentences import (
 )
 from skfair.statistics._gaps import Verdict
 from skfair.utils._checks import argument_error, join_names
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Self
+
+    import pandas as pd
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints._criteria import DecisionRateParity
+
 
 EXIT_STATUSES: dict[Verdict, int] = {"shown": 0, "open": 1, "contradicted": 3}
 """Exit statuses of the shell."""
@@ -149,7 +158,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
 
     title = "Claim about groups"
 
-    def __bool__(self):
+    def __bool__(self) -> Any:
         raise TypeError(
             "A claim is neither true nor false; ask for claim.verdict, which is 'shown', 'open' or "
             "'contradicted', or for claim.is_shown."
@@ -228,18 +237,18 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         """The claim as sentences."""
         return " ".join(self.findings)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
     _results = ("text", "exit_status")
 
     @property
-    def _quantity(self):
+    def _quantity(self) -> Quantity:
         """What is compared."""
         return Quantity(self.metric, self.unit, self.form, self.counted)
 
     @property
-    def _thresholds(self):
+    def _thresholds(self) -> dict[int | str, float]:
         """Bounds by attribute; empty where all have the same."""
         tolerance = self.constraint["params"].get("tolerance")
         return tolerance if isinstance(tolerance, dict) else {}
@@ -266,7 +275,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         ]
         return [*filter(None, sentences), *self.reading.describe_bins()]
 
-    def _headline(self):
+    def _headline(self) -> str:
         """Text on the verdict, the groups and the bound."""
         quantity = self._quantity
         bound = quantity.bound(self.threshold)
@@ -280,7 +289,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             text += f" ({join_names(named)})"
         return text
 
-    def _describe_observed(self):
+    def _describe_observed(self) -> str:
         """Sentence on the estimate, the limit that decides, and how often it was read."""
         has_floor = self.form in LOWER_BOUNDS
         quantity = self._quantity
@@ -318,7 +327,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         observed += f" by {' or '.join(stated)}" if stated else ""
         return f"Observed: {observed}, {known} with {level}{method}, {reading}."
 
-    def _advise(self):
+    def _advise(self) -> str:
         """Sentence on what would suffice; empty where it is shown or contradicted."""
         if self.verdict != "open" or isnan(self.low):
             return ""
@@ -332,7 +341,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             return "A larger sample may suffice."
         return "If the population is as observed, no sample size suffices."
 
-    def _sections(self):
+    def _sections(self) -> Any:
         """Yield the sections of the page."""
         quantity = self._quantity
         row = vars(self)
@@ -357,7 +366,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         yield tabulate_facts(facts)
 
 
-def _constraint_text(constraint):
+def _constraint_text(constraint: Any) -> str:
     """Class and parameters of a constraint as text."""
     texts = [f"{name}={value!r}" for name, value in constraint["params"].items()]
     parameters = ", ".join([*texts, *(f"{name}: one's own" for name in constraint["unfiled"])])
@@ -429,7 +438,7 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     return list(dict.fromkeys(edited + filed.find_differences(now)))
 
 
-def read_filed_claim(claim):
+def read_filed_claim(claim: Any) -> tuple[Claim, list[str]]:
     """A claim that may be filed, and what its file states that does not follow from its numbers."""
     if isinstance(claim, Claim):
         return claim, []
@@ -453,12 +462,12 @@ _FIELD_TYPES = {
 """Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""
 
 
-def _check_fields(content):
+def _check_fields(content: dict) -> None:
     """Raise for a field of a filed claim that is damaged, by its name."""
     damaged = [
         name
         for name, kind in _FIELD_TYPES.items()
-        if not isinstance(content[name], kind) or (content[name] is True and kind is not bool)
+        if not isinstance(content[name], kind) or (content[name] is True and kind is not bool)  # type: ignore[arg-type]
     ]
     damaged = damaged or _find_damaged_values(content)
     if damaged:
@@ -468,7 +477,7 @@ def _check_fields(content):
         )
 
 
-def _find_damaged_values(content):
+def _find_damaged_values(content: Any) -> list:
     """Names of the fields of a filed claim that have the right type but no possible value."""
     is_valid = {
         name: not isinstance(content[name], str) or content[name] in ("inf", "-inf")
@@ -492,7 +501,7 @@ def _find_damaged_values(content):
     return [name for name, one in is_valid.items() if not one]
 
 
-def check_states_digest(claim, salt):
+def check_states_digest(claim: Claim, salt: str | None) -> None:
     """Raise for a salt without a digest that it could confirm."""
     if salt is not None and "salted_sha256" not in claim.source:
         raise ValueError(
@@ -501,7 +510,7 @@ def check_states_digest(claim, salt):
         )
 
 
-def _make_constraint(described):
+def _make_constraint(described: dict[str, Any]) -> DecisionRateParity:
     """The constraint that `describe_constraint` described."""
     if unfiled := described["unfiled"]:
         raise ValueError(
@@ -531,7 +540,7 @@ UNCOMPARED_FACTS = ("date", "versions", "file", "sha256", "command")
 """Facts of the source that equal data may have otherwise."""
 
 
-def _is_same(first, second):
+def _is_same(first: pd.Series, second: pd.Series) -> bool:
     """Whether two values of claims are equal, numbers up to rounding."""
     if isinstance(first, Reading):
         return first.agrees(second)
@@ -544,7 +553,7 @@ def _is_same(first, second):
 Claim._settings = tuple(one.name for one in fields(Claim))
 
 
-def describe_constraint(constraint):
+def describe_constraint(constraint: BaseEstimator) -> dict[str, Any]:
     """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
     params = {}
     unfiled = []

@@ -1,16 +1,16 @@
 """Data of an audit, loaded and checked once for all questions."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from skfair.audit._bins import (
@@ -47,15 +47,27 @@ from skfair.groups import Groups, Samples
 from skfair.groups._groups import attribute_columns
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_clusters, check_metric_input, cover_truth, merge_samples
-from skfair.metrics._group_report import Metrics, check_strata
+from skfair.metrics._group_report import check_strata
 from skfair.metrics._scoring import find_positive_class
 from skfair.partitions._collections import is_partitioned
-from skfair.utils._api import Label, MatrixLike, Record
+from skfair.utils._api import Label, Record
 from skfair.utils._checks import argument_error, refuse_clusters
 from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
 from skfair.utils._tables import to_pandas_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
+    from skfair.metrics._group_report import Metrics
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 _FILE_ROLES = (
     *("y_true", "y_pred", "y_score", "sample_weight", "counts"),
@@ -619,7 +631,7 @@ class AuditData(Record):
         return int(counts.sum()) if self.known.treatment == "exclude" else 0
 
     @cached_property
-    def _distinct_rows(self):
+    def _distinct_rows(self) -> tuple:
         """Samples, columns and strata with one row for all that are equal in all of them."""
         columns = dict(self.columns)
         strata = self.strata
@@ -736,7 +748,9 @@ def _check_audit_columns(columns, known, are_counts):
     return _Checked(samples, columns, is_used, strata)
 
 
-def _find_clusters(checked, task, known, name):
+def _find_clusters(
+    checked: _Checked, task: str, known: SensitiveFeatures, name: str
+) -> pd.Series | None:
     """The cluster of each sample, as limits count them; None if all are different."""
     groups = checked.columns.get("groups")
     if groups is None:
@@ -747,7 +761,7 @@ def _find_clusters(checked, task, known, name):
     return pd.Series(groups, name=name) if n_clusters < len(groups) else None
 
 
-def _count_rows(samples, task, known):
+def _count_rows(samples: Samples, task: str, known: SensitiveFeatures) -> Samples:
     """The samples of which each row stands for as many as its weight."""
     if task != "classification":
         raise ValueError(
@@ -762,7 +776,9 @@ def _count_rows(samples, task, known):
     return samples._replace(groups=samples.groups.copy_with_multiplicity(samples.weights))
 
 
-def _describe(data, names, written=None):
+def _describe(
+    data: AuditData, names: dict[str, str], written: pd.DataFrame | None = None
+) -> Reading:
     """The reading of the columns, by their names, or by their roles without any.
 
     `written` are the columns of a file as they are written, or None.
@@ -771,7 +787,7 @@ def _describe(data, names, written=None):
     is_file = written is not None
     entries = {}
     if is_file:
-        entries = written.iloc[np.flatnonzero(data.is_used)].reset_index(drop=True)
+        entries = written.iloc[np.flatnonzero(data.is_used)].reset_index(drop=True)  # type: ignore[union-attr]
     positive = dict.fromkeys(("decision", "outcome"), data.pos_label)
     attributes = data.unbinned.attributes
     binned = {
@@ -800,7 +816,7 @@ def _describe(data, names, written=None):
     )
 
 
-def _count_excluded(data):
+def _count_excluded(data: AuditData) -> dict[str, int]:
     """Numbers of samples of unknown group by what a reading says of them, by each table."""
     if not data.n_excluded:
         return {}
@@ -815,7 +831,7 @@ def _count_excluded(data):
     return {f"{reason} by {name}": n for name, n in sizes.items()}
 
 
-def _columns_by_role(data, names):
+def _columns_by_role(data: AuditData, names: dict[str, str]) -> Iterator[tuple[str, pd.Series]]:
     """Yield the role and the entries of each column that counts, missing where unknown."""
     decision = {"regression": "prediction", "clustering": "cluster"}.get(data.task, "decision")
     roles = {"y_pred": decision, "y_true": "outcome", "y_score": "score"}
@@ -839,7 +855,7 @@ def _columns_by_role(data, names):
         yield "cluster", data.clusters
 
 
-def _fill_outcomes(columns):
+def _fill_outcomes(columns: dict[str, TableLike | None]) -> Any:
     """The columns that there are, with the mask "has_outcome" if outcomes are missing.
 
     Another outcome takes their place, so that no class is added, and is never counted.
@@ -862,14 +878,14 @@ def _fill_outcomes(columns):
     return columns | {"has_outcome": has_outcome}
 
 
-def _as_list(names):
+def _as_list(names: str | list[str] | None) -> list[str]:
     """One name of a column, several or none, as a list."""
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
 
 
-def mask_unknown(groups):
+def mask_unknown(groups: Groups) -> np.ndarray:
     """Mask of the samples of which the group by some attribute is missing."""
     if not groups.is_disjoint:
         return np.zeros(groups.matrix.shape[0], dtype=bool)

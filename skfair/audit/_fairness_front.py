@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone, is_clusterer, is_regressor
+from sklearn.base import clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -36,14 +35,20 @@ from skfair.plotting import ParetoFrontDisplay
 from skfair.statistics._bounded_means import make_estimates
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import interval_of_largest_contrast
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 from skfair.utils._sklearn import check_method_params, safe_indexing
 from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Label, MatrixLike
+    from skfair.utils._tables import TableLike
 
 
 @dataclass(eq=False, repr=False, init=False)
@@ -135,13 +140,13 @@ class FairnessFront(PageReport, made_by="fairness_front"):
         """
         return ParetoFrontDisplay(self.frame, selected=selected, name=name).plot(ax)
 
-    def _kicker(self):
+    def _kicker(self) -> str:
         return self.title
 
-    def _headline(self):
+    def _headline(self) -> str:
         return self.description.partition(". ")[0]
 
-    def _sections(self):
+    def _sections(self) -> Any:
         gap = describe_bound(self.constraint)
         accuracy = describe_quantity("accuracy")
         axis = find_axis(gap, self.frame["gap_high"])
@@ -160,7 +165,7 @@ class FairnessFront(PageReport, made_by="fairness_front"):
         titles = ("Tolerance", "", f"{gap.form.capitalize()} in {gap.noun}", "Accuracy")
         yield "Findings", [*self.findings, ("Out of fold", _NOTE, titles, rows)]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<FairnessFront of {len(self.frame)} tolerances>"
 
 
@@ -319,13 +324,18 @@ def fairness_front(
     )
 
 
-def _describe_range(values, digits):
+def _describe_range(values: pd.Series, digits: str) -> str:
     """The smallest and the largest value; one number where both have the same digits."""
     ends = format(values.min(), digits), format(values.max(), digits)
     return " to ".join(dict.fromkeys(ends))
 
 
-def _largest_gap_with_limits(per_class, constraint, tested, level):
+def _largest_gap_with_limits(
+    per_class: list[tuple[np.ndarray, dict]],
+    constraint: Any,
+    tested: dict[str, TableLike | None],
+    level: float,
+) -> tuple[float, float, float]:
     """The largest gap of all classes and its limits, with the error divided among the classes.
 
     Of ratios and floors the smallest ratio or rate is stated.
@@ -334,13 +344,13 @@ def _largest_gap_with_limits(per_class, constraint, tested, level):
     gaps = []
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
-        interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
+        interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)  # type: ignore[call-arg]
         gaps.append(interval._replace(estimate=reported_gap(bound, scores)))
     gap, *limits = bound.gap.state(np.max(gaps, axis=0))
     return gap, *sorted(limits)
 
 
-def _check_decisions(constraint, estimator):
+def _check_decisions(constraint: Any, estimator: BaseEstimator) -> None:
     """Raise for a constraint on anything but decisions, and an estimator without any."""
     if not constraint.counts_decisions:
         raise ValueError(
@@ -359,7 +369,9 @@ _TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
 """Default tolerances; the last one requires nothing."""
 
 
-def _split_folds(cv, X, y):
+def _split_folds(
+    cv: int | str | list[tuple[np.ndarray, ...]], X: np.ndarray, y: TableLike
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of each fold; no row is in two test sets."""
     rows = np.arange(len(y))
     folds = [
@@ -376,7 +388,7 @@ def _split_folds(cv, X, y):
     return folds
 
 
-def _clone_with(estimator, parameter, value):
+def _clone_with(estimator: BaseEstimator, parameter: str, value: float | None) -> BaseEstimator:
     """A clone with the parameter set to a value; unchanged for None."""
     if value is None:
         return clone(estimator)
@@ -391,7 +403,15 @@ def _clone_with(estimator, parameter, value):
     return clone(estimator).set_params(**{parameter: value})
 
 
-def _fit_and_predict(model, constraint, X, y, per_sample, fold, pos_label):
+def _fit_and_predict(
+    model: BaseEstimator,
+    constraint: Constraint,
+    X: np.ndarray,
+    y: np.ndarray,
+    per_sample: dict[str, TableLike | None],
+    fold: tuple[np.ndarray, ...],
+    pos_label: int | str | None,
+) -> list[tuple[tuple, dict]]:
     """Truth and decisions of a test fold, by a fit on its training rows."""
     train, test = fold
     params = {name: value for name, value in per_sample.items() if value is not None}

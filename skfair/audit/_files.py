@@ -1,5 +1,7 @@
 """Columns of a file of predictions: CSV or JSON, also compressed by gzip, or Parquet."""
 
+from __future__ import annotations
+
 import csv
 import gzip
 import hashlib
@@ -10,6 +12,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,9 +22,16 @@ from skfair.partitions._blocks import open_blocks
 from skfair.partitions._collections import load_rows
 from skfair.utils._checks import join_names, warn
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+    from skfair.partitions._blocks import Blocks
+    from skfair.utils._tables import TableLike
+
+
 _SEPARATORS = ",;\t|"
-_N_SNIFFED_LINES = 100
-"""Lines that the separator is detected from."""
 
 _GZIP_SIGNATURE = b"\x1f\x8b"
 _BINARY_SIGNATURES = {
@@ -73,7 +83,7 @@ def read_columns(paths, names, encoding=None):
     return table
 
 
-def _warn_of_copy(table, lengths):
+def _warn_of_copy(table: pd.DataFrame, lengths: dict[str, int]) -> None:
     """Warn of a file whose rows are those of all the others, which it may have been made from."""
     last = np.cumsum([*lengths.values()])
     for (name, length), end in zip(lengths.items(), last, strict=True):
@@ -91,12 +101,12 @@ def _warn_of_copy(table, lengths):
             return
 
 
-def list_files(paths):
+def list_files(paths: list[Path]) -> dict[str, Path]:
     """The files at some paths, and in folders among these, by name.
 
     In folders, names that begin with "." or "_" are skipped, as pyarrow and Spark do.
     """
-    files = {}
+    files: dict = {}
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"There is no file or folder {path}.")
@@ -121,7 +131,7 @@ def list_files(paths):
     return files
 
 
-def _is_parquet(path):
+def _is_parquet(path: Path) -> bool:
     """Whether a file is of the format Parquet."""
     return _first_bytes(path, 4) == b"PAR1"
 
@@ -142,7 +152,9 @@ def _read_one_file(path, names, encoding, label):
     return _add_label(table, names, label)
 
 
-def _load_blocks(table, names, path, label=None):
+def _load_blocks(
+    table: Blocks, names: list[str], path: Path, label: str | None = None
+) -> pd.DataFrame:
     """Columns of a table of Parquet, and the label of its file."""
     stored = _check_names(table.columns, names, path, label)
     table = load_rows(table[stored])
@@ -150,7 +162,7 @@ def _load_blocks(table, names, path, label=None):
     return _add_label(table, names, label)
 
 
-def _check_names(columns, names, path, label):
+def _check_names(columns: list | dict, names: list[str], path: Path, label: str | None) -> Any:
     """Names of the columns that a file must have, after checking that it has them."""
     if label is not None and FILE_COLUMN not in columns:
         names = [name for name in names if name != FILE_COLUMN]
@@ -158,7 +170,7 @@ def _check_names(columns, names, path, label):
     return names
 
 
-def _add_label(table, names, label):
+def _add_label(table: pd.DataFrame, names: list[str], label: str | None) -> pd.DataFrame:
     """The columns of some names, of which the file's label may be one."""
     missing = {FILE_COLUMN: label} if {*names} > {*table} else {}
     return table.assign(**missing)[names]
@@ -180,12 +192,12 @@ def count_repeated_lines(paths, encoding=None):
     return len(hashes) - len(np.unique(hashes))
 
 
-def file_digest(paths):
+def file_digest(paths: list[Path]) -> str:
     """SHA-256 digest of a file; of several, that of their digests and names."""
     if len(paths) == 1 and not paths[0].is_dir():
         with open(paths[0], "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    files = {}
+    files: dict = {}
     for path in paths:
         inside = (one for one in path.rglob("*") if one.is_file()) if path.is_dir() else ()
         files |= {one.relative_to(path).as_posix(): one for one in inside} or {path.name: path}
@@ -193,12 +205,12 @@ def file_digest(paths):
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _first_bytes(path, count):
+def _first_bytes(path: Path, count: int) -> bytes:
     with open(path, "rb") as file:
         return file.read(count)
 
 
-def _open_bytes(path):
+def _open_bytes(path: Path) -> Any:
     """A file opened as bytes, without the compression by gzip."""
     return gzip.open(path) if _first_bytes(path, 2) == _GZIP_SIGNATURE else open(path, "rb")
 
@@ -240,21 +252,27 @@ def _explain_text_errors(path, encoding):
         ) from None
 
 
-def _first_undecodable_line(path):
+def _first_undecodable_line(path: Path) -> int:
     """Number of the first line that is not UTF-8, of a file that has one."""
+    number = 1
     with _open_bytes(path) as lines:
-        for number, line in enumerate(lines, start=1):
+        for line in lines:
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
-                return number
+                break
+            number += 1
+    return number
 
 
-def _read_csv_columns(path, names, open_text, label):
+def _read_csv_columns(
+    path: Path, names: list[str], open_text: Callable, label: str | None
+) -> pd.DataFrame:
     """Columns of a CSV file, as text."""
     # Detect the separator, check every line, then parse the columns.
     with open_text() as lines:
-        separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
+        # Lines that the separator is detected from.
+        separator = _detect_separator(list(islice(lines, 100)))
     with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
     names = _check_names(header, names, path, label)
@@ -274,7 +292,7 @@ def _read_csv_columns(path, names, open_text, label):
     return table[places].set_axis(names, axis=1)
 
 
-def _holds_records(path):
+def _holds_records(path: Path) -> bool:
     """Whether a file begins with a JSON record, or with an array of them."""
     with _open_bytes(path) as file:
         content = file.read(1 << 10).removeprefix(b"\xef\xbb\xbf")
@@ -303,12 +321,12 @@ def _read_records(path, names, encoding, label):
     return pd.DataFrame(columns, dtype=object)
 
 
-def _entry_text(value):
+def _entry_text(value: int | str | None) -> Any:
     """An entry of a record as CSV has it; missing if it is null or empty."""
     return None if value is None or value == "" else str(value)
 
 
-def _refuse_binary(path):
+def _refuse_binary(path: Path) -> None:
     """Raise for spreadsheets, archives and other files that are not text."""
     with _open_bytes(path) as file:
         content = file.read(1 << 16)
@@ -322,10 +340,10 @@ def _refuse_binary(path):
         )
 
 
-def _detect_separator(lines):
+def _detect_separator(lines: list[str]) -> str:
     """The separator with which most lines have as many fields as the first, of several."""
 
-    def agreement(separator):
+    def agreement(separator: str) -> tuple[int, int]:
         lengths = [len(row) for row in csv.reader(lines, delimiter=separator) if row] or [0]
         first, *others = lengths
         return (others.count(first) if first > 1 else -1), first
@@ -333,7 +351,7 @@ def _detect_separator(lines):
     return max(_SEPARATORS, key=agreement)
 
 
-def _read_checked_header(rows, separator, path):
+def _read_checked_header(rows: Any, separator: str, path: Path) -> list[str]:
     """The header of a file, after checking that all lines have as many fields."""
     header = next(filter(None, rows), None)
     if header is None:
@@ -352,7 +370,7 @@ def _read_checked_header(rows, separator, path):
     return header
 
 
-def check_columns(columns, names, path):
+def check_columns(columns: TableLike | dict[str, None], names: list[str], path: Path | str) -> None:
     """Raise for names of columns that a file does not have, or has twice."""
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:
@@ -368,7 +386,7 @@ def check_columns(columns, names, path):
     )
 
 
-def _column_hint(absent, columns):
+def _column_hint(absent: list[str], columns: list[str]) -> str:
     """Advice on a column that is absent: a missing header, or a similar name."""
     if numbers := [name for name in columns if _is_number(name)]:
         return (
@@ -380,7 +398,7 @@ def _column_hint(absent, columns):
     return f" Did you mean {folded[close[0]]!r}?" if close else ""
 
 
-def _is_number(name):
+def _is_number(name: str) -> bool:
     try:
         float(name)
     except ValueError:

@@ -1,5 +1,7 @@
 """Reports as HTML, Markdown and JSON, and the facts that they state."""
 
+from __future__ import annotations
+
 import json
 import platform
 import re
@@ -12,7 +14,7 @@ from math import isfinite, isnan, nan
 from os import PathLike
 from os.path import isfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,13 @@ from skfair.statistics._gaps import Interval
 from skfair.utils._api import Record
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from skfair.utils._tables import TableLike
+
 
 # Style sheet of a report: light and dark, for telephone, screen and paper.
 
@@ -120,7 +129,7 @@ border-bottom:1px solid var(--line)}
 # Sections of a report as one page of HTML, without scripts and external resources.
 
 
-def render_page(title, *content):
+def render_page(title: str, *content: Any) -> str:
     """The whole page, as HTML, with the arguments of `render_fragment`."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -130,7 +139,12 @@ def render_page(title, *content):
     )
 
 
-def render_fragment(title, sections, kicker="", is_full=False):
+def render_fragment(
+    title: str,
+    sections: Iterator | list[tuple[Folded | str, list]],
+    kicker: str = "",
+    is_full: bool = False,
+) -> str:
     """The report with its style as a part of a page, which is what notebooks show.
 
     The kicker stands above the title, and `is_full` opens what is folded.
@@ -170,18 +184,18 @@ class Picture(NamedTuple):
     reference: float = nan
 
 
-def render_strip(numbers):
+def render_strip(numbers: list) -> Markup:
     """A strip of numbers, each with what it says."""
     cells = (f"<div><b>{escape(one)}</b><span>{escape(text)}</span></div>" for one, text in numbers)
     return Markup(f'<div class="strip">{"".join(cells)}</div>')
 
 
-def _escape_units(text):
+def _escape_units(text: str) -> str:
     """Text whose lines do not begin with a percent sign."""
     return escape(text).replace(" %", "&nbsp;%")
 
 
-def _render_element(element):
+def _render_element(element: Any) -> Iterator[Markup | str]:
     """Yield the lines of a paragraph, a list, a table or markup."""
     if isinstance(element, Markup):
         yield element
@@ -193,7 +207,12 @@ def _render_element(element):
         yield from render_table(*element)
 
 
-def render_table(caption, note, titles, rows):
+def render_table(
+    caption: str,
+    note: str,
+    titles: list[str] | tuple[str, ...],
+    rows: list[tuple[list | tuple, bool | str]],
+) -> Iterator[str]:
     """A table that scrolls within its frame, by keyboard too, where the page is narrow."""
     rows = list(rows)
     kind = ' class="plots"' if "" in titles else ""
@@ -209,7 +228,7 @@ def render_table(caption, note, titles, rows):
     yield "</tbody></table></div>"
 
 
-def _cell(cell):
+def _cell(cell: Picture | str | tuple[str, ...]) -> str:
     """A cell: a picture, or text, perhaps with a smaller remark."""
     if isinstance(cell, Picture):
         return _draw(cell)
@@ -217,17 +236,17 @@ def _cell(cell):
     return _escape_units(text) + (f" <small>{escape(remark)}</small>" if remark else "")
 
 
-def _draw_axis(rows):
+def _draw_axis(rows: list[tuple[list | tuple, bool | str]]) -> str:
     """Ticks of the axis of the first row, above its picture; the second cell is that."""
     ticks = rows[0][0][1].axis.ticks if rows else ()
     return f'<span class="axis">{"".join(f"<span>{escape(one)}</span>" for one in ticks)}</span>'
 
 
-def _draw(picture):
+def _draw(picture: Picture) -> str:
     """Picture of limits and dots, and of the dashed line of a reference."""
     axis, dots, limits, reference = picture
 
-    def position(value):
+    def position(value: float) -> str:
         share = (value - axis.low) / (axis.high - axis.low)
         return f"{100 * min(max(share, 0), 1):.1f}"
 
@@ -257,7 +276,9 @@ _MARKDOWN_SPECIAL_CHARACTERS = re.compile(r"([\\`*_\[\]<>|#~&])")
 """Characters that are escaped, so that names are shown as they are written."""
 
 
-def render_markdown(title, sections, level=1):
+def render_markdown(
+    title: str, sections: Iterator | list[tuple[Folded | str, list]], level: int = 1
+) -> str:
     """The whole text; its title is a heading of this level."""
     blocks = [f"{'#' * level} {_escape_markdown(title)}"]
     for heading, elements in sections:
@@ -266,7 +287,7 @@ def render_markdown(title, sections, level=1):
     return "\n\n".join(blocks) + "\n"
 
 
-def _render_markdown_element(element):
+def _render_markdown_element(element: Any) -> Iterator[str]:
     """Yield the blocks of a paragraph, a list or a table."""
     if isinstance(element, Markup):
         return
@@ -283,19 +304,21 @@ def _render_markdown_element(element):
         yield "\n".join([header, _markdown_row(["---"] * len(titles)), *rows])
 
 
-def _markdown_row(cells):
+def _markdown_row(
+    cells: list[Picture | str | tuple[str, ...]] | tuple[Picture | str | tuple[str, ...], ...],
+) -> str:
     """A row of a table without its pictures."""
     texts = (_markdown_cell(one) for one in cells if not isinstance(one, Picture))
     return f"| {' | '.join(texts)} |"
 
 
-def _markdown_cell(cell):
+def _markdown_cell(cell: str | tuple[str, ...]) -> str:
     """A cell: text, perhaps with a remark in parentheses."""
     text, remark = (cell, "") if isinstance(cell, str) else cell
     return _escape_markdown(text) + (f" ({_escape_markdown(remark)})" if remark else "")
 
 
-def _escape_markdown(text):
+def _escape_markdown(text: Folded | str) -> str:
     """Text in one line that Markdown shows as it is written."""
     return _MARKDOWN_SPECIAL_CHARACTERS.sub(r"\\\1", " ".join(text.split()))
 
@@ -309,12 +332,14 @@ dump_json = partial(
 """The text of a value to read: one line by entry, numbers of numpy as those of Python."""
 
 
-def add_header(kind, version, content):
+def add_header(kind: str, version: int, content: dict[str, Any]) -> dict[str, Any]:
     """The content of a text that a class writes, by name, after its format and version."""
     return {"format": f"skfair.{kind}", "version": version} | content
 
 
-def load_content(text, kind, versions, source="", advice=""):
+def load_content(
+    text: Any, kind: str, versions: tuple[int, ...], source: str = "", advice: str = ""
+) -> dict[str, int | str | dict[str, Any] | None]:
     """Return the content of a text that a class wrote in one of these versions, as a dict.
 
     `source` is what the text might have been instead, and `advice` what to pass, in errors.
@@ -353,7 +378,7 @@ _TEXT_COLUMNS = (
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")
 
 
-def encode_document(kind, content):
+def encode_document(kind: str, content: dict[str, Any]) -> str:
     """The text of values by name: numbers, texts, tables, and reports."""
     content = {name: _encode(value) for name, value in content.items()}
     return dump_json(add_header(kind, SCHEMA_VERSION, content))
@@ -373,14 +398,14 @@ def sections_to_json(title, sections):
 def _table_to_python(caption, note, titles, rows):
     """A table as its caption and rows, each with the texts of its cells by title."""
 
-    def text(cell):
+    def text(cell: str | tuple) -> str:
         return cell if isinstance(cell, str) else " ".join(cell[:2])
 
     texts = [map(text, row) for row, _ in rows]
     return {"caption": caption, "rows": [dict(zip(titles, row, strict=True)) for row in texts]}
 
 
-def _encode(value):
+def _encode(value: TableLike | Reading | dict[str, Any] | None) -> Any:
     """A value of JSON: nan becomes null, infinities become text, tables become lists by name."""
     if isinstance(value, Reading):
         return value.to_dict()
@@ -395,10 +420,12 @@ def _encode(value):
     return None if isnan(value) else str(value)
 
 
-def read_document(source, kind, fields):
+def read_document(
+    source: PathLike[str] | str | None, kind: str, fields: tuple[str, ...] | set[str]
+) -> Any:
     """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
-    text = Path(source).read_text(encoding="utf-8") if is_path else source
+    text = Path(source).read_text(encoding="utf-8") if is_path else source  # type: ignore[arg-type]
     instead = ", or the path of a file that exists"
     content = load_content(text, kind, (5, SCHEMA_VERSION), instead)
     if absent := {*fields} - set(content):
@@ -408,7 +435,9 @@ def read_document(source, kind, fields):
     return content
 
 
-def decode_report(source, fields):
+def decode_report(
+    source: PathLike[str] | str | None, fields: tuple[str, ...]
+) -> dict[str, pd.DataFrame | int | str]:
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
     content = read_document(source, "FairnessReport", fields)
     content["reading"] = Reading.from_dict(content["reading"])
@@ -423,12 +452,12 @@ def decode_report(source, fields):
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}
 
 
-def _decode_table(columns):
+def _decode_table(columns: TableLike) -> pd.DataFrame:
     """A table from lists by name: text, flags and numbers."""
     return pd.DataFrame({name: _decode_column(name, values) for name, values in columns.items()})
 
 
-def _decode_column(name, values):
+def _decode_column(name: str, values: list) -> np.ndarray | list:
     """A column of a table: text, flags, integers or real numbers."""
     if name in _TEXT_COLUMNS:
         return values
@@ -477,12 +506,17 @@ class Report(Record):
         content = {name: getattr(self, name) for name in (*self._settings, *self._results)}
         return write_text(encode_document(type(self).__name__, content), path)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join(filter(None, [self.title, *self.findings]))
 
 
 class PageReport(Report):
     """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     def to_html(self, path: str | PathLike[str] | None = None, *, full: bool = False) -> str:
         """The report as one self-contained page: no network, no scripts.
@@ -501,7 +535,7 @@ class PageReport(Report):
         """
         return write_text(self._render_page(self._sections(), full), path)
 
-    def _render_page(self, sections, full):
+    def _render_page(self, sections: Any, full: bool) -> str:
         """Return the page of some sections."""
         return render_page(self._headline(), sections, self._kicker(), full)
 
@@ -528,11 +562,11 @@ class PageReport(Report):
     def _headline(self) -> str:
         """Return the main result, which is the heading of the page."""
 
-    def _kicker(self):
+    def _kicker(self) -> str:
         """Return what stands above the heading: what the page is, of which date and file."""
         return write_kicker(self.title, self.source)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> Any:
         return render_fragment(self._headline(), self._sections(), self._kicker())
 
 
@@ -558,7 +592,7 @@ FACT_TITLES = {
 """Known facts and their titles on the page."""
 
 
-def collect_facts(provenance, **known):
+def collect_facts(provenance: dict[str, str] | None, **known: Any) -> dict[str, str]:
     """Facts as text by name: the date and versions, known ones, and those of the user."""
     facts = {"date": date.today().isoformat(), "versions": _versions()}
     facts |= {name: str(value) for name, value in known.items() if value is not None}
@@ -566,14 +600,14 @@ def collect_facts(provenance, **known):
 
 
 @cache
-def _versions():
+def _versions() -> str:
     """Versions of the packages that compute a report; reading them takes milliseconds."""
     versions = [f"skfair {__version__}", f"Python {platform.python_version()}"]
     packages = ("numpy", "pandas", "scipy", "scikit-learn")
     return ", ".join([*versions, *(f"{name} {version(name)}" for name in packages)])
 
 
-def _check_provenance(provenance):
+def _check_provenance(provenance: dict[str, str] | None) -> dict[str, str]:
     """Facts of the user, which must map names to text."""
     if provenance is None:
         return {}
@@ -587,18 +621,18 @@ def _check_provenance(provenance):
     return provenance
 
 
-def write_kicker(title, facts):
+def write_kicker(title: str, facts: dict[str, str]) -> str:
     """What stands above the heading of a page: what it is, of which date and file."""
     return " · ".join([title, *(facts[name] for name in ("date", "file") if name in facts)])
 
 
-def tabulate_facts(facts):
+def tabulate_facts(facts: TableLike) -> Any:
     """The section of a page on what was audited."""
     rows = [(fact, False) for fact in facts]
     return Folded("What was audited"), [("Facts", "", ("Fact", "Value"), rows)]
 
 
-def titled_facts(facts):
+def titled_facts(facts: dict[str, str]) -> Any:
     """Pairs of the title and the text of each fact, the known ones first."""
     names = dict.fromkeys((*FACT_TITLES, *facts))
     return [(FACT_TITLES.get(name, name), facts[name]) for name in names if name in facts]

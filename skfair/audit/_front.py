@@ -1,6 +1,9 @@
 """Front of the page of a report: its headline, main numbers, and pictures of rates by group."""
 
+from __future__ import annotations
+
 from math import isfinite, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,6 +20,18 @@ from skfair.audit._sentences import (
 )
 from skfair.audit._tables import OUTCOME_METRICS, OVERALL, STRATUM_SEPARATOR
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from pandas.arrays import ArrowStringArray
+
+    from skfair.audit._formats import PageReport, Report
+    from skfair.audit._sentences import Quantity
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
+
 # The gaps that a report is about first: in outcomes, and in errors.
 
 
@@ -32,18 +47,18 @@ _ERROR_METRICS = (
 """Metrics of errors; those of one task have the same unit."""
 
 
-def report_quantity(report, metric):
+def report_quantity(report: PageReport, metric: str) -> Quantity:
     """What a metric of a report compares."""
     positive = report.provenance.get("positive_label")
     return describe_quantity(metric, positive, report.reading.burden)
 
 
-def error_metric_mask(frame):
+def error_metric_mask(frame: pd.DataFrame) -> pd.Series:
     """Mask of the rows on metrics of errors, which need a target."""
     return frame["metric"].str.split(" of class ").str[0].isin(_ERROR_METRICS)
 
 
-def primary_metrics(gaps):
+def primary_metrics(gaps: pd.DataFrame) -> list[str]:
     """Names of the metrics of outcomes that gaps are claimed of."""
     names = gaps["metric"].unique().tolist()
     for outcome in OUTCOME_METRICS:
@@ -52,7 +67,7 @@ def primary_metrics(gaps):
     return [name for name in names if name.startswith(("share of", "selection_rate of"))]
 
 
-def find_headline_gaps(report):
+def find_headline_gaps(report: PageReport) -> tuple[pd.Series | None, pd.Series | None]:
     """The widest gap in outcomes, and the gap in errors that is largest beyond doubt, or None.
 
     They are among the significant ones if there are any.
@@ -63,7 +78,7 @@ def find_headline_gaps(report):
     return select_headline_gap(outcomes, "gap"), select_headline_gap(errors, "gap_low")
 
 
-def select_headline_gap(gaps, column):
+def select_headline_gap(gaps: pd.DataFrame, column: str) -> pd.Series | None:
     """The gap that is largest by a column, of the significant ones if there are any, or None."""
     if not len(gaps):
         return None
@@ -72,27 +87,29 @@ def select_headline_gap(gaps, column):
     return candidates.loc[candidates[column].idxmax()]
 
 
-def find_rows(frame, attribute, metric):
+def find_rows(frame: pd.DataFrame, attribute: Any, metric: str | Callable) -> pd.DataFrame:
     """Rows of one metric by one attribute."""
     return frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
 
 
-def find_ends(report, gap):
+def find_ends(report: PageReport, gap: pd.Series | dict[str, float | str | None]) -> pd.DataFrame:
     """Rows of the two groups that differ most, or of all that are not small if none differ."""
-    rows = find_rows(report.frame, gap["attribute"], gap["metric"])
+    rows = find_rows(report.frame, gap["attribute"], gap["metric"])  # type: ignore[arg-type]
     if pd.isna(gap["highest"]):
         return rows[~rows["is_small"]].set_index("group")
     return rows.set_index("group").loc[[gap["highest"], gap["lowest"]]]
 
 
-def chance_clause(report, gap):
+def chance_clause(report: PageReport, gap: pd.Series | dict) -> str:
     """Clause on a gap that is not significant."""
     if gap["gap_low"] <= 0.0:
         return "it may be chance"
     return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
 
 
-def is_zero_gap(quantity, gap, ends):
+def is_zero_gap(
+    quantity: Quantity, gap: pd.Series | dict[str, float | str | None], ends: pd.DataFrame
+) -> bool:
     """Whether a gap is 0, or by chance that of two values that are shown by the same digits."""
     return not gap["is_significant"] and len({*map(quantity.value, ends["estimate"])}) == 1
 
@@ -104,13 +121,13 @@ REPORT_TITLE = "Fairness report"
 """What the page is, and its heading where no gap is known."""
 
 
-def write_headline(report):
+def write_headline(report: Report) -> str:
     """The widest gap in outcomes as a heading."""
-    gap, _ = find_headline_gaps(report)
-    return REPORT_TITLE if gap is None else _state_gap(report, gap)
+    gap, _ = find_headline_gaps(report)  # type: ignore[arg-type]
+    return REPORT_TITLE if gap is None else _state_gap(report, gap)  # type: ignore[arg-type]
 
 
-def _state_gap(report, gap):
+def _state_gap(report: PageReport, gap: pd.Series) -> str:
     """The rates of the two groups that differ most, and whether it may be chance."""
     metric, attribute = gap[["metric", "attribute"]]
     ends = find_ends(report, gap)
@@ -125,7 +142,9 @@ def _state_gap(report, gap):
     return text if gap["is_significant"] else f"{text}; {chance_clause(report, gap)}"
 
 
-def describe_front(report, gaps):
+def describe_front(
+    report: PageReport, gaps: tuple[pd.Series | None, pd.Series | None]
+) -> Iterator[str]:
     """Yield a sentence on the size of each gap, after its rates where the headline has others."""
     for gap in gaps:
         if gap is None:
@@ -138,7 +157,7 @@ def describe_front(report, gaps):
         yield f"{text}{state_ratio(report, gap)}."
 
 
-def state_ratio(report, gap):
+def state_ratio(report: PageReport, gap: pd.Series) -> str:
     """Clause on the ratio of two rates, and four fifths; of a burden that of those spared."""
     if not gap["four_fifths"]:
         return ""
@@ -152,7 +171,9 @@ OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_erro
 """Metrics of all samples that the page begins with."""
 
 
-def list_main_numbers(report, tables, main, gap):
+def list_main_numbers(
+    report: PageReport, tables: dict, main: tuple[str, ...], gap: pd.Series | None
+) -> list[tuple[str, str]]:
     """Four numbers and what they are: samples, overall rates or the widest gap, and groups."""
     attribute, metric = main
     numbers = [(f"{report.n_samples:,}", "samples")]
@@ -169,14 +190,14 @@ def list_main_numbers(report, tables, main, gap):
 # Pictures of rates on one axis.
 
 
-def tabulate_rates(report):
+def tabulate_rates(report: PageReport) -> dict[tuple[str, str], list[dict]]:
     """Rows of a report by attribute and metric, the largest value first and small groups last.
 
     They have the title and meaning of the metric as "words", the value of all samples as "overall",
     and their class in pictures as "mark": "small", "far" for the two ends of the other groups, and
     "near".
     """
-    tables = {}
+    tables: dict = {}
     for row in report.frame.to_dict("records"):
         tables.setdefault((row["attribute"], row["metric"]), []).append(row)
     for (_, metric), rows in tables.items():
@@ -194,13 +215,13 @@ _MAX_SHOWN_GROUPS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
 
 
-def largest_groups(rows):
+def largest_groups(rows: TableLike) -> Any:
     """Rows of the largest groups, as many as the page shows, in their order."""
     smallest = sorted(row["n"] for row in rows)[-_MAX_SHOWN_GROUPS:][0]
     return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
 
 
-def find_axis(quantity, values, top=1.0):
+def find_axis(quantity: Quantity, values: TableLike, top: float = 1.0) -> Axis:
     """Axis of values: from 0 to 100 % of shares, symmetric if some are negative."""
     values = [0.0, *filter(isfinite, values)]
     high = max(map(abs, values)) or 1.0
@@ -212,13 +233,24 @@ def find_axis(quantity, values, top=1.0):
     return Axis(low, high, tuple(ticks))
 
 
-def draw_limited(axis, row, name="estimate", mark="near", reference=nan):
+def draw_limited(
+    axis: Axis,
+    row: dict[str, float | str],
+    name: str = "estimate",
+    mark: Any = "near",
+    reference: Label | None = nan,
+) -> Picture:
     """Picture of a value of a row and its limits."""
     value, *limits = read_limited(row, name)
-    return Picture(axis, [(value, mark)], limits, reference)
+    return Picture(axis, [(value, mark)], limits, reference)  # type: ignore[arg-type]
 
 
-def metric_table(report, tables, key, comparisons=("difference", "ratio")):
+def metric_table(
+    report: PageReport,
+    tables: TableLike,
+    key: tuple[str, ...],
+    comparisons: TableLike = ("difference", "ratio"),
+) -> tuple[str, str, list[str], list[tuple]]:
     """Table and pictures of one metric by one attribute, with comparisons to the reference."""
     attribute, name = key
     rows = largest_groups(tables[key])
@@ -245,7 +277,7 @@ def metric_table(report, tables, key, comparisons=("difference", "ratio")):
     return f"{title} by {attribute}", note, titles, cells
 
 
-def glance_table(report, tables, attribute):
+def glance_table(report: PageReport, tables: TableLike, attribute: str) -> tuple:
     """Table of all rates by one attribute: a dot for each group, and the gap."""
     cells = []
     for gap in report.gaps[report.gaps["attribute"] == attribute].to_dict("records"):
@@ -269,7 +301,9 @@ def glance_table(report, tables, attribute):
     )
 
 
-def rate_table(tables, attribute, names, groups):
+def rate_table(
+    tables: TableLike, attribute: str, names: ArrowStringArray, groups: list[str]
+) -> Any:
     """Table of metrics of groups by one attribute, with intervals."""
     rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]
     sizes = dict(sorted(((row["group"], row["n"]) for row in rows), key=lambda pair: pair[1]))

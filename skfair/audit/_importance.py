@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import check_random_state
@@ -16,10 +15,20 @@ from sklearn.utils import check_random_state
 from skfair.audit._audit import Audit
 from skfair.audit._certify import bind_model
 from skfair.audit._sentences import event_text
-from skfair.constraints import Constraint
 from skfair.constraints._bound import Sums, sample_values
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, is_int, join_names
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
+    from skfair.utils._api import Label, MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 _N_FOLDS = 5
 """Folds of the model that tells the group by a column."""
@@ -141,7 +150,7 @@ def gap_importance(
     if not gap > 1e-12:  # rounding
         raise ValueError(f"{bound.name} has no gap in these data, which a column could carry.")
 
-    def standard_error(differences):
+    def standard_error(differences: np.ndarray) -> Any:
         means = events.means(differences)
         return np.linalg.norm(weights * differences - averaging.T @ (contrast * means))
 
@@ -176,7 +185,7 @@ def gap_importance(
     return table
 
 
-def _list_columns(X, columns):
+def _list_columns(X: TableLike, columns: TableLike) -> Any:
     """Lists of columns by the name under which they are permuted."""
     known = [*X] if isinstance(X, pd.DataFrame) else [*range(X.shape[1])]
     columns = known if columns is None else columns
@@ -189,9 +198,15 @@ def _list_columns(X, columns):
     return sets
 
 
-def _count(estimator, X, y, constraint, settings):
+def _count(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: TableLike,
+    constraint: Constraint | str,
+    settings: dict[str, np.ndarray | str | None],
+) -> tuple:
     """The constraint bound to predictions of X, what it counts of samples, and which count."""
-    audit = Audit.from_estimator(estimator, X, y, **settings)
+    audit = Audit.from_estimator(estimator, X, y, **settings)  # type: ignore[arg-type]
     bound, scores, rows = bind_model(audit, constraint)
     sums = bound.sums
     if not isinstance(sums, Sums) or sums.is_quotient or bound.gap.is_ratio:
@@ -202,7 +217,9 @@ def _count(estimator, X, y, constraint, settings):
     return bound, sample_values(sums, scores), rows
 
 
-def _permute(X, members, order):
+def _permute(
+    X: TableLike, members: list[int | str], order: np.ndarray
+) -> np.ndarray | pd.DataFrame:
     """X with some columns of its samples in another order."""
     moved = X.copy()
     if isinstance(X, pd.DataFrame):
@@ -213,7 +230,7 @@ def _permute(X, members, order):
     return moved
 
 
-def _separate(features, weights, random):
+def _separate(features: pd.DataFrame, weights: np.ndarray, random: np.random.RandomState) -> float:
     """Area under the out-of-fold ROC curve of a model of the two groups by some columns."""
     rows = np.flatnonzero(weights)
     target = weights[rows] > 0.0

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
+from typing import TYPE_CHECKING
 
-from skfair.audit._audit import Audit
-from skfair.audit._claims import Claim
 from skfair.audit._ledger import count_attempt, digest_samples, divide_level
-from skfair.constraints import Constraint
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import argument_error
 from skfair.utils._parameters import CONFIDENCE_LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+    from typing import Any
+
+    from skfair.audit._audit import Audit
+    from skfair.audit._claims import Claim
+    from skfair.constraints import Constraint
 
 
 def last_shown(
@@ -123,7 +128,7 @@ def _describe_order(number, n_models, is_shown):
     )
 
 
-def _check_same_samples(audits):
+def _check_same_samples(audits: list[Audit]) -> Any:
     """Raise if there are no audits, or they are not of the same samples."""
     if not audits:
         raise argument_error("audits must hold an audit for each model, but there is none.")

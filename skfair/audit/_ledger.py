@@ -1,10 +1,13 @@
 """Digests of samples, and attempts on one held-out set, which may err less and less."""
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import json
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +16,18 @@ from skfair.groups._groups import attribute_columns
 from skfair.utils._checks import argument_error
 from skfair.utils._fit import lock_file, write_text
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.audit._data import AuditData
+    from skfair.groups import Samples
+
+
 _VERSION = 1
 """Version of the format of a ledger; other versions are refused."""
 
 
-def divide_level(level, attempt):
+def divide_level(level: float, attempt: int) -> float:
     """Level of an attempt on the same data: its error is that of the level over t (t + 1).
 
     These errors add up to that of the level over all attempts, however many there are.
@@ -25,7 +35,7 @@ def divide_level(level, attempt):
     return 1.0 - (1.0 - level) / (attempt * (attempt + 1))
 
 
-def count_attempt(ledger, samples, outcomes):
+def count_attempt(ledger: Any, samples: Samples, outcomes: dict[str, np.ndarray]) -> int:
     """Number of this attempt on the samples, from 1; it is written to the file of the ledger.
 
     Samples are the same if their outcomes, groups and weights are, in any order.
@@ -39,7 +49,7 @@ def count_attempt(ledger, samples, outcomes):
     return attempts[digest]
 
 
-def _read_attempts(path):
+def _read_attempts(path: Path) -> dict:
     """Numbers of attempts by the digest of the samples."""
     attempts = load_content(path.read_text(encoding="utf-8"), "Ledger", (_VERSION,)).get("attempts")
     is_valid = isinstance(attempts, dict) and all(
@@ -50,10 +60,10 @@ def _read_attempts(path):
             f"The ledger {path} must hold the numbers of attempts as they were written, but it is "
             "damaged. Take a copy of it, or use held-out data of which no attempt was made."
         )
-    return attempts
+    return attempts  # type: ignore[return-value]
 
 
-def digest_samples(samples, columns, salt=""):
+def digest_samples(samples: Samples, columns: dict[str, np.ndarray], salt: str = "") -> str:
     """SHA-256 digest of samples in any order; rows that count are as many samples.
 
     Who does not know the salt cannot guess small counts from the digest (an HMAC, RFC 2104).
@@ -63,17 +73,17 @@ def digest_samples(samples, columns, salt=""):
         weights = np.ones(len(weights))
     by_group = attribute_columns(groups) if groups.is_disjoint else list(groups.matrix.toarray().T)
     texts = [map(str, column) for column in (*by_group, weights, *columns.values())]
-    numbers = Counter()
+    numbers = Counter()  # type: ignore[var-annotated]
     for row, n in zip(zip(*texts, strict=True), groups.row_counts, strict=True):
         numbers[row] += int(n)
     text = json.dumps([[*columns], sorted(numbers.items())])
     return hmac.new(salt.encode("utf-8"), text.encode("utf-8"), hashlib.sha256).hexdigest()
 
 
-_MIN_SALT_LENGTH = 16
+_MIN_SALT_LENGTH = 16  # characters, so that a salt cannot be guessed
 
 
-def digest_with_salt(audit, salt):
+def digest_with_salt(audit: AuditData, salt: str | None) -> str | None:
     """Digest of an audit's samples, None without a salt; a ValueError for one that is guessed."""
     if salt is None:
         return None

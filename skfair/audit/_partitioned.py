@@ -1,5 +1,9 @@
 """Counts of partitioned predictions, taken where the data lie: rows do not travel."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pandas as pd
 from sklearn.base import is_classifier
 
@@ -7,13 +11,19 @@ from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.partitions._collections import is_partitioned, partitions_of
 from skfair.utils._checks import argument_error, join_names, warn
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.utils._tables import TableLike
+
+
 MAX_DISTINCT_ROWS = 100_000
 """Distinct rows of all columns together up to which samples are counted."""
 
 
-def are_counted(*columns):
+def are_counted(*columns: TableLike | None) -> bool:
     """Whether all columns that there are are partitioned."""
-    columns = [column for column in columns if column is not None]
+    columns = [column for column in columns if column is not None]  # type: ignore[assignment]
     return all(is_partitioned(column) for column in columns)
 
 
@@ -64,7 +74,7 @@ def count_predictions(columns, known, sample_weight, control_features, estimator
 class _Counts:
     """Distinct rows of a table, and sums of its last column over equal ones; they add up."""
 
-    def __init__(self, table):
+    def __init__(self, table: pd.DataFrame) -> None:
         *keys, counts = table.columns
         groups = table.groupby(keys, dropna=False, observed=True, as_index=False)
         self.table = groups[counts].sum()
@@ -93,7 +103,7 @@ def _count_block(block, estimator):
     return _Counts(pd.concat([*frames, counts], axis=1, ignore_index=True))
 
 
-def _arrange_like(column, table):
+def _arrange_like(column: pd.Series, table: pd.DataFrame) -> Any:
     """A table in the form of a column or table that it was counted from."""
     names = getattr(column, "columns", None)
     if names is None and not hasattr(column, "map_partitions"):  # an array

@@ -1,6 +1,8 @@
 """Predictions as targets and scores that constraints can be bound to, and the units of gaps."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
@@ -34,6 +36,19 @@ from skfair.statistics._hidden_groups import MIN_RECORDED, HiddenGroups, extreme
 from skfair.utils._checks import argument_error, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
 
+if TYPE_CHECKING:
+    from scipy import sparse
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
+    from skfair.constraints._bound import Sums
+    from skfair.constraints._gap import RangeGap
+    from skfair.losses import TweedieLoss
+    from skfair.statistics._estimates import Estimates
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
+
 # Units of a gap.
 
 
@@ -50,7 +65,13 @@ _UNITS_BY_DEGREE = {1: "units of the target", 2: "squared units of the target"}
 """Units of losses of predicted numbers, by their degree."""
 
 
-def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabilities=False):
+def resolve_loss_and_unit(
+    constraint: BaseEstimator,
+    model: BaseEstimator | None = None,
+    *,
+    is_real: bool = False,
+    has_probabilities: bool = False,
+) -> tuple[Constraint, str]:
     """The constraint with the loss to compare, and the unit of its gap.
 
     A constraint without a loss takes that of the fitted `model`. `is_real` says that numbers are
@@ -82,7 +103,7 @@ def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabil
     return constraint, "units of the decision function"
 
 
-def _rate_unit(constraint):
+def _rate_unit(constraint: Constraint) -> str:
     """Unit of areas, ratios and rates, which for partial criteria may be shares of the interval."""
     if constraint.unit == "area":
         return "units of the area under the ROC curve"
@@ -92,7 +113,7 @@ def _rate_unit(constraint):
     return f"{RATE_UNIT} of those ranked in the interval" if inside else RATE_UNIT
 
 
-def final_estimator(estimator):
+def final_estimator(estimator: BaseEstimator) -> BaseEstimator:
     """Return the innermost estimator of nested pipelines and searches."""
     while True:
         if hasattr(estimator, "best_estimator_"):
@@ -113,10 +134,12 @@ def _decision_function_loss(model, loss):
     return loss, f"units of {name} of the decision function"
 
 
-def _prediction_loss(model, loss):
+def _prediction_loss(
+    model: BaseEstimator | None, loss: str | None
+) -> tuple[TweedieLoss | str, str]:
     """Loss of predicted numbers: the one passed, else that of a fit of this package; its unit."""
     if loss is None and hasattr(model, "constraint_report_"):
-        loss = getattr(model, "loss_", model.loss)
+        loss = getattr(model, "loss_", model.loss)  # type: ignore[union-attr]
     if loss is None:
         of_model = "these predictions" if model is None else type(model).__name__
         raise ValueError(
@@ -131,13 +154,15 @@ def _prediction_loss(model, loss):
             f"got {loss!r}, which is a loss of classes or no loss at all."
         )
     degree = getattr(resolve_name(LOSSES, loss, "loss"), "degree", None)
-    return loss, _UNITS_BY_DEGREE.get(degree, "units of the loss")
+    return loss, _UNITS_BY_DEGREE.get(degree, "units of the loss")  # type: ignore[arg-type]
 
 
 # Predictions of a model as targets and scores that constraints can be bound to.
 
 
-def resolve_constraint(constraint, tolerance=None, *, takes_all=False):
+def resolve_constraint(
+    constraint: Any, tolerance: float | dict[str, float] | None = None, *, takes_all: bool = False
+) -> Any:
     """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
 
     A tolerance fills in one that has none.
@@ -147,7 +172,7 @@ def resolve_constraint(constraint, tolerance=None, *, takes_all=False):
     return constraint
 
 
-def warn_of_dependent_samples(X):
+def warn_of_dependent_samples(X: TableLike) -> None:
     """Warn if held-out samples seem to belong together: standard errors would be too small."""
     warn_of_clustered_samples(
         X,
@@ -157,7 +182,7 @@ def warn_of_dependent_samples(X):
     )
 
 
-def check_fitted_model(estimator):
+def check_fitted_model(estimator: BaseEstimator) -> None:
     """Raise for an object without ``fit`` and ``predict``, or that is not fitted."""
     if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
         raise TypeError(
@@ -168,7 +193,7 @@ def check_fitted_model(estimator):
     check_is_fitted(estimator)
 
 
-def check_applies(constraint, estimator):
+def check_applies(constraint: Constraint, estimator: BaseEstimator) -> None:
     """Raise for a constraint that is not about what the estimator predicts; name those that are.
 
     That is one on decisions or classes for a regressor, and one on scores for a classifier that
@@ -204,7 +229,14 @@ def check_applies(constraint, estimator):
         )
 
 
-def predict_columns(estimator, X, y, sensitive_features, pos_label, groups):
+def predict_columns(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: TableLike | None,
+    sensitive_features: TableLike | None,
+    pos_label: Label | None,
+    groups: TableLike | None,
+) -> tuple:
     """Task of a fitted model, its predictions, the positive class, and its scores.
 
     The scores are those of a classifier of two classes that has some, else None. Warns of samples
@@ -230,7 +262,14 @@ def predict_columns(estimator, X, y, sensitive_features, pos_label, groups):
     return "classification", y_pred, pos_label, scores
 
 
-def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label):
+def predict_for_metric(
+    estimator: BaseEstimator,
+    constraint: Constraint,
+    X: np.ndarray,
+    y: np.ndarray,
+    sensitive_features: TableLike,
+    pos_label: Label | None,
+) -> Any:
     """Arguments of the metric of a classifier's constraint: pairs of positional and keyword ones.
 
     For decisions about more than two classes it has one entry for each class against the rest.
@@ -244,7 +283,14 @@ def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_labe
     return arrange_for_metric(constraint, y, predicted, "classification", pos_label, classes)
 
 
-def arrange_for_metric(constraint, y_true, y_pred, task, pos_label, classes=()):
+def arrange_for_metric(
+    constraint: Constraint,
+    y_true: np.ndarray | None,
+    y_pred: np.ndarray,
+    task: str,
+    pos_label: Label | None,
+    classes: np.ndarray | tuple = (),
+) -> list[tuple[tuple, dict]]:
     """As `predict_for_metric`, of predictions that were made; `task` is what they are.
 
     `classes` are those that the model knows, if it is known.
@@ -267,10 +313,16 @@ def arrange_for_metric(constraint, y_true, y_pred, task, pos_label, classes=()):
             f"holds numbers from {scores.min():.3g} to {scores.max():.3g}, as probabilities do. "
             "Pass log(p / (1 - p)) of probabilities p."
         )
-    return [((y_true, scores), params | {"pos_label": find_positive(y_true, pos_label=pos_label)})]
+    return [((y_true, scores), params | {"pos_label": find_positive(y_true, pos_label=pos_label)})]  # type: ignore[arg-type]
 
 
-def _arrange_decisions(constraint, y_true, y_pred, pos_label, classes):
+def _arrange_decisions(
+    constraint: Constraint,
+    y_true: np.ndarray | None,
+    y_pred: np.ndarray,
+    pos_label: Label | None,
+    classes: TableLike,
+) -> list[tuple[tuple, dict]]:
     """Decisions of two classes, or of each class against the rest."""
     if type_of_target(y_pred) == "continuous":
         raise ValueError(
@@ -287,20 +339,20 @@ def _arrange_decisions(constraint, y_true, y_pred, pos_label, classes):
     return [((truth == one, np.asarray(y_pred) == one), {"pos_label": True}) for one in positives]
 
 
-def are_probabilities(scores):
+def are_probabilities(scores: np.ndarray) -> bool:
     """Whether all scores are between 0 and 1."""
     return bool(((scores >= 0.0) & (scores <= 1.0)).all())
 
 
-def needs_outcomes(constraint, n_samples, X=None):
+def needs_outcomes(constraint: Constraint, n_samples: int, X: np.ndarray | None = None) -> bool:
     """Whether a constraint depends on the outcomes of so many samples with features X."""
     if not constraint.counts_decisions:
         return metric_kind(constraint).startswith(("labelled", "regression"))
-    samples = Samples(None, Groups.single(n_samples), np.ones(n_samples), X)
+    samples = Samples(None, Groups.single(n_samples), np.ones(n_samples), X)  # type: ignore[arg-type]
     return outcome_use(constraint, samples) != "nothing"
 
 
-def check_outcomes(constraint, columns):
+def check_outcomes(constraint: Constraint, columns: dict[str, np.ndarray]) -> None:
     """Raise if a constraint depends on outcomes that are missing, or takes labels for sets."""
     if "y_true" in columns:
         refuse_sets_metric(constraint.compared_rate)
@@ -318,7 +370,7 @@ def check_outcomes(constraint, columns):
 # The same for samples whose groups are not all known.
 
 
-def check_can_model(audit, constraint):
+def check_can_model(audit: Any, constraint: Constraint) -> None:
     """Raise for what cannot be certified of groups that are not all known."""
     argument = audit.known.argument
     if not constraint.counts_decisions or constraint.gap.compares != "groups":
@@ -331,7 +383,9 @@ def check_can_model(audit, constraint):
         raise ValueError(f"{argument} is not implemented for sample_weight; leave one of them out.")
 
 
-def bind_hidden_groups(constraint, predictions, audit, **params):
+def bind_hidden_groups(
+    constraint: Constraint, predictions: tuple[np.ndarray, ...], audit: Any, **params: Any
+) -> tuple[HiddenGroupConstraint, np.ndarray]:
     """The constraint bound to the samples of an audit whose groups are modelled, and their scores.
 
     Parameters are those of `bind_constraint`.
@@ -359,38 +413,38 @@ class HiddenGroupConstraint(NamedTuple):
     hidden: HiddenGroups
 
     @property
-    def name(self):
+    def name(self) -> Any:
         """Name of the constraint."""
         return self.bound_constraint.name
 
     @property
-    def sums(self):
+    def sums(self) -> Sums:
         """Sums of the constraint."""
         return self.bound_constraint.sums
 
     @property
-    def gap(self):
+    def gap(self) -> RangeGap:
         """Gap of the constraint."""
         return self.bound_constraint.gap
 
-    def value(self, scores):
+    def value(self, scores: np.ndarray) -> float:
         """The estimated gap; without an assumption the largest that the samples allow."""
         estimates, forms = self._replace(hidden=self.hidden.to_identified_groups()).estimates(
             scores
         )
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
-    def estimates(self, scores):
+    def estimates(self, scores: np.ndarray) -> Any:
         """Ends of the rates, and the linear forms whose largest is the largest possible gap."""
         ends, (widest, _) = self._possible_gap_estimates(scores)
         return ends, widest
 
-    def smallest_gap_estimates(self, scores):
+    def smallest_gap_estimates(self, scores: np.ndarray) -> tuple[Estimates, sparse.csr_array]:
         """Ends of the rates, and the linear forms whose largest is the smallest possible gap."""
         ends, (_, narrowest) = self._possible_gap_estimates(scores)
         return ends, narrowest
 
-    def _possible_gap_estimates(self, scores):
+    def _possible_gap_estimates(self, scores: np.ndarray) -> tuple:
         """Ends of the rates, and the forms of the largest and of the smallest possible gap."""
         events = [
             (self.cells[cell], [self.group_positions[group]])

@@ -1,6 +1,8 @@
 """Small counts that are not published, and the groups that protect them."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,14 @@ import pandas as pd
 from skfair.audit._sentences import UNCOUNTED
 from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
 from skfair.utils._checks import argument_error, is_int, join_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skfair.audit._formats import PageReport
+    from skfair.groups._groups import Groups
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
 
 
 class Protection(NamedTuple):
@@ -24,7 +34,7 @@ class Protection(NamedTuple):
     left_out: list[Any]
 
     @property
-    def clause(self):
+    def clause(self) -> str:
         """Clause on the groups and samples that are kept back; empty without any."""
         listed = [
             f"{len(one)} of {self.n_groups[name]} groups by {name}"
@@ -37,15 +47,15 @@ class Protection(NamedTuple):
         return join_names(listed, len(listed))
 
     @property
-    def fact(self):
+    def fact(self) -> str:
         """What is kept back, and why."""
         limit = f"counts from 1 to {self.min_published - 1} are not published"
         text = self.clause
         return f"{text}, so that {limit} and cannot be computed" if text else f"none; {limit}"
 
-    def check_reference(self, reference):
+    def check_reference(self, reference: Label | None) -> None:
         """Raise for a reference group, by attribute, that is not published."""
-        for name, group in (reference or {}).items():
+        for name, group in (reference or {}).items():  # type: ignore[union-attr]
             if group_text(group) in self.hidden.get(name_as_text(name), ()):
                 raise argument_error(
                     f"reference names the group {group!r} of {name}, but min_published="
@@ -53,23 +63,25 @@ class Protection(NamedTuple):
                     "another group, or leave out one of the two."
                 )
 
-    def find_counted(self, groups):
+    def find_counted(self, groups: Groups) -> np.ndarray:
         """Positions of the samples that printed numbers count."""
         names = {*self.left_out}
         is_counted = np.array([name not in names for name in groups.names])
         return np.flatnonzero(is_counted[groups.codes])
 
-    def restrict(self, audit):
+    def restrict(self, audit: Any) -> Any:
         """The audit of the samples that printed numbers count."""
         groups = audit.samples.groups
         return audit.restrict(self.find_counted(groups)) if self.left_out else audit
 
-    def mask(self, frame):
+    def mask(self, frame: pd.DataFrame) -> np.ndarray:
         """Mask of the rows of a table that are about hidden groups."""
         pairs = zip(frame["attribute"], frame["group"], strict=True)
         return np.array([group in self.hidden.get(name, ()) for name, group in pairs], dtype=bool)
 
-    def hide_gaps(self, gaps, every, verdicts):
+    def hide_gaps(
+        self, gaps: pd.DataFrame, every: PageReport, verdicts: list[str]
+    ) -> tuple[pd.DataFrame, np.ndarray]:
         """Gaps of the counted samples, with the verdicts of a report of all samples.
 
         The numbers of gaps that compare a hidden group become nan.
@@ -84,7 +96,7 @@ class Protection(NamedTuple):
         return gaps, at
 
 
-def is_about(frame, rows):
+def is_about(frame: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
     """Mask of the rows of a table with attribute and metric of one of some other rows."""
     both = ["attribute", "metric"]
     known = pd.MultiIndex.from_frame(rows[both])
@@ -94,7 +106,7 @@ def is_about(frame, rows):
 # Groups of small counts, and others that protect them.
 
 
-def check_minimum(min_published):
+def check_minimum(min_published: int) -> int:
     """The smallest count that may be published; raise for others than whole numbers."""
     if not is_int(min_published, 2):
         raise argument_error(
@@ -104,7 +116,12 @@ def check_minimum(min_published):
     return min_published
 
 
-def protect_groups(estimators, by_name, min_published, may_leave_out):
+def protect_groups(
+    estimators: dict[str, Callable],
+    by_name: dict[str, Groups],
+    min_published: int,
+    may_leave_out: bool,
+) -> Protection:
     """The protection that keeps the fewest samples back.
 
     A count from 1 to ``min_published - 1`` of samples, of samples that a metric is over, or of
@@ -120,7 +137,13 @@ def protect_groups(estimators, by_name, min_published, may_leave_out):
     return _protect_counts(overall, counts, by_name, min_published, may_leave_out)
 
 
-def protect_periods(estimators, by_name, min_published, parts, may_add):
+def protect_periods(
+    estimators: dict[str, Callable],
+    by_name: dict[str, Groups],
+    min_published: int,
+    parts: np.ndarray,
+    may_add: bool,
+) -> Protection:
     """As `protect_groups`, of the samples of two periods, whose counts are printed side by side.
 
     `parts` are 0 and 1 for samples of one period alone, 2 and 3 for those of samples in both. If
@@ -140,11 +163,17 @@ def protect_periods(estimators, by_name, min_published, parts, may_add):
     return _protect_counts(counts.sum(axis=1), counts, by_name, min_published, True)
 
 
-def _protect_counts(overall, counts, by_name, min_published, may_leave_out):
+def _protect_counts(
+    overall: np.ndarray,
+    counts: np.ndarray,
+    by_name: dict[str, Groups],
+    min_published: int,
+    may_leave_out: bool,
+) -> Protection:
     """The protection of counts of all samples, and of groups by all attributes: samples first."""
     first = next(iter(by_name.values()))
     last = [*by_name.values()][-1]
-    plans = []
+    plans: list = []
     small = np.flatnonzero(_is_small(counts[0], min_published) & first.is_disjoint)
     for left_out in [small[:0], small] if may_leave_out and len(small) else [small[:0]]:
         counted = counts.copy()
@@ -199,12 +228,12 @@ def _find_hidden(by_name, counts, is_known, min_published):
     return hidden
 
 
-def _is_small(counts, min_published):
+def _is_small(counts: np.ndarray, min_published: int) -> np.ndarray:
     """Mask of the counts that are small."""
     return (counts > 0) & (counts < min_published)
 
 
-def _counts_by_group(estimators, groups):
+def _counts_by_group(estimators: dict[str, Callable], groups: Groups) -> np.ndarray:
     """Samples of groups, and those that metrics are over, with and without their events.
 
     An array of shape (n_counts, n_groups), of samples without their weights.
@@ -222,13 +251,13 @@ def _counts_by_group(estimators, groups):
     return np.array(rows)
 
 
-def _cover_equations(groups):
+def _cover_equations(groups: Groups) -> Any:
     """The equation that groups of a matrix add up to all samples, if each sample is in one."""
     is_cover = bool((np.asarray(groups.matrix.sum(axis=1)) == 1).all())
     return np.ones((int(is_cover), len(groups.counts)))
 
 
-def _margin_equations(by_name, parts):
+def _margin_equations(by_name: dict[str, Groups], parts: TableLike) -> np.ndarray:
     """Equations between the counts of all groups, one per row; all samples together are known.
 
     The groups of an attribute add up to all samples, and the combinations with a value of an
@@ -242,11 +271,9 @@ def _margin_equations(by_name, parts):
     return np.vstack((*totals, values)).astype(float)
 
 
-_N_CANDIDATES = 20
-"""Groups that are tried as the next one to suppress, the smallest ones."""
-
-
-def _suppress_secondary(margins, counts, is_suppressed, min_published):
+def _suppress_secondary(
+    margins: np.ndarray, counts: np.ndarray, is_suppressed: np.ndarray, min_published: int
+) -> np.ndarray:
     """Mask of suppressed groups, none of which can be computed from the others."""
     sizes = counts[0]
     while True:
@@ -255,7 +282,8 @@ def _suppress_secondary(margins, counts, is_suppressed, min_published):
         if not len(candidates):
             return is_suppressed
         # Suppress the group that leaves the fewest equations open, the smallest of several.
-        candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:_N_CANDIDATES]
+        # Groups that are tried as the next one to suppress, the smallest ones.
+        candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:20]
         trials = [is_suppressed | (np.arange(len(sizes)) == one) for one in candidates]
         n_open = [
             _disclosing_equations(margins, counts, one, min_published).sum() for one in trials
@@ -263,7 +291,9 @@ def _suppress_secondary(margins, counts, is_suppressed, min_published):
         is_suppressed = trials[int(np.argmin(n_open))]
 
 
-def _disclosing_equations(margins, counts, is_suppressed, min_published):
+def _disclosing_equations(
+    margins: np.ndarray, counts: np.ndarray, is_suppressed: np.ndarray, min_published: int
+) -> np.ndarray:
     """Mask of the equations that show a suppressed group, or a sum of too few samples or events."""
     hidden = margins[:, is_suppressed]
     # A group is determined if no change of suppressed counts that keeps all sums changes it.
@@ -273,7 +303,7 @@ def _disclosing_equations(margins, counts, is_suppressed, min_published):
     # Sums of suppressed combinations, of which suppressed values are sums, too.
     is_of_value = (hidden < 0).any(axis=1)
     sums = hidden + (hidden @ (hidden[is_of_value] < 0).T) @ hidden[is_of_value]
-    sums = np.vstack((np.where(is_of_value[:, np.newaxis], 0.0, sums), np.zeros(sums.shape[1])))
+    sums = np.vstack((np.where(is_of_value[:, np.newaxis], 0.0, sums), np.zeros(sums.shape[1])))  # type: ignore[index]
     # Each sum, and what one has beside another, must not be small.
     rests = sums[:, np.newaxis] - sums
     is_rest = (rests >= 0).all(axis=2) & rests.any(axis=2)
@@ -285,7 +315,9 @@ def _disclosing_equations(margins, counts, is_suppressed, min_published):
 # Subgroups that overlap.
 
 
-def select_published(members, outcome, counts, min_published):
+def select_published(
+    members: list[np.ndarray], outcome: np.ndarray, counts: np.ndarray, min_published: int
+) -> np.ndarray:
     """Mask of the subgroups whose counts are published, of masks of their samples, best first.
 
     What follows from counts of subgroups are counts of regions, which their borders divide the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,21 @@ from skfair.groups._groups import normalize_label, sort_labels
 from skfair.groups._known import MISSING_MARKS, is_like_unknown
 from skfair.utils._checks import join_names
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from pandas import Timestamp
+
+    from skfair.utils._api import Label
+
+
 _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
 """Spellings of booleans."""
 
 
-def check_complete_column(table, name):
+def check_complete_column(table: pd.DataFrame, name: str | None) -> Any:
     """A column of numbers or classes, which must be complete; None without a name."""
     if name is None:
         return None
@@ -42,7 +52,9 @@ def check_complete_column(table, name):
     return column
 
 
-def read_outcomes(table, name, y_pred):
+def read_outcomes(
+    table: pd.DataFrame, name: str | None, y_pred: pd.Series | None
+) -> pd.Series | None:
     """Column of the outcomes that are known; None without a name, or if none is.
 
     Others are empty, or the usual mark of a missing value, unless it is predicted too.
@@ -59,14 +71,14 @@ def read_outcomes(table, name, y_pred):
     return y_true
 
 
-def place_outcomes(y_true, table):
+def place_outcomes(y_true: pd.Series | None, table: pd.DataFrame) -> pd.Series | None:
     """Known outcomes in the rows of a table, where others are missing; None without any."""
     if y_true is None or len(y_true) == len(table):
         return y_true
     return y_true.astype(object).reindex(table.index)
 
 
-def write_labels(column):
+def write_labels(column: pd.Series) -> pd.Series:
     """Labels of groups as text, None where they are missing; each distinct one is written once."""
     codes, labels = pd.factorize(column)
     _refuse_two_notations_of_groups(column.name, sorted(map(str, labels)))
@@ -77,7 +89,7 @@ def write_labels(column):
     return pd.Series(written, index=column.index, name=column.name)
 
 
-def parse_column(column):
+def parse_column(column: pd.Series) -> pd.Series:
     """Text as the booleans or numbers that it spells; anything else unchanged."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.cat.remove_unused_categories()
@@ -101,12 +113,12 @@ def parse_column(column):
     return column.map(dict(zip(texts, numbers.tolist(), strict=True)))
 
 
-def is_missing_mark(text):
+def is_missing_mark(text: str) -> bool:
     """Whether text is a usual mark of a missing value."""
     return text.strip().casefold() in MISSING_MARKS
 
 
-def _replace_decimal_commas(texts):
+def _replace_decimal_commas(texts: pd.Series) -> pd.Series:
     """Numbers with decimal commas, written with decimal points; other text unchanged."""
     written = texts[texts.str.contains(",", regex=False)]
     if not len(written) or not written.str.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*").all():
@@ -119,7 +131,7 @@ def _replace_decimal_commas(texts):
     return texts.str.replace(",", ".", regex=False)
 
 
-def _refuse_points_of_thousands(numbers):
+def _refuse_points_of_thousands(numbers: pd.Series) -> None:
     """Raise for numbers whose points may all separate thousands, as in 1.149."""
     written = numbers[numbers.str.contains(".", regex=False)]
     if len(written) and written.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2}\.\d{3}\s*").all():
@@ -139,21 +151,21 @@ _NUMBERS = {
 """Decimal signs by name -> numbers with that sign, in which the other separates thousands."""
 
 
-def parse_numbers(column, decimal):
+def parse_numbers(column: pd.Series, decimal: str) -> pd.Series:
     """Text of numbers with a decimal sign by name as numbers; other columns unchanged."""
     texts = pd.Series(column.dropna().unique())
     is_text = texts.map(lambda one: isinstance(one, str))
     if not len(texts) or not is_text.all() or not texts.str.fullmatch(_NUMBERS[decimal]).all():
         return column
-    sign, separator = {"point": ".,", "comma": ",."}[decimal]
+    sign, separator = {"point": ".,", "comma": ",."}[decimal]  # type: ignore[str-unpack]
     plain = texts.str.replace(separator, "", regex=False).str.replace(sign, ".", regex=False)
     return column.map(dict(zip(texts, pd.to_numeric(plain), strict=True)))
 
 
-def unify_spelling(column):
+def unify_spelling(column: pd.Series) -> Any:
     """Text in the most frequent of the spellings that `normalize_label` makes equal."""
     counts = column[column.map(lambda one: isinstance(one, str))].value_counts()
-    spellings = {}
+    spellings: dict = {}
     for text in sorted(counts.index, key=lambda one: (-counts[one], one)):
         spellings.setdefault(normalize_label(text), text.strip())
     return column.map(lambda one: spellings[normalize_label(one)] if isinstance(one, str) else one)
@@ -174,7 +186,7 @@ def parse_dates(column, date_format=None):
     return times.dt.tz_localize(None)
 
 
-def describe_date(text):
+def describe_date(text: str) -> str:
     """A date as it is written, with the formats that it may have if these are two."""
     match = re.fullmatch(r"\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})", str(text).strip())
     if match is None:
@@ -189,7 +201,7 @@ _TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
 """Offset of a time zone at the end of a time of day."""
 
 
-def check_are_numbers(columns):
+def check_are_numbers(columns: Iterable | Iterator | list[pd.Series]) -> None:
     """Raise for a column that holds text."""
     for column in columns:
         if not holds_numbers(column):
@@ -201,7 +213,9 @@ def check_are_numbers(columns):
             )
 
 
-def refuse_marks_among_numbers(column, remedy="leave out these rows; outcomes may be empty"):
+def refuse_marks_among_numbers(
+    column: pd.Series, remedy: str = "leave out these rows; outcomes may be empty"
+) -> None:
     """Raise for nines, as in -999, further from all other numbers than these from one another."""
     numbers = np.sort(column.dropna().unique().astype(float))
     for mark in [one for one in numbers if re.fullmatch(r"-?9+\.0", str(one))]:
@@ -254,7 +268,7 @@ def check_missing_marks(*columns):
                 )
 
 
-def check_same_notation(y_true, y_pred):
+def check_same_notation(y_true: pd.Series | None, y_pred: pd.Series) -> None:
     """Raise for classes that are written in two ways, in one column or in both; `y_true` or None.
 
     These are numbers and text, and text that differs in case or surrounding spaces alone.
@@ -287,7 +301,7 @@ _SEXES = [
 """Ways to write women and men, in lower case."""
 
 
-def _refuse_two_notations_of_groups(name, labels):
+def _refuse_two_notations_of_groups(name: str, labels: list[str]) -> None:
     """Raise for labels that may be two notations of a group: f and female, B and Black."""
     sexes = [[x for x in labels if x.strip().casefold() in same] for same in _SEXES]
     ways = sexes if all(sexes) else []
@@ -311,7 +325,7 @@ def _refuse_two_notations_of_groups(name, labels):
 _NUMBER = r"[+-]?\d*[.,]?\d+"
 
 
-def _refuse_two_notations(column):
+def _refuse_two_notations(column: pd.Series) -> None:
     """Raise for labels that may be two notations of a class: numbers and words, Yes and J."""
     labels = sorted({one.strip() for one in column.unique() if isinstance(one, str)})
     if holds_numbers(column) or len(labels) < 3:
@@ -336,20 +350,14 @@ def _refuse_two_notations(column):
     )
 
 
-_MIN_CHECKED_LINES = 20
-"""Lines of a file from which a second header and a line of totals are looked for."""
-
-_MAX_REPEATED_LABELS = 50
-"""Labels of a column up to which one that occurs once may be a heading or a total."""
-
-
-def refuse_headings_and_totals(table, path):
+def refuse_headings_and_totals(table: pd.DataFrame, path: Path) -> None:
     """Raise for a first line that looks like a second header, and a last one like totals.
 
     In one column at least such a line has an entry of another form than all others, and in every
     other column too, or none.
     """
-    if len(table) < _MIN_CHECKED_LINES:
+    # Lines of a file from which a second header and a line of totals are looked for.
+    if len(table) < 20:
         return
     for row, what in ((0, "a second header"), (len(table) - 1, "totals")):
         entries = [_describe_entry(table[name], row) for name in table]
@@ -362,7 +370,7 @@ def refuse_headings_and_totals(table, path):
             )
 
 
-def _describe_entry(column, row):
+def _describe_entry(column: pd.Series, row: int) -> str:
     """Whether an entry is "empty", "foreign" to the others of its column, or "usual"."""
     entry = column.iloc[row]
     others = column.iloc[1:] if row == 0 else column.iloc[:-1]
@@ -373,7 +381,8 @@ def _describe_entry(column, row):
         others := others.dropna()
     ):
         return "usual"
-    if others.nunique() <= _MAX_REPEATED_LABELS and others.value_counts().min() > 1:
+    # Labels of a column up to which one that occurs once may be a heading or a total.
+    if others.nunique() <= 50 and others.value_counts().min() > 1:
         return "foreign"
     # Numbers: a word among them, or the sum of all others.
     numbers = pd.to_numeric(others, errors="coerce")
@@ -384,12 +393,12 @@ def _describe_entry(column, row):
     return "foreign" if is_foreign else "usual"
 
 
-def _check_one_spelling(columns):
+def _check_one_spelling(columns: list[pd.Series]) -> None:
     """Raise for labels that `normalize_label` makes equal."""
     for column in columns:
         _refuse_two_notations(column)
     labels = {label for one in columns for label in one.unique() if isinstance(label, str)}
-    spellings = {}
+    spellings: dict = {}
     for label in sorted(labels):
         spellings.setdefault(normalize_label(label), []).append(label)
     for same in spellings.values():
@@ -402,15 +411,15 @@ def _check_one_spelling(columns):
             )
 
 
-def holds_numbers(column):
+def holds_numbers(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column)
 
 
-def has_decimals(column):
+def has_decimals(column: pd.Series) -> bool:
     return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
 
 
-def find_label(label, column):
+def find_label(label: Any, column: pd.Series) -> Any:
     """A label of the command line as the column has it: numbers are numbers there."""
     if label is None:
         return None
@@ -423,7 +432,7 @@ def find_label(label, column):
     raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")
 
 
-def check_counts(column, name):
+def check_counts(column: pd.Series, name: str) -> pd.Series:
     """Counts of samples as numbers; a ValueError unless they are whole and not negative."""
     counts = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
     is_count = np.isfinite(counts) & (counts >= 0.0) & (counts == np.floor(counts))
@@ -515,7 +524,7 @@ class Reading:
     is_file: bool = False
     burden: str | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         size = "" if self.n_rows is None else f"{self.n_rows:,} rows, "
         if size and any(one.role == "count" for one in self.columns):
             size = f"{self.n_rows:,} rows for {self.n_samples:,} samples, "
@@ -609,7 +618,13 @@ UNREAD = Reading((), 0, 0, {})
 """The reading of results that were made without an audit."""
 
 
-def read_as(role, read, written=None, positive=None, weights=None):
+def read_as(
+    role: str,
+    read: pd.Series,
+    written: pd.Series | None = None,
+    positive: Label | None = None,
+    weights: np.ndarray | None = None,
+) -> ColumnReading:
     """How a column was read, from its entries before and after, which count as often as weights."""
     written = read if written is None else written
     # Each distinct entry was read in one way: that of its first row.
@@ -618,8 +633,8 @@ def read_as(role, read, written=None, positive=None, weights=None):
     first = np.empty(len(entries), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     after = read.iloc[first].astype(object)
-    labels = {}
-    changed = {}
+    labels: dict = {}
+    changed: dict = {}
     named = set()
     known = after.dropna().infer_objects()
     if holds_numbers(written) and len(entries) > _MAX_READ_LABELS:
@@ -649,7 +664,7 @@ def read_as(role, read, written=None, positive=None, weights=None):
     )
 
 
-def refuse_repeats(table, name, path):
+def refuse_repeats(table: pd.DataFrame, name: str, path: str) -> None:
     """Raise for rows that equal an earlier one in all columns, the id `name` included."""
     is_repeated = table.duplicated()
     if is_repeated.any():
@@ -662,12 +677,12 @@ def refuse_repeats(table, name, path):
         )
 
 
-def count_shared_ids(table, name):
+def count_shared_ids(table: pd.DataFrame, name: str) -> int:
     """Number of rows whose id occurs in another row with other entries."""
     return int(normalize_ids(table.drop_duplicates()[name]).duplicated(keep=False).sum())
 
 
-def normalize_ids(column):
+def normalize_ids(column: pd.Series) -> pd.Series:
     """Ids as text without surrounding spaces, whole numbers without decimals; missing stay so."""
     is_number = pd.api.types.is_float_dtype(column)
     if is_number and (column.dropna() % 1.0 == 0.0).all():
@@ -676,7 +691,7 @@ def normalize_ids(column):
     return texts.where(column.notna())
 
 
-def _find_notation(read):
+def _find_notation(read: pd.Series) -> str:
     """What the entries of a column are, in words."""
     if pd.api.types.is_bool_dtype(read):
         return "booleans"
@@ -685,7 +700,7 @@ def _find_notation(read):
     return "numbers" if holds_numbers(read) else "labels"
 
 
-def _find_rule(old, new):
+def _find_rule(old: float | str, new: Timestamp | float | str | None) -> str | None:
     """The rule that changed an entry, in words; None where it is read as it is written."""
     if pd.isna(new):
         return f"{'empty' if pd.isna(old) else repr(old)} {_UNKNOWN}"
@@ -704,7 +719,7 @@ def _find_rule(old, new):
     return next((rule for rule, text in rules.items() if _spells(text, new)), None)
 
 
-def _spells(text, number):
+def _spells(text: str, number: Any) -> bool:
     """Whether a text with a decimal point spells a number."""
     try:
         return float(text) == number

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from os import PathLike
-from typing import Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from skfair.audit._data import AuditData
 from skfair.audit._formats import (
     AUDIT_CALL,
     PageReport,
@@ -58,6 +56,13 @@ from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import Interval
 from skfair.utils._checks import argument_error, check_choice, join_names
 from skfair.utils._fit import write_text
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Any, Literal, Self
+
+    from skfair.audit._data import AuditData
+    from skfair.audit._protection import Protection
 
 
 @dataclass(eq=False, repr=False, init=False)
@@ -453,23 +458,23 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         """
         content = decode_report(source, cls._settings)
         if content["subgroups"] is not None:
-            content["subgroups"] = SubgroupReport(**content["subgroups"])
+            content["subgroups"] = SubgroupReport(**content["subgroups"])  # type: ignore[arg-type]
         return cls(**{name: content[name] for name in cls._settings})
 
-    def _sections(self, summary=None):
+    def _sections(self, summary: str | None = None) -> Any:
         """Sections of the report, or of a summary."""
         if summary is None:
             return report_sections(self)
         check_choice("summary", summary, ("ll144",))
         return summary_sections(self)
 
-    def _headline(self):
+    def _headline(self) -> str:
         return self.title
 
-    def _kicker(self):
+    def _kicker(self) -> str:
         return write_kicker(REPORT_TITLE, self.provenance)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
             f"{join_names(self.attributes)}: {self.task}>"
@@ -529,7 +534,9 @@ def report_audit(
     )
 
 
-def _hide(report, every, protection):
+def _hide(
+    report: FairnessReport, every: FairnessReport, protection: Protection
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tables of counted samples without hidden groups, with the verdicts of all samples.
 
     Gaps and ratios that involve a hidden group become nan.
@@ -562,7 +569,7 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
     audit.warn_of_integers()
     known = audit.known
     samples, columns, strata = audit.rows(settings.metrics)
-    columns, estimators, ties = report_estimators(audit, samples, columns, settings.metrics)
+    columns, estimators, ties = report_estimators(audit, samples, columns, settings.metrics)  # type: ignore[arg-type]
     if known.labels is None:
         samples = samples._replace(groups=known.select_known(samples.groups))
     by, n_missing = make_groupings(samples, known.treatment)
@@ -587,7 +594,12 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
     if strata is not None:
         by = by | stratify_groupings(by, strata.codes, strata)
     frame, gaps = make_tables(
-        estimators, by, samples.weights, settings.reference, level, audit.min_group_size
+        estimators,
+        by,
+        samples.weights,
+        settings.reference,  # type: ignore[arg-type]
+        level,
+        audit.min_group_size,
     )
     gaps["four_fifths"] = [four_fifths_clause(gap, frame) for gap in gaps.to_dict("records")]
     provenance = collect_facts(

@@ -1,8 +1,11 @@
 """Input of a fairness report: checks, groupings, and what does not go together."""
 
+from __future__ import annotations
+
 import warnings
 from functools import partial
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -26,8 +29,19 @@ from skfair.statistics._group_estimates import estimate_means
 from skfair.statistics._hidden_groups import MIN_RECORDED
 from skfair.utils._checks import argument_error, is_int, join_names, refuse_clusters, warn
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
-def check_share(min_share):
+    from skfair.groups import Samples
+    from skfair.groups._groups import Groups
+    from skfair.statistics._estimates import Estimates
+    from skfair.statistics._gaps import Interval
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
+
+def check_share(min_share: float) -> float:
     """A share in [0, 1)."""
     if not isinstance(min_share, Real) or not 0.0 <= min_share < 1.0:
         raise argument_error(
@@ -36,7 +50,7 @@ def check_share(min_share):
     return float(min_share)
 
 
-def check_group_size(min_group_size):
+def check_group_size(min_group_size: int) -> None:
     """Raise unless it is a positive whole number."""
     if not is_int(min_group_size):
         raise argument_error(
@@ -45,11 +59,7 @@ def check_group_size(min_group_size):
         )
 
 
-_MAX_CHECKED_ROWS = 100_000
-"""Rows up to which weights are compared with numbers of samples."""
-
-
-def warn_of_counts(samples, columns):
+def warn_of_counts(samples: Samples, columns: dict[str, np.ndarray]) -> None:
     """Warn of weights that look like numbers of samples, as of a table of counts.
 
     These are whole numbers, at least 2 on average, of rows of which no two are equal.
@@ -58,7 +68,8 @@ def warn_of_counts(samples, columns):
     if (
         groups.multiplicity is not None
         or not groups.is_disjoint
-        or len(weights) > _MAX_CHECKED_ROWS
+        # Rows up to which weights are compared with numbers of samples.
+        or len(weights) > 100_000
         or weights.mean() < 2.0
         or not np.ptp(weights)
         or (weights != np.floor(weights)).any()
@@ -74,7 +85,7 @@ def warn_of_counts(samples, columns):
         )
 
 
-def make_groupings(samples, missing):
+def make_groupings(samples: Samples, missing: str) -> tuple[dict[str, Groups], dict[str, int]]:
     """Groups by attribute and by all together, and numbers of missing values."""
     by = groupings(samples.groups)
     n_missing = dict.fromkeys(by, 0) if samples.groups.is_disjoint else {}
@@ -85,7 +96,9 @@ def make_groupings(samples, missing):
     return by, n_missing
 
 
-def report_estimators(audit, samples, columns, metrics):
+def report_estimators(
+    audit: Any, samples: Samples, columns: dict[str, np.ndarray], metrics: tuple | list
+) -> tuple:
     """Columns of a report, estimators of its metrics by name, and how many samples tie, or None."""
     columns = _report_columns(audit, columns)
     ties = None
@@ -105,14 +118,18 @@ def report_estimators(audit, samples, columns, metrics):
     return columns, estimators, ties
 
 
-def _mark_burden(estimator, groups, weights):
+def _mark_burden(
+    estimator: Callable, groups: Groups, weights: np.ndarray
+) -> tuple[Estimates, np.ndarray]:
     """Rates of decisions that are a burden, and the groups that they are of."""
     estimates, present = estimator(groups, weights)
     estimates.is_burden = True
     return estimates, present
 
 
-def _count_clusters(estimators, clusters, metrics):
+def _count_clusters(
+    estimators: dict[str, Callable], clusters: np.ndarray, metrics: tuple | list
+) -> dict[str, Callable]:
     """The estimators whose limits count clusters of samples; raise for other further metrics."""
     further = find_group_metrics(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate | MeanMetric)]
@@ -122,7 +139,7 @@ def _count_clusters(estimators, clusters, metrics):
     return {name: partial(one, clusters=clusters) for name, one in estimators.items()}
 
 
-def _report_columns(audit, columns):
+def _report_columns(audit: Any, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Columns of a report: scores are probabilities, or also what is reported without decisions."""
     columns = dict(columns)
     scores = columns.pop("y_score", None)
@@ -163,7 +180,7 @@ def protect_audit(audit, min_published, metrics=(), subgroups=None):
     return protect_groups(estimators, groupings(samples.groups), min_published, may_leave_out)
 
 
-def check_can_model_groups(audit, metrics):
+def check_can_model_groups(audit: Any, metrics: tuple | list) -> None:
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
     known, samples = audit.known, audit.samples
     setting, positive = known.argument, audit.pos_label
@@ -191,13 +208,13 @@ def check_can_model_groups(audit, metrics):
         )
 
 
-def describe_top_k(k, ties):
+def describe_top_k(k: Any, ties: str) -> str:
     """The decision rule of the k highest scores as text."""
     rule = f"the {k} highest scores" if k >= 1 else f"the highest {100 * k:g} % of scores"
     return f"{rule}; {ties}" if ties else rule
 
 
-def sums_suffice(task, columns, metrics):
+def sums_suffice(task: str, columns: dict[str, np.ndarray], metrics: TableLike) -> bool:
     """Whether every number of a report is the same of rows that count, in every bit."""
     rates = find_group_metrics(metrics).values() if len(metrics) else ()
     has_decisions = "y_pred" in columns and not {"y_proba", "y_score"} & set(columns)
@@ -209,7 +226,14 @@ def sums_suffice(task, columns, metrics):
     )
 
 
-def make_tables(estimators, by, weights, reference, level, min_group_size):
+def make_tables(
+    estimators: dict[str, Callable],
+    by: dict[str, Groups],
+    weights: np.ndarray,
+    reference: Label | None,
+    level: float,
+    min_group_size: int,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows and gaps of all groupings, and rows of all samples."""
     chosen = _check_reference(reference, list(by))
     overall = next(iter(by.values())).merge(OVERALL)
@@ -221,7 +245,9 @@ def make_tables(estimators, by, weights, reference, level, min_group_size):
         return tabulate_report(estimators, groups, weights, level, min_group_size, chosen)
 
 
-def estimate_balance(task, columns, samples, level, missing):
+def estimate_balance(
+    task: str, columns: dict[str, np.ndarray], samples: Samples, level: float, missing: str
+) -> Interval | None:
     """Limit of the balance of a clustering; None of other predictions and of overlapping groups."""
     if task != "clustering" or not samples.groups.is_disjoint:
         return None
@@ -243,9 +269,9 @@ def estimate_balance(task, columns, samples, level, missing):
         )
 
 
-def _check_reference(reference, attributes):
+def _check_reference(reference: Label | None, attributes: list[str]) -> dict:
     """Reference groups by attribute, as text."""
-    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
+    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}  # type: ignore[union-attr]
     unknown = [name for name in chosen if name not in attributes]
     if unknown:
         raise argument_error(

@@ -1,16 +1,13 @@
 """Sections of a report: sentences and tables."""
 
+from __future__ import annotations
+
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skfair.audit._formats import (
-    FACT_TITLES,
-    Markup,
-    render_strip,
-    tabulate_facts,
-    titled_facts,
-)
+from skfair.audit._formats import FACT_TITLES, Markup, render_strip, tabulate_facts, titled_facts
 from skfair.audit._front import (
     OVERALL_METRICS,
     chance_clause,
@@ -60,6 +57,15 @@ from skfair.audit._thresholds import describe_thresholds, threshold_tables
 from skfair.groups._known import MISSING
 from skfair.utils._checks import join_names
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    import pandas as pd
+
+    from skfair.audit._formats import Axis, PageReport, Picture, Report
+
+
 # Sentences of a report: findings, and what the data cannot decide.
 
 
@@ -72,7 +78,7 @@ _COMPLETE_METRICS = ("accuracy", "mean_target")
 """Metrics of all samples that have an outcome."""
 
 
-def findings(report):
+def findings(report: PageReport) -> list[str]:
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
     sentences = [_describe_sample(report), *report.reading.describe_bins()]
@@ -111,7 +117,7 @@ def findings(report):
     return sentences
 
 
-def _describe_hidden(report):
+def _describe_hidden(report: PageReport) -> Iterator[str]:
     """Yield sentences on groups that are not published, and on what is compared with them."""
     if not report.unpublished:
         return
@@ -129,17 +135,17 @@ def _describe_hidden(report):
             )
 
 
-def has_finding(report):
+def has_finding(report: PageReport) -> bool:
     """Whether a gap in outcomes or errors is significant."""
     return bool(_select_named_gaps(report.gaps)["is_significant"].any())
 
 
-def _select_named_gaps(gaps):
+def _select_named_gaps(gaps: pd.DataFrame) -> pd.DataFrame:
     """Gaps in outcomes and errors, which findings are about."""
     return gaps[gaps["metric"].isin(primary_metrics(gaps)) | error_metric_mask(gaps)]
 
 
-def _describe_sample(report):
+def _describe_sample(report: PageReport) -> str:
     """Sentence on the number of samples and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("metric")["estimate"]
     names = dict.fromkeys([*report.attributes, *report.hidden])
@@ -163,7 +169,7 @@ def _describe_sample(report):
     return f"{report.n_samples:,} samples were audited{rates}, {inside}; {unknown}{small}."
 
 
-def _count_without_group(report, attribute):
+def _count_without_group(report: PageReport, attribute: str) -> int:
     """Number of samples that no group of an attribute counts, since theirs is unknown."""
     rows = report.frame[report.frame["attribute"] == attribute]
     if report.assumption or rows["group"].map(is_missing_group).any():
@@ -171,7 +177,7 @@ def _count_without_group(report, attribute):
     return report.n_missing.get(attribute, 0)
 
 
-def _find_small_groups(report):
+def _find_small_groups(report: PageReport) -> dict[str | tuple[str, str], None]:
     """The groups that are too small to be compared by any metric.
 
     They are labels, and pairs with the attribute where several attributes have the label.
@@ -182,7 +188,7 @@ def _find_small_groups(report):
     return {(by, group) if counts[group] > 1 else group: None for by, group in small}
 
 
-def find_left_out(frame, gap):
+def find_left_out(frame: pd.DataFrame, gap: pd.Series) -> list[str]:
     """Names of the groups that a gap does not compare, since its rate counts too few samples."""
     groups = frame.loc[frame["attribute"] == gap["attribute"], "group"]
     rows = find_rows(frame, gap["attribute"], gap["metric"])
@@ -197,7 +203,7 @@ OUTCOME_SELECTION = (
 """What unknown outcomes may do to rates."""
 
 
-def _describe_outcomes(report):
+def _describe_outcomes(report: PageReport) -> str:
     """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
     n, frame = report.n_without_outcome, report.frame
     known = frame.loc[frame["metric"].isin(_COMPLETE_METRICS), "group"]
@@ -209,7 +215,7 @@ def _describe_outcomes(report):
     )
 
 
-def _describe_gap(report, gap):
+def _describe_gap(report: PageReport, gap: pd.Series) -> str:
     """One gap as a sentence."""
     name = gap["metric"]
     ends = find_ends(report, gap)
@@ -238,12 +244,12 @@ def _describe_gap(report, gap):
     return f"{text}."
 
 
-def _possible_gap_clause(quantity, gap):
+def _possible_gap_clause(quantity: Quantity, gap: pd.Series | dict[str, float | str | None]) -> str:
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
     return f"a gap of up to {quantity.limit(gap['gap_high'])} is possible"
 
 
-def four_fifths_clause(gap, frame):
+def four_fifths_clause(gap: Any, frame: pd.DataFrame) -> str:
     """Clause on the four-fifths rule; empty where it does not apply.
 
     The verdict is that on the impact ratio of the group with the lowest rate.
@@ -262,12 +268,12 @@ def four_fifths_clause(gap, frame):
     return f"{side} four fifths{exact} in these data, but undecided in the population"
 
 
-def _is_ratio_clear(ratio):
+def _is_ratio_clear(ratio: Any) -> bool:
     """Whether a ratio to three digits is on the same side of four fifths."""
     return (round(ratio, 3) < FOUR_FIFTHS) == (ratio < FOUR_FIFTHS)
 
 
-def open_questions(report):
+def open_questions(report: PageReport) -> list[str]:
     """What these data cannot decide, one sentence each."""
     questions = [*_describe_small_groups(report)]
     if report.assumption:
@@ -318,7 +324,7 @@ def open_questions(report):
     return questions
 
 
-def _describe_small_groups(report):
+def _describe_small_groups(report: PageReport) -> Iterator[str]:
     """Sentences that name the small groups of each attribute."""
     small = report.frame[report.frame["is_small"]]
     for attribute, rows in small.groupby("attribute", sort=False):
@@ -336,7 +342,7 @@ def _describe_small_groups(report):
 # smaller remark, or a picture.
 
 
-def report_sections(report):
+def report_sections(report: PageReport) -> Iterator[tuple[Folded | str, list]]:
     """Yield the sections of a report: pairs of a heading and a list of elements."""
     gaps = find_headline_gaps(report)
     tables = tabulate_rates(report)
@@ -383,7 +389,7 @@ def report_sections(report):
     yield tabulate_facts(page_facts(report))
 
 
-def page_facts(report):
+def page_facts(report: PageReport) -> list[tuple[str, str]]:
     """Facts on the page: what the report knows, and what the user stated."""
     missing = [f"{n:,} by {name}" for name, n in report.n_missing.items() if n]
     facts = [("Task", report.task), ("Samples", f"{report.n_samples:,}")]
@@ -393,7 +399,9 @@ def page_facts(report):
     return facts + titled_facts(report.provenance)
 
 
-def _impact_tables(report, frame, metrics):
+def _impact_tables(
+    report: PageReport, frame: pd.DataFrame, metrics: list[str]
+) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
     for metric in metrics:
         title, meaning = describe_metric(metric, report.reading.burden)
@@ -425,18 +433,18 @@ def _impact_tables(report, frame, metrics):
             yield f"{name} by {attribute}", note, titles, cells
 
 
-def count_title(metric):
+def count_title(metric: str) -> str:
     """Title of the number of samples that a rate with impact ratios counts."""
     titles = {"scoring_rate": "Above the median", "spared_rate": "Spared"}
     return titles.get(metric, "Selected")
 
 
-def _format_number(value, form):
+def _format_number(value: Any, form: str) -> str:
     """A number in a format, or a dash where it is unknown."""
     return format(value, form) if isfinite(value) else "–"
 
 
-def _four_fifths_verdict(row):
+def _four_fifths_verdict(row: Any) -> str:
     """Whether the interval of an impact ratio is above, below or around four fifths."""
     if row["is_small"]:
         return "small group"
@@ -447,7 +455,9 @@ def _four_fifths_verdict(row):
     return "kept" if row["impact_ratio_low"] >= FOUR_FIFTHS else "undecided"
 
 
-def _adverse_impact_tables(report):
+def _adverse_impact_tables(
+    report: PageReport,
+) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Tables of adverse impact: four fifths, significance and shortfall of each group."""
     note = (
         "Each group against that of the largest rate. Groups with less than "
@@ -458,7 +468,7 @@ def _adverse_impact_tables(report):
         "and findings. Shortfall: decisions about the group that must change for equal rates."
     )
     comparisons = ("Impact ratio", "Below four fifths in these data")
-    comparisons += ("Standard deviations, by itself", "P-value, by itself")
+    comparisons += ("Standard deviations, by itself", "P-value, by itself")  # type: ignore[assignment]
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
@@ -469,12 +479,12 @@ def _adverse_impact_tables(report):
         yield caption, note, titles, cells
 
 
-def _adjusted_differences(report):
+def _adjusted_differences(report: PageReport) -> Any:
     """Differences within strata; empty without strata, or where none are computed."""
     return report.adjusted_differences() if report.counts_samples else ()
 
 
-def _adjusted_table(adjusted):
+def _adjusted_table(adjusted: pd.DataFrame) -> tuple[str, str, tuple[str, ...], list[tuple]]:
     """Table of the differences of groups in all samples and within strata."""
     note = (
         "Each group against the reference group. Mean: of the differences within strata, by their "
@@ -499,14 +509,14 @@ def _adjusted_table(adjusted):
     return "Differences within strata", note, titles, rows
 
 
-def _describe_adjusted(report):
+def _describe_adjusted(report: Report) -> Iterator[str]:
     """Yield a sentence on the largest difference within strata, for each rate."""
-    adjusted = _adjusted_differences(report)
+    adjusted = _adjusted_differences(report)  # type: ignore[arg-type]
     if not len(adjusted):
         return
     at = adjusted["difference"].abs().groupby(adjusted["metric"], sort=False).idxmax()
     for row in adjusted.loc[at].to_dict("records"):
-        quantity = report_quantity(report, row["metric"])
+        quantity = report_quantity(report, row["metric"])  # type: ignore[arg-type]
         limits = quantity.interval(row["low"], row["high"])
         yield (
             f"Within {row['n_strata']} strata the {quantity.noun} of {row['group']} differs from "
@@ -517,7 +527,7 @@ def _describe_adjusted(report):
         )
 
 
-def _adverse_impact_cells(row):
+def _adverse_impact_cells(row: dict) -> tuple:
     """Cells of a group's comparison with the most selected one."""
     ratio = row["impact_ratio"]
     verdict = ("yes" if ratio < FOUR_FIFTHS else "no") if isfinite(ratio) else "–"
@@ -534,7 +544,7 @@ def _adverse_impact_cells(row):
     )
 
 
-def _reliability_tables(reliability):
+def _reliability_tables(reliability: pd.DataFrame) -> Iterator[tuple]:
     """Tables of predicted and observed frequencies by group and bin of probabilities."""
     note = (
         "Samples with a predicted probability above the lower end of a bin, up to its upper end. "
@@ -551,7 +561,7 @@ def _reliability_tables(reliability):
         yield f"Reliability by {attribute}", note, titles, cells
 
 
-def _reliability_cells(row):
+def _reliability_cells(row: dict[str, float | str]) -> tuple:
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
     share = Quantity("share", "percent")
     predicted = row["mean_probability"]
@@ -564,7 +574,7 @@ def _reliability_cells(row):
     )
 
 
-def subgroup_tables(report):
+def subgroup_tables(report: Any) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Tables of the listed subgroups of each metric, with their departures from the rest."""
     level = confidence_text(report.confidence_level)
     burden = report.reading.burden
@@ -582,7 +592,9 @@ def subgroup_tables(report):
         yield f"Subgroups that depart most: {noun}", note, titles, cells
 
 
-def _subgroup_cells(row, axis):
+def _subgroup_cells(
+    row: dict[str, float | str], axis: Axis
+) -> tuple[Picture | str | tuple[str, str], ...]:
     """Cells of a subgroup: a picture around 0, departure with limits, and rates."""
     quantity = describe_quantity(row["metric"])
     return (
@@ -594,7 +606,7 @@ def _subgroup_cells(row, axis):
     )
 
 
-def _reading_notes(report):
+def _reading_notes(report: PageReport) -> list[str]:
     """How intervals and claims are to be read."""
     level = f"{100 * report.confidence_level:g} %"
     modelled = (
@@ -632,7 +644,7 @@ def _reading_notes(report):
     ]
 
 
-def _describe_bootstrap(frame):
+def _describe_bootstrap(frame: pd.DataFrame) -> Iterator:
     """Yield a sentence that names the metrics with bootstrap intervals, if there are any."""
     names = frame.loc[frame["interval"] == "bootstrap", "metric"].unique()
     if len(names):
@@ -646,7 +658,7 @@ def _describe_bootstrap(frame):
 # Section of a model card (M. Mitchell et al., "Model cards for model reporting", FAT* 2019).
 
 
-def model_card_sections(report):
+def model_card_sections(report: PageReport) -> Iterator[tuple[str, list[list | tuple]]]:
     """Yield the sections of a model card that a report can fill: headings and elements."""
     facts = report.provenance
     single = single_attributes(report.attributes)
@@ -703,7 +715,7 @@ def summary_sections(report):
     return [*sections, tabulate_facts(page_facts(report))]
 
 
-def missing_fields(report):
+def missing_fields(report: PageReport) -> list[str]:
     """Sentences on what the rules require and the report does not have."""
     missing = [
         f"{FACT_TITLES[name]}: state it in provenance, under the name {name!r}."
@@ -730,7 +742,7 @@ def missing_fields(report):
     return missing
 
 
-def _compare_categories(report):
+def _compare_categories(report: PageReport) -> pd.DataFrame:
     """Comparisons of all categories; refused for reports that the rules do not know."""
     table = report.adverse_impact()
     if not len(table) or report.reading.burden is not None:
@@ -747,7 +759,7 @@ def _compare_categories(report):
     return table
 
 
-def _summary_facts(report, table):
+def _summary_facts(report: PageReport, table: pd.DataFrame) -> list[tuple[str, str]]:
     """Facts of the summary, as pairs of a title and a text."""
     facts = [
         (FACT_TITLES[name], report.provenance.get(name) or "not stated") for name in _REQUIRED_FACTS
@@ -773,19 +785,19 @@ def _summary_facts(report, table):
     return facts
 
 
-def _missing_count_text(report, attribute):
+def _missing_count_text(report: PageReport, attribute: str) -> str:
     """Number of samples of unknown group as text, which may be too small to be published."""
     n = report.n_missing.get(attribute)
     return "too few to be published:" if n is None else f"{n:,}"
 
 
-def _summary_table(report, metric, attribute, rows):
+def _summary_table(report: Report, metric: str, attribute: str, rows: pd.DataFrame) -> tuple:
     """Table of the rates and impact ratios of the categories of one attribute."""
     title, meaning = describe_metric(metric)
     noun = describe_quantity(metric).noun
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {noun} over that of the category where it "
-    missing = _missing_count_text(report, attribute)
+    missing = _missing_count_text(report, attribute)  # type: ignore[arg-type]
     note += f"is highest. {missing} applicants of unknown category are left out."
     titles = ("Category", "Applicants", count_title(metric), title, "Impact ratio")
     cells = [
@@ -794,7 +806,7 @@ def _summary_table(report, metric, attribute, rows):
     return f"{title} and impact ratio by {attribute}", note, titles, cells
 
 
-def _summary_cells(row, best):
+def _summary_cells(row: dict, best: pd.DataFrame) -> tuple:
     """Cells of a category, with fractions of counts rounded half up."""
     n, selected = row["n"], row["n_selected"]
     ratio = "left out" if row["is_excluded"] else "–"
@@ -804,12 +816,12 @@ def _summary_cells(row, best):
     return row["group"], f"{n:,}", f"{selected:,}", _exact_percent_text(selected, n), ratio
 
 
-def _exact_percent_text(numerator, denominator):
+def _exact_percent_text(numerator: Any, denominator: Any) -> str:
     """A share as text in percent."""
     return f"{_fraction_text_half_up(100 * numerator, denominator, 1)} %"
 
 
-def _fraction_text_half_up(numerator, denominator, digits):
+def _fraction_text_half_up(numerator: int, denominator: int, digits: int) -> str:
     """A fraction of integers as a decimal, as by hand: halves are rounded up."""
     numerator, denominator = int(numerator), int(denominator)
     scaled = (2 * numerator * 10**digits + denominator) // (2 * denominator)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from skfair.audit._bins import bin_groups, find_group_bins
-from skfair.groups import Groups, check_groups
+from skfair.groups import check_groups
 from skfair.groups._known import (
     MISSING,
     check_group_probabilities,
@@ -21,8 +20,6 @@ from skfair.groups._known import (
 )
 from skfair.statistics._estimates import check_level
 from skfair.statistics._hidden_groups import (
-    HiddenGap,
-    HiddenGroups,
     ProbabilisticGroups,
     RecordedGroups,
     check_hidden_values,
@@ -36,6 +33,16 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 from skfair.utils._sklearn import count_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from skfair.groups import Groups
+    from skfair.statistics._hidden_groups import HiddenGap, HiddenGroups
+    from skfair.utils._tables import TableLike
+
 
 _OF_LABELS = ("error", "exclude", "group", "at_random")
 _OF_PROBABILITIES = ("error", "sufficient", "independent")
@@ -134,7 +141,7 @@ class SensitiveFeatures:
         self.bins = dict(bins or {})
         self._check()
 
-    def _check(self):
+    def _check(self) -> None:
         """Raise for arguments that contradict each other."""
         if self.labels is None and self.probabilities is None:
             raise ValueError(
@@ -401,7 +408,9 @@ class SensitiveFeatures:
         return cache(partial(_model_recorded_groups, features, self.odds_ratio))
 
 
-def _model_recorded_groups(features, odds_ratio, groups):
+def _model_recorded_groups(
+    features: np.ndarray, odds_ratio: float, groups: Groups
+) -> RecordedGroups:
     """`RecordedGroups` of groups that some samples are in none of."""
     members, codes_of_members = groups.memberships
     codes = np.full(len(features), -1)
@@ -409,13 +418,15 @@ def _model_recorded_groups(features, odds_ratio, groups):
     return RecordedGroups(groups.names, codes, features, odds_ratio)
 
 
-def _model_probable_groups(missing, groups):
+def _model_probable_groups(missing: str, groups: Groups) -> ProbabilisticGroups:
     """`ProbabilisticGroups` of groups whose memberships are probabilities."""
     table = pd.DataFrame(groups.matrix.toarray(), columns=[str(name) for name in groups.names])
     return ProbabilisticGroups(table, missing)
 
 
-def as_sensitive_features(sensitive_features):
+def as_sensitive_features(
+    sensitive_features: TableLike | SensitiveFeatures | None,
+) -> SensitiveFeatures:
     """What is known of groups: the object itself, or labels that are all known."""
     if isinstance(sensitive_features, SensitiveFeatures):
         return sensitive_features

@@ -4,14 +4,27 @@ They say, in this order: verdict, groups, bound, what is observed, what would su
 assumed, and which groups are left out.
 """
 
+from __future__ import annotations
+
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite, isnan
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from skfair.audit._tables import group_text
 from skfair.metrics import RATES
 from skfair.utils._checks import bound_text, join_names, number_text
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+    from pandas import Timestamp
+
+    from skfair.constraints import Constraint
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
 
 # What is compared: its noun, its unit, and the samples that its denominator counts.
 
@@ -87,7 +100,7 @@ _BURDEN_WORDS = {
 """Words of decisions -> what is said before the label of one that is a burden."""
 
 
-def describe_metric(name, burden=None):
+def describe_metric(name: str, burden: str | None = None) -> Any:
     """Title of a metric, and what it is the mean of; `burden` labels a decision that is one."""
     rate, _, label = name.partition(" of class ")
     if rate in METRIC_DESCRIPTIONS:
@@ -111,7 +124,7 @@ def describe_metric(name, burden=None):
     return name, "a metric that was passed"
 
 
-def is_known_metric(name):
+def is_known_metric(name: str) -> bool:
     """Whether a name is that of a metric of this package, and not of one that was passed."""
     return describe_metric(name)[1] != "a metric that was passed"
 
@@ -125,40 +138,46 @@ class Quantity(NamedTuple):
     counted: str = "samples"
 
     @property
-    def is_share(self):
+    def is_share(self) -> bool:
         """Whether values are shares, which are stored as fractions and shown in percent."""
         return self.unit == "percent" or self.unit.startswith("percentage points")
 
-    def value(self, value):
+    def value(self, value: float) -> str:
         """The value of a group as text."""
         return self._replace(unit="percent" if self.is_share else self.unit).gap(value)
 
-    def gap(self, gap):
+    def gap(self, gap: float) -> str:
         """A gap as text."""
         return f"{self.number(gap)} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
-    def bound(self, bound):
+    def bound(self, bound: float) -> str:
         """A bound as text, as it was passed."""
         scale = 100 if self.is_share else 1
         return f"{bound_text(scale * bound)} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
-    def limit(self, limit, is_lower=False, n_digits=3):
+    def limit(self, limit: Any, is_lower: bool = False, n_digits: int = 3) -> str:
         """A limit as text, rounded outwards."""
         text = self.number(limit, n_digits, ROUND_FLOOR if is_lower else ROUND_CEILING)
         return f"{text} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
-    def number(self, number, n_digits=3, rounding=ROUND_HALF_EVEN, sign=""):
+    def number(
+        self,
+        number: float | None,
+        n_digits: int = 3,
+        rounding: str = ROUND_HALF_EVEN,
+        sign: str = "",
+    ) -> str:
         """A value or a gap as text without its unit."""
         if number is None or isnan(number):
             return "–"
         number = round(100 * number, 6) if self.is_share else number
         return number_text(number, n_digits, rounding, sign)
 
-    def difference(self, difference):
+    def difference(self, difference: float) -> str:
         """A difference as text, with its sign and without its unit."""
         return self.number(difference, sign="+")
 
-    def interval(self, low, high):
+    def interval(self, low: float, high: float) -> str:
         """The limits of a value or a gap as text, rounded outwards, without their unit."""
         if isnan(low) or isnan(high):
             return "no interval"
@@ -167,28 +186,28 @@ class Quantity(NamedTuple):
             f"{self.number(high, rounding=ROUND_CEILING)}"
         )
 
-    def decimal(self, number, rounding=ROUND_HALF_EVEN, sign=""):
+    def decimal(self, number: float, rounding: str = ROUND_HALF_EVEN, sign: str = "") -> str:
         """A number of a page without its unit: percentages have one digit after the point."""
         if not self.is_share or not isfinite(number):
             return self.number(number, rounding=rounding, sign=sign)
         exact = Decimal(f"{round(100 * number, 6):.12g}")
         return format(exact.quantize(Decimal("0.1"), rounding) + 0, sign)
 
-    def page_value(self, value):
+    def page_value(self, value: Any) -> str:
         """The value of a group on a page, as text."""
         return self.decimal(value) + " %" * (self.is_share and isfinite(value))
 
-    def reach(self, low, high):
+    def reach(self, low: float, high: float) -> str:
         """The limits of a value or a gap on a page, rounded outwards, without their unit."""
         if isnan(low) or isnan(high):
             return "no interval"
         return f"{self.decimal(low, ROUND_FLOOR)} to {self.decimal(high, ROUND_CEILING)}"
 
-    def size(self, gap, low, high):
+    def size(self, gap: float, low: float, high: float) -> str:
         """Clause on a gap, or on the rate of the worst group, with its limits."""
         return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
 
-    def values(self, values, groups, sizes):
+    def values(self, values: TableLike, groups: TableLike, sizes: TableLike) -> str:
         """Clause on the values of groups, and on the samples that they are of."""
         listed = join_names(
             f"{self.value(value)} for {group}" for value, group in zip(values, groups, strict=True)
@@ -221,20 +240,26 @@ def describe_quantity(metric, pos_label=None, burden=None):
     return Quantity(_noun(metric, burden), "percentage points" * is_share, counted=counted)
 
 
-def _noun(metric, burden=None):
+def _noun(metric: str, burden: str | None = None) -> str:
     """Title of a metric within a sentence, as in "F1 score" and "selection rate"."""
     title = describe_metric(metric, burden)[0]
     is_word = is_known_metric(metric) and not title[1].isdigit()
     return title[0].lower() + title[1:] if is_word else title
 
 
-def bounds_spared(constraint, burden):
+def bounds_spared(constraint: Constraint, burden: str | None) -> bool:
     """Whether a constraint bounds a ratio of selection rates, and `burden` labels one."""
     compares_selections = constraint.compared_rate is RATES["selection_rate"]
     return compares_selections and constraint.gap.is_ratio and burden is not None
 
 
-def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None, burden=None):
+def describe_bound(
+    constraint: Any,
+    is_real: bool = False,
+    n_classes: int = 1,
+    pos_label: Label | None = None,
+    burden: str | None = None,
+) -> Quantity:
     """What a constraint compares; `pos_label` is None if it is unknown."""
     form = constraint.gap.form
     if form not in BOUNDS:
@@ -253,7 +278,9 @@ def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None, burde
     return Quantity(noun, unit, form, counted)
 
 
-def _describe_compared(constraint, is_real, n_classes, burden=None):
+def _describe_compared(
+    constraint: Constraint, is_real: bool, n_classes: int, burden: str | None = None
+) -> str:
     """What a constraint compares, as in "selection rate"."""
     rate = constraint.compared_rate
     has_strata = getattr(constraint, "control_features", None) is not None
@@ -273,7 +300,7 @@ def _describe_compared(constraint, is_real, n_classes, burden=None):
     return next(known, f"what {constraint.name} compares") + ending
 
 
-def _describe_counted(phrase, pos_label):
+def _describe_counted(phrase: str, pos_label: Label | None) -> str:
     """Samples that a denominator counts, from the phrase of a rate."""
     if phrase in ("at all", ""):
         return "samples"
@@ -282,7 +309,7 @@ def _describe_counted(phrase, pos_label):
     return f"samples {_COUNTED[phrase]} {str(pos_label)!r}"
 
 
-def _find_unit(constraint, form):
+def _find_unit(constraint: Constraint, form: str) -> str:
     """Unit of the gap of a constraint: that of its rate, or of what it averages."""
     rate = constraint.compared_rate
     if constraint.gap.is_ratio:
@@ -299,7 +326,9 @@ def _find_unit(constraint, form):
 # Headlines: the rates of two groups.
 
 
-def state_rates(metric, values, groups, burden=None):
+def state_rates(
+    metric: str, values: TableLike, groups: TableLike, burden: str | None = None
+) -> str:
     """Headline on the rates of two groups in their order; `burden` as in `describe_metric`."""
     quantity = describe_quantity(metric)
     first, second = map(quantity.page_value, values)
@@ -341,7 +370,9 @@ LOWER_BOUNDS = ("ratio", "ratio below reference", "ratio above reference", "floo
 _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicted"}
 
 
-def verdict_text(verdict, quantity, bound, attributes=(), when=""):
+def verdict_text(
+    verdict: str, quantity: Quantity, bound: str, attributes: TableLike = (), when: str = ""
+) -> str:
     """Whether the data show a bound on the groups by some attributes, as a text without its end."""
     by = f" by {' and '.join(attributes)}" if attributes else ""
     statement = BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
@@ -351,23 +382,28 @@ def verdict_text(verdict, quantity, bound, attributes=(), when=""):
 # Whom an answer is about, and how sure it is.
 
 
-def samples_clause(n, n_groups):
+def samples_clause(n: int, n_groups: pd.Series | dict[str, int]) -> str:
     """Number of samples, and of their groups by attribute."""
     by = (f"{k} group{'s' * (k != 1)} by {attribute}" for attribute, k in n_groups.items())
     return f"{n:,} samples in {' and '.join(by)}"
 
 
-def confidence_text(level):
+def confidence_text(level: float) -> str:
     """A confidence level as text."""
     return f"{100 * level:g} % confidence"
 
 
-def event_text(cell, group, cells):
+def event_text(
+    cell: str, group: float | str | tuple[int | str, str], cells: set[str] | tuple | dict[str, Any]
+) -> str:
     """A group as text, after its cell where a rate has several."""
     return group_text(group) if len(cells) < 2 else f"{cell}: {group_text(group)}"
 
 
-def name_left_out(small, compared):
+def name_left_out(
+    small: dict | list,
+    compared: list[tuple[str, float | str | tuple]] | set[tuple[str, str | tuple]],
+) -> Any:
     """Names of groups from pairs of a cell and a group, of rates that are small or compared."""
     cells = {cell for cell, _ in (*small, *compared)}
     groups = {group for _, group in compared}
@@ -375,7 +411,7 @@ def name_left_out(small, compared):
     return tuple(dict.fromkeys(names))
 
 
-def left_out_clause(groups):
+def left_out_clause(groups: TableLike) -> str:
     """Clause that names the groups which are too small to be compared; empty without any.
 
     A group is a label, or a pair of an attribute and a label where the label is not enough.
@@ -386,7 +422,7 @@ def left_out_clause(groups):
     return f"; left out as too small: {names}" if names else ""
 
 
-def small_groups_note(min_group_size):
+def small_groups_note(min_group_size: int) -> str:
     """Note on the groups that are not compared."""
     return (
         f"Groups with fewer than {min_group_size} of the samples that a rate counts are marked as "
@@ -398,19 +434,25 @@ UNCOUNTED = "samples that no number here counts"
 """What samples are that are left out to protect small counts."""
 
 
-def describe_unpublished(hidden):
+def describe_unpublished(hidden: str) -> str:
     """Sentence on groups that are not published, and whether totals count their samples."""
     part = "" if UNCOUNTED in hidden else ", but part of what follows"
     return f"Not published{part}: {hidden}."
 
 
-def read_limited(row, name="estimate"):
+def read_limited(
+    row: pd.Series | dict[str, Timestamp | float | str | None], name: str = "estimate"
+) -> Any:
     """A value of a row of a table, and its limits."""
     prefix = f"{name}_" if f"{name}_low" in row else ""
     return row[name], row[f"{prefix}low"], row[f"{prefix}high"]
 
 
-def value_cell(quantity, row, name="estimate"):
+def value_cell(
+    quantity: Quantity,
+    row: pd.Series | dict[str, Timestamp | float | str | None],
+    name: str = "estimate",
+) -> Any:
     """Cell of a value of a row with its limits; those of differences and changes have a sign."""
     value, low, high = read_limited(row, name)
     if not isfinite(value):

@@ -39,11 +39,13 @@ from skfair.statistics._estimates import check_level, clopper_pearson_limits, co
 from skfair.utils._checks import argument_error, check_choice, is_int, refuse_clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from matplotlib.axes import Axes
 
     from skfair.audit._data import AuditData
+    from skfair.utils._tables import TableLike
 
 # Conditions on single columns, from the columns alone.
 
@@ -66,7 +68,9 @@ class _EncodedColumn(NamedTuple):
     groups: range
 
 
-def _encode_columns(columns, n_bins, missing, counts):
+def _encode_columns(
+    columns: TableLike, n_bins: int, missing: str, counts: np.ndarray
+) -> list[_EncodedColumn]:
     """The columns of a table, as levels; `counts` are the numbers of samples of its rows."""
     names = attribute_names(columns)
     arrays = attribute_columns(columns)
@@ -78,7 +82,9 @@ def _encode_columns(columns, n_bins, missing, counts):
     ]
 
 
-def _encode_levels(name, column, n_bins, missing, counts):
+def _encode_levels(
+    name: str, column: pd.Series, n_bins: int, missing: str, counts: np.ndarray
+) -> _EncodedColumn:
     """A column as levels; missing values are the last level."""
     is_missing = (column.isna() | (column.astype(object) == MISSING)).to_numpy()
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
@@ -99,7 +105,7 @@ def _encode_levels(name, column, n_bins, missing, counts):
     return _EncodedColumn(codes, conditions, texts, range(n_ranges, len(texts)))
 
 
-def _encode_labels(name, column):
+def _encode_labels(name: str, column: pd.Series) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Levels, conditions and their texts of a column of labels: each label is a condition."""
     codes, labels = pd.factorize(column, sort=True)
     if len(labels) > _MAX_LEVELS:
@@ -114,7 +120,9 @@ def _encode_labels(name, column):
     return (codes, conditions, texts) if len(labels) > 1 else (codes, conditions[:0], [])
 
 
-def _encode_numbers(name, column, n_bins, counts):
+def _encode_numbers(
+    name: str, column: pd.Series, n_bins: int, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """As `_encode_labels`, of numbers: ranges of quantile bins, but not that of all bins."""
     values = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
@@ -159,23 +167,23 @@ class _SearchedSubgroups(NamedTuple):
     left_out: list
 
     @property
-    def total(self):
+    def total(self) -> Any:
         """Number of all samples, and of those whose value is true."""
         return int(self.counts.sum()), int(self.counts[self.values].sum())
 
-    def conditions(self, subgroup):
+    def conditions(self, subgroup: int) -> list[tuple[_EncodedColumn, int]]:
         """Pairs of a column and the number of its condition that a subgroup meets."""
         subset = self.column_sets[self.column_set_numbers[subgroup]]
         shape = [len(self.columns[j].texts) for j in subset]
         numbers = np.unravel_index(self.table_indices[subgroup], shape)
         return [(self.columns[j], number) for j, number in zip(subset, numbers, strict=True)]
 
-    def mask(self, subgroup):
+    def mask(self, subgroup: int) -> np.ndarray:
         """Mask of the samples in a subgroup."""
         masks = [column.conditions[i][column.codes] for column, i in self.conditions(subgroup)]
         return np.logical_and.reduce(masks)
 
-    def text(self, subgroup):
+    def text(self, subgroup: int) -> str:
         """A subgroup in words."""
         return " and ".join(column.texts[i] for column, i in self.conditions(subgroup))
 
@@ -218,7 +226,9 @@ def _count_subgroups(columns, values, counts, max_conditions, min_size):
     )
 
 
-def _count_conjunctions(columns, values, counts):
+def _count_conjunctions(
+    columns: list[_EncodedColumn], values: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
     """Samples of value 0 and 1 in each conjunction of one condition of each column."""
     # One pass over the samples counts the joint levels; conditions sum over levels.
     joint = np.zeros(len(values), dtype=np.intp)
@@ -235,14 +245,16 @@ def _count_conjunctions(columns, values, counts):
 # Departures of subgroups from the rest, and their limits.
 
 
-def _subgroup_and_rest_rates(n, hits, total):
+def _subgroup_and_rest_rates(n: np.ndarray, hits: np.ndarray, total: tuple[float, float]) -> tuple:
     """Rates of subgroups and of the rest, and both pairs of counts: (rate, n, hits) each."""
     rest = total[0] - n
     rest_hits = total[1] - hits
     return (hits / n, n, hits), (rest_hits / rest, rest, rest_hits)
 
 
-def departure_limits(n, hits, total, error):
+def departure_limits(
+    n: np.ndarray, hits: np.ndarray, total: tuple[float, float], error: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Departure of the rate of each subgroup from that of the rest, and its limits.
 
     `total` is the number of all samples, and of all hits. Each limit errs with the probability
@@ -262,7 +274,9 @@ def departure_limits(n, hits, total, error):
     return departure, low, departure + combine_margins(high_p - p, q - low_q)
 
 
-def _limit_nearest_zero(n, hits, total, error):
+def _limit_nearest_zero(
+    n: np.ndarray, hits: np.ndarray, total: tuple, error: np.ndarray | float
+) -> np.ndarray:
     """The limit nearer to 0 of each departure; 0 where the limits enclose 0."""
     departure, low, high = departure_limits(n, hits, total, error)
     return np.where(departure > 0, np.maximum(low, 0.0), np.minimum(high, 0.0))
@@ -272,7 +286,9 @@ _SCREENING_SHARE = 0.6
 """Share of the normal quantile below which a score statistic never goes with limits beyond 0."""
 
 
-def _flag_subgroups(family, error, sides):
+def _flag_subgroups(
+    family: _SearchedSubgroups, error: np.ndarray, sides: tuple[float, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     """Subgroups whose limits exclude 0, and the limit nearer to 0 of each.
 
     `error` is that of one limit of a subgroup by its number of conditions, and `sides` the signs of
@@ -294,7 +310,9 @@ _SMALLEST_ERROR, _N_HALVINGS = 1e-14, 50
 """Error of one limit below which a p-value is not refined, and steps of the search for it."""
 
 
-def _p_values(n, hits, total, n_limits):
+def _p_values(
+    n: np.ndarray, hits: np.ndarray, total: tuple[int, ...], n_limits: np.ndarray
+) -> np.ndarray:
     """Smallest error of all limits together at which the limits of each subgroup exclude 0.
 
     `n_limits` is the number of limits that share the error.
@@ -308,10 +326,12 @@ def _p_values(n, hits, total, n_limits):
     return np.minimum(1.0, n_limits * np.exp(high))
 
 
-_CHUNK = 2000
+_CHUNK = 2000  # subgroups at a time, which bounds the memory
 
 
-def _largest_possible_departure(family, error, sides):
+def _largest_possible_departure(
+    family: _SearchedSubgroups, error: float, sides: tuple[float, ...]
+) -> float:
     """Largest departure that any subgroup may have, from limits of this error each.
 
     It needs no correction for the number of subgroups: only the limit of the one that departs most
@@ -336,13 +356,15 @@ def _largest_possible_departure(family, error, sides):
 # A short list: subgroups that depart, and of which most lies outside those listed before.
 
 
-_MAX_CANDIDATES = 500
-"""Flagged subgroups that are considered for the list, those of the largest limits."""
-
-
-def _select_listed_subgroups(family, candidates, limits, errors, max_listed):
+def _select_listed_subgroups(
+    family: _SearchedSubgroups,
+    candidates: np.ndarray,
+    limits: np.ndarray,
+    errors: np.ndarray,
+    max_listed: int,
+) -> list[int]:
     """Numbers of the candidates to list, chosen greedily."""
-    listed = []
+    listed: list = []
     is_free = np.ones(len(family.values), dtype=bool)
     for number, (subgroup, limit) in enumerate(zip(candidates, limits, strict=True)):
         if len(listed) == max_listed:
@@ -359,7 +381,14 @@ def _select_listed_subgroups(family, candidates, limits, errors, max_listed):
     return listed
 
 
-def _departs_outside_listed(family, mask, part, is_free, sign, error):
+def _departs_outside_listed(
+    family: _SearchedSubgroups,
+    mask: np.ndarray,
+    part: np.ndarray,
+    is_free: np.ndarray,
+    sign: float,
+    error: float,
+) -> bool:
     """Whether most of a subgroup is outside those listed, and departs there from the rest."""
     n = family.counts[part].sum()
     total = family.counts[is_free].sum()
@@ -377,7 +406,14 @@ _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
 """Directions of a search -> signs of the departures that count."""
 
 
-def _search_metric(name, family, level, direction, max_listed, n_metrics):
+def _search_metric(
+    name: str,
+    family: _SearchedSubgroups,
+    level: float,
+    direction: str,
+    max_listed: int,
+    n_metrics: int,
+) -> tuple:
     """Table of the flagged subgroups of one metric, numbers of the listed ones, and a summary."""
     # The limits of all metrics, depths that occur, sides and subgroups share the error.
     sides = _SIDES[direction]
@@ -387,7 +423,8 @@ def _search_metric(name, family, level, direction, max_listed, n_metrics):
     errors = (1.0 - level) / n_limits
     at, limits = _flag_subgroups(family, errors, sides)
     # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
-    order = np.lexsort((at, family.n_conditions[at], -np.abs(limits)))[:_MAX_CANDIDATES]
+    # Flagged subgroups that are considered for the list, those of the largest limits.
+    order = np.lexsort((at, family.n_conditions[at], -np.abs(limits)))[:500]
     flagged = at[order]
     limits = limits[order]
     table = _tabulate_flagged(name, family, flagged, errors, n_limits)
@@ -410,7 +447,13 @@ def _search_metric(name, family, level, direction, max_listed, n_metrics):
     )
 
 
-def _tabulate_flagged(name, family, flagged, errors, n_limits):
+def _tabulate_flagged(
+    name: str,
+    family: _SearchedSubgroups,
+    flagged: np.ndarray,
+    errors: np.ndarray,
+    n_limits: np.ndarray,
+) -> pd.DataFrame:
     """Table of flagged subgroups: one row each."""
     n = family.n[flagged]
     hits = family.hits[flagged]
@@ -529,12 +572,12 @@ class SubgroupReport(Report):
             texts.insert(0, describe_unpublished(hidden))
         return texts
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         elements = [self.findings, *subgroup_tables(self)]
         sections = [("", elements), self.reading.section()]
         return render_fragment(self._headline(), sections, write_kicker("Subgroups", self.source))
 
-    def _headline(self):
+    def _headline(self) -> str:
         """The rates of the subgroup that departs most, and of the rest."""
         if not len(self.subgroups):
             return "No subgroup is shown to depart"
@@ -543,7 +586,7 @@ class SubgroupReport(Report):
         groups = row["subgroup"], "the rest"
         return state_rates(row["metric"], rates, groups, self.reading.burden)
 
-    def _describe(self, search):
+    def _describe(self, search: pd.Series) -> Iterator[str]:
         """Yield the sentences on one metric."""
         metric = search["metric"]
         burden = self.reading.burden
@@ -585,7 +628,7 @@ class SubgroupReport(Report):
         """
         return self.flagged.copy() if all else self.subgroups
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         n_searched = self.searches["n_searched"].sum()
         return f"<SubgroupReport of {n_searched:,} subgroups: {len(self.subgroups)} listed>"
 
@@ -654,7 +697,7 @@ def search_audit(
     return _protect_search(report, is_shown, audit.n_samples)
 
 
-def _read_unknown(reading):
+def _read_unknown(reading: Reading) -> Reading:
     """The reading of a search, in which samples of unknown group are part of the rest."""
     start = "samples of unknown group are left out"
     reasons = [one for one in reading.left_out if one.startswith(start)]
@@ -665,7 +708,7 @@ def _read_unknown(reading):
     return replace(reading, left_out=left_out)
 
 
-def _protect_search(report, is_shown, n_samples):
+def _protect_search(report: SubgroupReport, is_shown: np.ndarray, n_samples: int) -> SubgroupReport:
     """The report of some listed subgroups, without numbers that show the others."""
     listed = report.flagged[report.flagged["is_listed"]]
     searches = report.searches.copy()
@@ -689,7 +732,7 @@ def _protect_search(report, is_shown, n_samples):
 _MISSING_OPTIONS = ("error", "group", "exclude")
 
 
-def _check_search_sizes(max_conditions, n_bins, max_listed):
+def _check_search_sizes(max_conditions: int, n_bins: int, max_listed: int) -> None:
     """Raise for numbers that are out of their ranges."""
     ranges = {
         "max_conditions": (max_conditions, 1, _MAX_CONDITIONS),
@@ -704,7 +747,7 @@ def _check_search_sizes(max_conditions, n_bins, max_listed):
             )
 
 
-def _check_metrics(metrics, columns):
+def _check_metrics(metrics: TableLike, columns: dict[str, np.ndarray]) -> list:
     """Names of the metrics, without repetition; of prediction sets it is their coverage."""
     is_list = np.iterable(metrics) and not isinstance(metrics, str)
     names = list(dict.fromkeys(metrics)) if is_list else [metrics]
@@ -725,7 +768,7 @@ def _check_metrics(metrics, columns):
     return names
 
 
-def _check_can_search(audit):
+def _check_can_search(audit: AuditData) -> None:
     """Raise for an audit of something else than decisions about samples of equal weight."""
     if audit.task != "classification":
         raise ValueError(
@@ -744,7 +787,7 @@ def _check_can_search(audit):
         )
 
 
-def _refuse_outcomes(columns, outcomes):
+def _refuse_outcomes(columns: TableLike, outcomes: dict[str, np.ndarray]) -> None:
     """Raise for a column of outcomes, which would be the worst subgroup by construction."""
     names = attribute_names(columns) or []
     for number, column in enumerate(attribute_columns(columns)):
@@ -757,7 +800,7 @@ def _refuse_outcomes(columns, outcomes):
                 )
 
 
-def _check_effort(columns, max_conditions, n_samples):
+def _check_effort(columns: list[_EncodedColumn], max_conditions: int, n_samples: int) -> None:
     """Raise for a search that would take hours."""
     # Sums of products of the numbers of conditions over all sets of columns.
     sums = [1, *[0] * max_conditions]
@@ -773,7 +816,7 @@ def _check_effort(columns, max_conditions, n_samples):
         )
 
 
-def _check_any_subgroup(family, metric):
+def _check_any_subgroup(family: _SearchedSubgroups, metric: str) -> None:
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
         raise ValueError(

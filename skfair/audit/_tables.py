@@ -1,6 +1,9 @@
 """Tables of a report: its metrics, their estimates, and every gap with its limits."""
 
+from __future__ import annotations
+
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,6 +15,16 @@ from skfair.groups._known import MISSING, is_like_unknown
 from skfair.statistics._estimates import LogRates, contrast_matrix, pairwise_contrasts
 from skfair.statistics._gaps import Interval, interval_of_largest_contrast
 from skfair.utils._checks import argument_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from skfair.audit._formats import PageReport
+    from skfair.statistics._estimates import Estimates
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
 
 # Tables of a report: every metric of every group, with limits, and the gaps.
 
@@ -26,7 +39,7 @@ MAX_GROUPS = 1000
 """Maximum number of groups of one grouping in a report."""
 
 
-def groupings(groups):
+def groupings(groups: Groups) -> dict[str, Groups]:
     """Groups by every single attribute, and by all of them together: name -> Groups."""
     if not groups.is_disjoint:
         return {"group": groups}
@@ -55,12 +68,12 @@ def groupings(groups):
     return by_name
 
 
-def exclude_missing(by_name):
+def exclude_missing(by_name: dict[str, Groups]) -> dict[str, Groups]:
     """The same groupings without the groups of missing values."""
     return {name: _select_known(name, groups) for name, groups in by_name.items()}
 
 
-def _select_known(name, groups):
+def _select_known(name: str, groups: Groups) -> Groups:
     """Groups whose attributes are all known; other samples are in none."""
     is_known = ~missing_attribute_mask(groups)
     if is_known.all():
@@ -73,17 +86,17 @@ def _select_known(name, groups):
     return groups.select(np.flatnonzero(is_known))
 
 
-def missing_attribute_mask(groups):
+def missing_attribute_mask(groups: Groups) -> np.ndarray:
     """Mask of the groups with a missing value of an attribute."""
     return (groups.labels == MISSING).any(axis=1)
 
 
-def is_missing_group(name):
+def is_missing_group(name: str) -> bool:
     """Whether a group, as text, has a missing value of an attribute."""
     return MISSING in name.split(_INTERSECTION_SEPARATOR)
 
 
-def count_missing(by_name):
+def count_missing(by_name: dict[str, Groups]) -> dict[str, int]:
     """Number of samples with a missing value, by grouping."""
     return {
         name: int(groups.counts[missing_attribute_mask(groups)].sum())
@@ -91,7 +104,7 @@ def count_missing(by_name):
     }
 
 
-def groups_like_unknown(frame):
+def groups_like_unknown(frame: pd.DataFrame) -> list:
     """Attribute, group and number of samples of labels that look like an unknown group.
 
     Combinations of attributes are left out, because they repeat the labels.
@@ -107,7 +120,9 @@ STRATUM_SEPARATOR = " | "
 """Between the name of an attribute and that of a stratum."""
 
 
-def stratify_groupings(by_name, codes, strata):
+def stratify_groupings(
+    by_name: dict[str, Groups], codes: np.ndarray, strata: Groups
+) -> dict[str, Groups]:
     """The groupings within each stratum, by names such as "sex | region = north".
 
     `codes` are the strata of the samples, `strata` the groups with their labels.
@@ -136,7 +151,7 @@ def stratify_groupings(by_name, codes, strata):
     return within
 
 
-def _stratum_text(strata, code):
+def _stratum_text(strata: Groups, code: int) -> str:
     """A stratum as text, such as "region = north"; without names of features the labels alone."""
     labels = strata.labels[code]
     names = strata.attributes or range(len(labels))
@@ -146,7 +161,7 @@ def _stratum_text(strata, code):
     )
 
 
-def single_attributes(attributes):
+def single_attributes(attributes: list[str]) -> list[str]:
     """Names of groupings by one attribute, without that of the combinations of all, and strata."""
     attributes = [name for name in attributes if STRATUM_SEPARATOR not in name]
     *single, last = attributes
@@ -154,17 +169,17 @@ def single_attributes(attributes):
     return single if is_combined else attributes
 
 
-def attribute_name(name, number):
+def attribute_name(name: int | str, number: int) -> str:
     """An attribute as text: columns without names are numbered from 1 on."""
     return f"attribute {number + 1}" if isinstance(name, (int, np.integer)) else name_as_text(name)
 
 
-def name_as_text(name):
+def name_as_text(name: Any) -> str:
     """Name of an attribute as text, in quotes if it is that of all samples."""
     return repr(name) if name == OVERALL else str(name)
 
 
-def group_text(group):
+def group_text(group: TableLike) -> str:
     """A group as text, as in "f × old"; other groups of the same attributes have other texts.
 
     Of several labels, those with the sign × or an initial quotation mark are in quotes.
@@ -179,13 +194,13 @@ def group_text(group):
 _INTERSECTION_SEPARATOR = " × "
 
 
-def _quote_label(label):
+def _quote_label(label: int | str) -> str:
     text = str(label)
     is_clear = _INTERSECTION_SEPARATOR.strip() not in text and text[:1] not in ("'", '"', "")
     return text if is_clear else repr(text)
 
 
-def bonferroni_level(level, n_groups, n_tables):
+def bonferroni_level(level: float, n_groups: int, n_tables: int) -> float:
     """Level of each comparison at which those of any two groups in all tables hold together.
 
     Whichever group the data choose as reference, its comparisons are among these.
@@ -193,7 +208,9 @@ def bonferroni_level(level, n_groups, n_tables):
     return 1.0 - (1.0 - level) / (max(1, n_tables) * max(1, n_groups * (n_groups - 1) // 2))
 
 
-def comparison_columns(estimates, level, reference, comparison_level):
+def comparison_columns(
+    estimates: Estimates, level: float, reference: Label | None, comparison_level: float
+) -> Any:
     """Values of groups with limits, and differences and ratios to a reference, or nan, by name."""
     n = len(estimates.values)
     # Values and their limits, each at the level by itself.
@@ -209,20 +226,22 @@ def comparison_columns(estimates, level, reference, comparison_level):
     others, against = _reference_contrasts(n, reference)
     comparisons = differences_with_limits(estimates, against, end)
     if estimates.are_rates:
-        comparisons += _ratios_with_limits(estimates.favourable, against, end, others, reference)
+        comparisons += _ratios_with_limits(estimates.favourable, against, end, others, reference)  # type: ignore[assignment]
     for name, values in zip(names, comparisons, strict=False):
         columns[name] = nothing.copy()
         columns[name][others] = values
     return columns
 
 
-def _reference_contrasts(n, reference):
+def _reference_contrasts(n: int, reference: Label | None) -> tuple[np.ndarray, sparse.csr_array]:
     """All groups but the reference, and contrasts of +1 and -1 of each to it."""
-    others = np.delete(np.arange(n), reference)
+    others = np.delete(np.arange(n), reference)  # type: ignore[arg-type]
     return others, contrast_matrix(others, np.full(n - 1, reference), n)
 
 
-def impact_ratios(estimates, level, is_left_out):
+def impact_ratios(
+    estimates: Estimates, level: float, is_left_out: np.ndarray
+) -> dict[str, np.ndarray]:
     """Ratios of rates to the largest of a group that is not left out, with limits.
 
     They are nan where there are no rates, or all are 0, and so are the limits of the group with
@@ -238,21 +257,23 @@ def impact_ratios(estimates, level, is_left_out):
     largest = np.round(eligible, 12).argmax()  # the first of equal ones, despite rounding
     columns["impact_ratio"][largest] = 1.0 if estimates.values[largest] > 0 else np.nan
     if n > 1 and estimates.values[largest] > 0:
-        others, against = _reference_contrasts(n, largest)
-        ratios = _ratios_with_limits(estimates, against, (1.0 + level) / 2.0, others, largest)
+        others, against = _reference_contrasts(n, largest)  # type: ignore[arg-type]
+        ratios = _ratios_with_limits(estimates, against, (1.0 + level) / 2.0, others, largest)  # type: ignore[arg-type]
         for name, values in zip(names, ratios, strict=True):
             columns[name][others] = values
     return columns
 
 
-def _use_impact_ratios(columns, is_reference):
+def _use_impact_ratios(columns: dict[str, np.ndarray], is_reference: np.ndarray) -> None:
     """Let ratios to a reference be impact ratios, if the reference has the largest rate."""
     if (columns["impact_ratio"][is_reference] == 1.0).any():
         for name in ("ratio", "ratio_low", "ratio_high"):
             columns[name] = np.where(is_reference, np.nan, columns[f"impact_{name}"])
 
 
-def _find_impact_ratio(columns, names, gap):
+def _find_impact_ratio(
+    columns: dict[str, np.ndarray], names: np.ndarray, gap: dict
+) -> dict[str, float]:
     """The ratio of a gap and its limits, by name: the lower impact ratio of its two groups.
 
     {} where the other one has no impact ratio of 1, as that of missing values.
@@ -264,7 +285,9 @@ def _find_impact_ratio(columns, names, gap):
     return {name: columns[f"impact_{name}"][at] for name in ("ratio", "ratio_low", "ratio_high")}
 
 
-def differences_with_limits(estimates, against, end):
+def differences_with_limits(
+    estimates: Estimates, against: sparse.csr_array, end: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differences to the reference and their limits."""
     return (
         against @ estimates.values,
@@ -273,7 +296,13 @@ def differences_with_limits(estimates, against, end):
     )
 
 
-def _ratios_with_limits(rates, against, end, others, reference):
+def _ratios_with_limits(
+    rates: Estimates,
+    against: sparse.csr_array,
+    end: float,
+    others: np.ndarray,
+    reference: Label | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ratios to the reference and their limits; nan where its rate is 0."""
     base = rates.values[reference]
     ratios = rates.values[others] / base if base > 0 else np.full(len(others), np.nan)
@@ -282,7 +311,7 @@ def _ratios_with_limits(rates, against, end, others, reference):
     return ratios, np.exp(low), np.exp(high)
 
 
-def gap_row(estimates, level, compared, names):
+def gap_row(estimates: Estimates, level: float, compared: np.ndarray, names: np.ndarray) -> Any:
     """The gap among the compared groups, the ratio of their rates and their limits, as a dict.
 
     ``lowest`` and ``highest`` name the groups, and are None where all are equal.
@@ -303,18 +332,18 @@ def gap_row(estimates, level, compared, names):
             shortfall = interval_of_largest_contrast(LogRates(rates), pairs, level)
             smallest = values.min() / values.max() if values.max() > 0 else 1.0
             ratio = Interval(smallest, 1.0 - shortfall.high, 1.0 - shortfall.low)
-    row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}
+    row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}  # type: ignore[dict-item]
     return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
 
 
-def compared_contrasts(estimates, compared):
+def compared_contrasts(estimates: Estimates, compared: np.ndarray) -> sparse.csr_array:
     """Build one row per ordered pair of compared groups, +1 at one and -1 at the other."""
     pairs = pairwise_contrasts(len(compared))
     entries = pairs.data, compared[pairs.indices], pairs.indptr
     return sparse.csr_array(entries, shape=(pairs.shape[0], len(estimates.values)))
 
 
-def significance_mask(compared, level):
+def significance_mask(compared: list[tuple[Estimates, np.ndarray]], level: float) -> np.ndarray:
     """Mask of the gaps that are above 0, by Holm's step-down procedure.
 
     Each gap is a pair of estimates and of the groups that are large enough. With the level as
@@ -342,7 +371,14 @@ def significance_mask(compared, level):
     return is_significant
 
 
-def tabulate_report(estimators, groupings, weights, level, min_group_size, chosen):
+def tabulate_report(
+    estimators: dict[str, Callable],
+    groupings: dict[str, Groups],
+    weights: np.ndarray,
+    level: float,
+    min_group_size: int,
+    chosen: dict,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """DataFrames of all rows and all gaps of a report.
 
     `estimators` maps metrics to functions of groups and weights that return estimates and the
@@ -412,7 +448,13 @@ def tabulate_report(estimators, groupings, weights, level, min_group_size, chose
     return pd.DataFrame(frame), gaps
 
 
-def _reference_group(names, metrics, attribute, min_group_size, chosen):
+def _reference_group(
+    names: np.ndarray,
+    metrics: dict[str, tuple[Estimates, np.ndarray]],
+    attribute: str,
+    min_group_size: int,
+    chosen: dict,
+) -> int:
     """The chosen group, else that of the highest selection rate, prediction or number."""
     if attribute in chosen:
         at = np.flatnonzero(names == group_text(chosen[attribute]))
@@ -437,7 +479,7 @@ def _reference_group(names, metrics, attribute, min_group_size, chosen):
     return present[_group_sizes(estimates).argmax()]
 
 
-def _group_sizes(estimates):
+def _group_sizes(estimates: Estimates) -> np.ndarray:
     """Number of samples of each group; shares of samples that add up to a whole number are one."""
     return np.round(getattr(estimates, "counts", estimates.sizes), 9)
 
@@ -452,12 +494,12 @@ IMPACT_RATES = ("selection_rate", "scoring_rate", "spared_rate")
 that a decision spares which is a burden."""
 
 
-def has_impact_ratio(metric):
+def has_impact_ratio(metric: str) -> bool:
     """Whether a metric is a rate that the law compares by ratios, perhaps of one class."""
     return metric.split(" of class ")[0] in IMPACT_RATES
 
 
-def find_spared(report):
+def find_spared(report: PageReport) -> pd.DataFrame:
     """The table of a report; of a burden that of the shares of samples that are spared."""
     frame = report.frame
     if report.reading.burden is None:
@@ -466,7 +508,12 @@ def find_spared(report):
     return rows.assign(metric="spared_rate", estimate=1.0 - rows["estimate"])
 
 
-def adverse_impact(frame, n_samples, min_share, hidden=()):
+def adverse_impact(
+    frame: pd.DataFrame,
+    n_samples: int,
+    min_share: float,
+    hidden: dict[str, list[int]] = (),  # type: ignore[assignment]
+) -> pd.DataFrame:
     """DataFrame of the comparisons with the most selected group, from the rows of a report.
 
     They are nan by the attributes `hidden` if the most selected group is not published.
@@ -489,7 +536,7 @@ def adverse_impact(frame, n_samples, min_share, hidden=()):
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
-def _compare_groups(table):
+def _compare_groups(table: pd.DataFrame) -> pd.DataFrame:
     """Columns of all groups against the most selected one; nan for excluded groups."""
     included = table[~table["is_excluded"]]
     rows = []
@@ -503,7 +550,7 @@ def _compare_groups(table):
     return pd.DataFrame(rows, included.index, columns).reindex(table.index).astype(float)
 
 
-def _compare_counts(n, selected, n_best, selected_best):
+def _compare_counts(n: int, selected: int, n_best: int, selected_best: int) -> tuple[float, ...]:
     """Comparisons of a group with the most selected one, in the order of their columns."""
     # Ratio of the rates, rounded once.
     ratio = selected * n_best / (n * selected_best) if selected_best else np.nan
@@ -522,7 +569,7 @@ def _compare_counts(n, selected, n_best, selected_best):
 # Differences adjusted for strata.
 
 
-def adjust_differences(frame, level):
+def adjust_differences(frame: pd.DataFrame, level: float) -> pd.DataFrame:
     """DataFrame of the differences of groups within strata, from the rows of a report."""
     names = frame["attribute"].str.partition(STRATUM_SEPARATOR)
     frame = frame.assign(attribute=names[0], stratum=names[2])
@@ -565,7 +612,7 @@ def adjust_differences(frame, level):
     return pd.DataFrame(rows)
 
 
-def common_difference(sizes, counts, level):
+def common_difference(sizes: np.ndarray, counts: np.ndarray, level: float) -> Interval:
     """Mantel-Haenszel difference of two rates that strata share, as an `Interval`.
 
     `sizes` and `counts` have one row for each group and one column for each stratum. The variance

@@ -1,7 +1,10 @@
 """Metrics that a report shows of each task, and the estimators of their values by group."""
 
+from __future__ import annotations
+
 import warnings
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,6 +26,17 @@ from skfair.metrics._rates import find_positive_multiclass
 from skfair.statistics._group_estimates import estimate_means
 from skfair.utils._checks import argument_error, join_names
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from skfair.audit._sensitive_features import SensitiveFeatures
+    from skfair.groups import Samples
+    from skfair.groups._groups import Groups
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
+
 # Metrics that a report shows of classifiers, regressors and clusterings.
 #
 # A metric is a mean: a pair of a value of each sample, and a mask of the samples that it is over
@@ -39,10 +53,12 @@ REPORTED_RATES = (
 )
 """Rates of `RATES` that a report shows."""
 
-_MAX_LABELS = 30
+_MAX_LABELS = 30  # a report shows each of them
 
 
-def binary_metrics(is_true, is_selected, y_proba):
+def binary_metrics(
+    is_true: np.ndarray | None, is_selected: np.ndarray, y_proba: np.ndarray | None
+) -> dict[str, Any]:
     """Metrics of a classifier of two classes, from masks of the positive class, by name.
 
     `is_true` is None without a target. `y_proba` is the probability of the positive class, or None.
@@ -57,12 +73,14 @@ def binary_metrics(is_true, is_selected, y_proba):
     return metrics
 
 
-def _rate_metrics(is_true, is_selected, names, ending=""):
+def _rate_metrics(
+    is_true: np.ndarray, is_selected: np.ndarray, names: tuple[str, ...], ending: str = ""
+) -> dict[str, Any]:
     """Rates of the confusion matrix as metrics: whether the event occurs, given the condition."""
     return {name + ending: RATES[name]._count_outcomes(is_true, is_selected) for name in names}
 
 
-def multiclass_metrics(y_true, y_pred):
+def multiclass_metrics(y_true: np.ndarray | None, y_pred: np.ndarray) -> Any:
     """Metrics of a classifier of many classes, each class against the rest, by name.
 
     `y_true` is None without a target.
@@ -81,7 +99,9 @@ _METRICS_OF_ALL = (*OUTCOME_METRICS, "mean_probability")
 """Measures that need no outcome."""
 
 
-def select_known_outcomes(metrics, columns):
+def select_known_outcomes(
+    metrics: dict[str, Any], columns: dict[str, np.ndarray]
+) -> dict[str, Any]:
     """Measures, of which those that need an outcome are over the samples that have one.
 
     Of prediction sets the rate of decisions is their coverage.
@@ -99,14 +119,16 @@ def select_known_outcomes(metrics, columns):
     return selected
 
 
-def _distinct_labels(columns):
+def _distinct_labels(columns: TableLike) -> Any:
     """The classes of columns, sorted as text; a ValueError if there are very many."""
     classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
     _check_number_of_labels(classes, "classes")
     return classes
 
 
-def estimate_scoring_rate(scores, groups, weights, clusters=None):
+def estimate_scoring_rate(
+    scores: np.ndarray, groups: Groups, weights: np.ndarray, clusters: np.ndarray | None = None
+) -> tuple:
     """Shares of the groups above the median score of all samples."""
     if groups.multiplicity is None:
         median = np.median(scores)
@@ -119,7 +141,9 @@ def estimate_scoring_rate(scores, groups, weights, clusters=None):
     return estimate_means(scores > median, None, groups, weights, clusters)
 
 
-def regression_metrics(y_true, y_pred):
+def regression_metrics(
+    y_true: np.ndarray | None, y_pred: np.ndarray
+) -> dict[str, tuple[np.ndarray, None]]:
     """Means of predictions of real numbers, by name; `y_true` is None without a target."""
     if y_true is None:
         return {"mean_prediction": (y_pred, None)}
@@ -132,14 +156,14 @@ def regression_metrics(y_true, y_pred):
     }
 
 
-def clustering_metrics(labels):
+def clustering_metrics(labels: np.ndarray) -> dict[str, tuple[np.ndarray, None]]:
     """Share of samples in each cluster, by name."""
     clusters = np.unique(labels).tolist()
     _check_number_of_labels(clusters, "clusters")
     return {f"share of cluster {label}": (labels == label, None) for label in clusters}
 
 
-def _check_number_of_labels(labels, what):
+def _check_number_of_labels(labels: list[int], what: str) -> None:
     """Raise for so many classes or clusters that they are hardly any."""
     if len(labels) > _MAX_LABELS:
         raise ValueError(
@@ -152,7 +176,7 @@ def _check_number_of_labels(labels, what):
 # Estimators of the metrics of a report, for each task of the predictions.
 
 
-def infer_task(task, columns):
+def infer_task(task: str | None, columns: dict[str, np.ndarray]) -> str:
     """The task of the predictions, which must fit the truth."""
     if task not in (None, *_METRIC_ESTIMATORS):
         raise argument_error(
@@ -179,7 +203,7 @@ def infer_task(task, columns):
     return task
 
 
-def _refuse_ambiguous_integers(y_pred):
+def _refuse_ambiguous_integers(y_pred: np.ndarray) -> None:
     """Raise if predictions without a target are more than two integers: classes or scores."""
     if y_pred.dtype.kind not in "iuf" or _is_continuous(y_pred):
         return
@@ -194,7 +218,7 @@ def _refuse_ambiguous_integers(y_pred):
         )
 
 
-def _refuse_numbers_that_target_lacks(columns):
+def _refuse_numbers_that_target_lacks(columns: dict[str, np.ndarray]) -> None:
     """Raise if predictions of a target of two values are integers that it does not hold: scores."""
     y_pred = columns["y_pred"]
     has_outcome = columns.get("has_outcome", slice(None))
@@ -211,13 +235,13 @@ def _refuse_numbers_that_target_lacks(columns):
         )
 
 
-def _is_continuous(column):
+def _is_continuous(column: np.ndarray) -> bool:
     """Whether a column holds numbers with decimals."""
     # Whole numbers and booleans have none, whatever they are.
     return column.dtype.kind not in "iub" and type_of_target(column) == "continuous"
 
 
-def find_positive_label(task, columns, pos_label):
+def find_positive_label(task: str, columns: dict[str, np.ndarray], pos_label: Label | None) -> Any:
     """The positive class of two; None for several classes, and where there are no classes."""
     if task != "classification":
         return None
@@ -240,7 +264,12 @@ def find_positive_label(task, columns, pos_label):
     return find_positive_multiclass(*labels, pos_label=pos_label)
 
 
-def metric_estimators(task, columns, positive, metrics=()):
+def metric_estimators(
+    task: str,
+    columns: dict[str, np.ndarray],
+    positive: int | str | None,
+    metrics: tuple | list = (),
+) -> dict[str, Callable]:
     """Estimators of all metrics by name: functions of groups and weights.
 
     `metrics` are further ones, as :func:`skfair.metrics.group_report` takes them.
@@ -273,7 +302,7 @@ def metric_estimators(task, columns, positive, metrics=()):
     return estimators
 
 
-def _make_estimator(metric, columns):
+def _make_estimator(metric: Any, columns: dict[str, np.ndarray]) -> Callable:
     """Estimator of a metric, from the samples with an outcome if it needs one."""
     has_outcome = columns.get("has_outcome")
     if has_outcome is None or not metric.needs_target:
@@ -281,7 +310,7 @@ def _make_estimator(metric, columns):
     rows = np.flatnonzero(has_outcome)
     known = {name: column[rows] for name, column in columns.items()}
 
-    def estimate(groups, weights, clusters=None):
+    def estimate(groups: Groups, weights: np.ndarray, clusters: np.ndarray | None = None) -> Any:
         further = [] if clusters is None else [clusters[rows]]
         return metric.estimate(known, groups.subset(rows), weights[rows], *further)
 
@@ -292,14 +321,20 @@ N_BINS = 10
 """Bins of equal width in the reliability tables of a report."""
 
 
-def tabulate_reliability(columns, positive, by_name, weights, level):
+def tabulate_reliability(
+    columns: dict[str, np.ndarray],
+    positive: Label | None,
+    by_name: dict[str, Groups],
+    weights: np.ndarray,
+    level: float,
+) -> pd.DataFrame | None:
     """Table of predicted and observed frequencies by attribute, group and bin of probabilities.
 
     None without probabilities and outcomes of two classes.
     """
     if positive is None or not {"y_true", "y_proba"} <= set(columns):
         return None
-    encoded = encode_columns(columns, positive)
+    encoded = encode_columns(columns, positive)  # type: ignore[arg-type]
     rows = np.flatnonzero(columns.get("has_outcome", np.ones(len(weights))))
     is_true = encoded["y_true"][rows]
     probabilities = encoded["probabilities"][rows]
@@ -320,7 +355,13 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
     return pd.concat(tables, ignore_index=True)
 
 
-def top_k_estimators(columns, positive, metrics, samples, k):
+def top_k_estimators(
+    columns: dict[str, np.ndarray],
+    positive: int | str,
+    metrics: tuple | list,
+    samples: Samples,
+    k: int,
+) -> tuple[dict[str, Callable], str]:
     """Estimators by name of decisions for the k highest scores, and how many samples tie."""
     encoded = encode_columns(columns, positive)
     standard = [*REPORTED_RATES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
@@ -338,7 +379,7 @@ BUILTIN_METRICS = (*RATES.values(), *GROUP_METRICS.values())
 """Metrics of the package, which have the same name in every report."""
 
 
-def _estimators_of_classes(name, rate, columns):
+def _estimators_of_classes(name: str, rate: str | Callable, columns: dict[str, np.ndarray]) -> Any:
     """Estimators of a rate of each class against the rest, by name."""
     by_class = {}
     for label in _distinct_labels([columns[key] for key in ("y_true", "decisions")]):
@@ -347,7 +388,9 @@ def _estimators_of_classes(name, rate, columns):
     return by_class
 
 
-def hidden_group_estimators(columns, positive, known):
+def hidden_group_estimators(
+    columns: dict[str, np.ndarray], positive: int | str, known: SensitiveFeatures
+) -> dict[str, Callable]:
     """Estimators of rates by name, for groups of which `known` is what is known."""
     encoded = encode_columns(columns, positive)
     # A record may depend on predictions and outcomes.
@@ -360,7 +403,9 @@ def hidden_group_estimators(columns, positive, known):
     return {name: partial(_estimate_hidden_rates, one, hide) for name, one in metrics.items()}
 
 
-def _estimate_hidden_rates(metric, hide, groups, weights):
+def _estimate_hidden_rates(
+    metric: tuple[np.ndarray, None], hide: Any, groups: Groups, weights: np.ndarray
+) -> Any:
     """As `estimate_means`, of groups that are not all known."""
     values, counts = metric
     if groups.is_disjoint:  # all samples
@@ -373,7 +418,9 @@ def _estimate_hidden_rates(metric, hide, groups, weights):
     return hidden.rates(values.astype(np.float64), within, present), present
 
 
-def _classification_metric_estimators(columns, positive):
+def _classification_metric_estimators(
+    columns: dict[str, np.ndarray], positive: int | str | None
+) -> dict[str, Callable]:
     """Estimators of the metrics of a classifier, by name; without a target also of scores."""
     truth = columns.get("y_true")
     predicted = columns["y_pred"]
@@ -393,12 +440,14 @@ def _classification_metric_estimators(columns, positive):
     return metrics | {"roc_auc": _make_estimator(GROUP_METRICS["roc_auc"], encoded)}
 
 
-def _scoring_rate_estimator(scores):
+def _scoring_rate_estimator(scores: np.ndarray) -> dict[str, Callable]:
     """Estimator of the scoring rate, by name."""
     return {"scoring_rate": partial(estimate_scoring_rate, scores)}
 
 
-def _regression_metric_estimators(columns, positive):
+def _regression_metric_estimators(
+    columns: dict[str, np.ndarray], positive: int | str | None
+) -> dict[str, Callable]:
     """Estimators of the metrics of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
     predicted = to_numbers(columns["y_pred"], "y_pred")
@@ -406,12 +455,16 @@ def _regression_metric_estimators(columns, positive):
     return _scoring_rate_estimator(predicted) | means
 
 
-def _clustering_metric_estimators(columns, positive):
+def _clustering_metric_estimators(
+    columns: dict[str, np.ndarray], positive: int | str | None
+) -> dict[str, Callable]:
     """Estimators of the metrics of a clustering, by name."""
     return _mean_estimators(clustering_metrics(columns["y_pred"]), columns)
 
 
-def _mean_estimators(metrics, columns):
+def _mean_estimators(
+    metrics: dict[str, Any], columns: dict[str, np.ndarray]
+) -> dict[str, Callable]:
     """Estimators of the means of metrics, by name."""
     metrics = select_known_outcomes(metrics, columns)
     return {name: partial(estimate_means, *metric) for name, metric in metrics.items()}

@@ -1,5 +1,9 @@
 """Rates and gaps at every threshold of scores, with limits that hold for all of them together."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
@@ -13,11 +17,26 @@ from skfair.audit._tables import group_text
 from skfair.metrics._group_metrics import encode_columns
 from skfair.utils._checks import argument_error
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pandas import MultiIndex
+
+    from skfair.groups._groups import Groups
+    from skfair.utils._api import Label
+
+
 MAX_THRESHOLDS = 100
 """Thresholds that a report has at most: quantiles, where scores have more values."""
 
 
-def tabulate_thresholds(columns, positive, groupings, level, min_group_size):
+def tabulate_thresholds(
+    columns: dict[str, np.ndarray],
+    positive: Label | None,
+    groupings: dict[str, Groups],
+    level: float,
+    min_group_size: int,
+) -> pd.DataFrame:
     """DataFrame of rates by attribute, metric, group and threshold, and of gaps.
 
     A score above the threshold is positive. The limits of a rate are those of Dvoretzky, Kiefer and
@@ -27,7 +46,7 @@ def tabulate_thresholds(columns, positive, groupings, level, min_group_size):
     P. Massart, "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality", Annals of
     Probability 18, 1990.
     """
-    encoded = encode_columns(columns, positive)
+    encoded = encode_columns(columns, positive)  # type: ignore[arg-type]
     scores = encoded.get("scores")
     if positive is None or scores is None:
         raise argument_error("y_score must have scores of one of two classes for by_threshold.")
@@ -58,7 +77,9 @@ def tabulate_thresholds(columns, positive, groupings, level, min_group_size):
     return pd.concat(tables).reset_index() if tables else None
 
 
-def _count_above(groups, n_below, mask, n_thresholds):
+def _count_above(
+    groups: Groups, n_below: np.ndarray, mask: np.ndarray, n_thresholds: int
+) -> np.ndarray:
     """Samples of each group by a mask: all of them, then those above each threshold."""
     counts = mask * (1 if groups.multiplicity is None else groups.multiplicity)
     matrix = groups.matrix.tocsc()
@@ -69,7 +90,7 @@ def _count_above(groups, n_below, mask, n_thresholds):
     return np.cumsum(np.array(at)[:, ::-1], axis=1)[:, ::-1]
 
 
-def _tabulate_rates(index, counts, error):
+def _tabulate_rates(index: MultiIndex, counts: np.ndarray, error: float) -> pd.DataFrame:
     """Rates of some groups at all thresholds with their limits, and gaps with theirs."""
     sizes = counts[:, :1]
     rates = counts[:, 1:] / sizes
@@ -92,7 +113,7 @@ def _tabulate_rates(index, counts, error):
 _GAP = ["gap", "gap_low", "gap_high"]
 
 
-def describe_thresholds(table, burden):
+def describe_thresholds(table: pd.DataFrame, burden: str | None) -> Iterator[str]:
     """Yield a sentence for each attribute on the threshold of the smallest gap."""
     quantity = describe_quantity("selection_rate", burden=burden)
     rates = table[table["metric"] == "selection_rate"]
@@ -115,7 +136,7 @@ def describe_thresholds(table, burden):
             )
 
 
-def threshold_tables(table, burden):
+def threshold_tables(table: pd.DataFrame, burden: str | None) -> Iterator[tuple]:
     """Yield a table for each attribute and metric, with a picture of the gap at each threshold."""
     note = (
         "Scores above the threshold are positive. Limits hold for all thresholds, groups, metrics "

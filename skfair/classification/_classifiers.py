@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -33,7 +32,7 @@ from skfair.losses import AUCLoss, LossName, gives_log_odds
 from skfair.models._mlp import MLPModel
 from skfair.partitions._collections import row_by_row
 from skfair.solvers import IDCA, Solver, SolverName
-from skfair.utils._api import Label, MatrixLike, RandomState
+from skfair.utils._api import Label, RandomState
 from skfair.utils._checks import validate_data
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
@@ -50,14 +49,22 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import StrOptions, with_callbacks
 
-_LEAST_ALPHA = 2e-3
-"""Penalty of many samples, where ``alpha=None``."""
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import Tags
+
+    from skfair.fitting._input import TrainingData
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
 
 
 # The base of linear classifiers: training, decisions and probabilities.
 
 
-def check_logistic_loss(estimator):
+def check_logistic_loss(estimator: BaseEstimator) -> bool:
     """Whether scores are log-odds, for `available_if`, which shows the error otherwise."""
     if gives_log_odds(estimator.loss):
         return True
@@ -147,7 +154,7 @@ class BinaryClassifier(GroupAwareScoreMixin, ClassifierMixin):
         scores = self._scores(X, sensitive_features)
         return np.column_stack((expit(-scores), expit(scores)))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -599,7 +606,7 @@ class PartialParityClassifier(LinearClassifier):
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
 
 
-def _find_layers(estimator, model):
+def _find_layers(estimator: ConstrainedMLPClassifier, model: MLPModel) -> np.ndarray | None:
     """Model parameters to start from: those of an earlier fit, or None, if they are drawn."""
     if not (estimator.warm_start and hasattr(estimator, "coefs_")):
         return None
@@ -617,7 +624,9 @@ def _find_layers(estimator, model):
     return start
 
 
-def _describe_layers(_, model, parameters, training):
+def _describe_layers(
+    _: ConstrainedMLPClassifier, model: MLPModel, parameters: np.ndarray, training: TrainingData
+) -> dict[str, Any]:
     """The fitted attributes that predictions need."""
     coefs, intercepts = model.coefficients(parameters)
     # Stored scores are of the second class, those of a fit of the positive class: the unit has
@@ -795,11 +804,12 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         weights = training.samples.weights
         model = MLPModel.from_features(features, weights, sizes, self.activation)
         loss = check_loss(self, "classes")
-        problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
+        # Penalty of many samples, where `alpha=None`.
+        problem = make_network_problem(self, model, training, constraints, loss, 2e-3)
         task = FitTask.begin(self, X, y, training, problem, _describe_layers)
         return fit_network(task, problem, _find_layers(self, model), solve_or_interrupt)
 
-    def _scores(self, X, sensitive_features=None):
+    def _scores(self, X: TableLike, sensitive_features: TableLike | None = None) -> np.ndarray:
         """Score of each row."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=float, reset=False)

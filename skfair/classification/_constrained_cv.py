@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -46,7 +45,7 @@ from skfair.postprocessing._out_of_fold_scores import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
-from skfair.utils._api import Label, MatrixLike
+from skfair.utils._api import Label
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
@@ -60,6 +59,17 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import HasMethods, with_callbacks
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skfair.fitting._input import TrainingData
+    from skfair.postprocessing._constrained_cv import CrossFit, Rule
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
 
 
 @estimator_docs
@@ -355,7 +365,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         )
         return self._fit_rule(cross, X, y)
 
-    def _find_constraints(self):
+    def _find_constraints(self) -> list[Constraint]:
         """The constraints; raise for settings of missing groups that they do not allow."""
         uses_groups = self.group_estimator == "sensitive_features"
         without_groups = {"group_estimator": None} if uses_groups else {}
@@ -363,7 +373,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         check_missing_group_settings(self, constraints, without_groups)
         return constraints
 
-    def _fit_rule(self, cross, X, y):
+    def _fit_rule(self, cross: CrossFit, X: TableLike, y: TableLike) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
         rule = fit_rule(self, cross, RuleLoss(LogisticLoss()))
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
@@ -579,14 +589,14 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         factors = "1.0e0", eta, z, f"{z} * {eta}"
         return f"({write_rule((log_odds, z), rule['intercept'], factors, weights)}) > 0"
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base_tags = get_tags(self._base)
         tags.classifier_tags.multi_class = base_tags.classifier_tags.multi_class
         return tags
 
     @property
-    def _base(self):
+    def _base(self) -> BaseEstimator:
         if self.estimator is not None:
             return self.estimator
         from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
@@ -596,7 +606,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         )
 
 
-def _describe_rule(estimator, cross, rule):
+def _describe_rule(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule) -> tuple:
     """Fitted attributes of the final linear model, its report, and its status."""
     problem = rule.problem
     candidate = rule.guarantee.candidate
@@ -609,7 +619,7 @@ def _describe_rule(estimator, cross, rule):
         scores = problem.model.class_scores(candidate.parameters)
         # A constraint may be several, one for each attribute.
         labels = [one.pos_label for one in per_class if one.is_bounded]
-        labels = np.repeat(labels, len(problem.constraint) // len(labels))
+        labels = np.repeat(labels, len(problem.constraint) // len(labels))  # type: ignore[assignment]
         sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
         report = {"class": np.repeat(labels, sizes)} | report
         # No solver certifies the scores of several classes.
@@ -630,7 +640,7 @@ def _describe_rule(estimator, cross, rule):
     return fitted, report, status
 
 
-def _warn(estimator, training, rule):
+def _warn(estimator: ConstrainedClassifierCV, training: TrainingData, rule: Rule) -> None:
     """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
     problem = rule.problem
     guarantee = rule.guarantee
@@ -656,7 +666,7 @@ def _warn(estimator, training, rule):
             warn_of_moved_decisions(training.samples.weights, *scores)
 
 
-def _warn_of_distant_cut(cut, n_samples, scores):
+def _warn_of_distant_cut(cut: float, n_samples: int, scores: np.ndarray) -> None:
     """Warn if a batch is cut where batches like the training samples hardly ever are."""
     scores = scores[~np.isnan(scores)]
     share = np.mean(scores > 0)
@@ -673,7 +683,7 @@ def _warn_of_distant_cut(cut, n_samples, scores):
         )
 
 
-def _unconstrained_intercepts(class_weight, training):
+def _unconstrained_intercepts(class_weight: Any, training: TrainingData) -> Any:
     """Intercepts of the log-odds at which errors cost least, without constraint.
 
     With weights w of the classes, two classes are equal where w eta = w' (1 - eta).

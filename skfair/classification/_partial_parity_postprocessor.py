@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
@@ -62,7 +61,7 @@ from skfair.postprocessing._rank_shift import (
     search_with_guarantee,
     shifted_scores,
 )
-from skfair.utils._api import Label, MatrixLike
+from skfair.utils._api import Label
 from skfair.utils._checks import bound_text, limit_text, warn
 from skfair.utils._fit import fitted_feature_attributes, restore_on_failure
 from skfair.utils._parameters import (
@@ -79,6 +78,23 @@ from skfair.utils._sklearn import (
     safe_indexing,
     with_callbacks,
 )
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.callback import CallbackContext
+    from sklearn.utils import Tags
+
+    from skfair.constraints import PartialStatisticalParity
+    from skfair.constraints._partial import PartialParity
+    from skfair.fitting._guarantee import Guarantee
+    from skfair.fitting._input import TrainingData
+    from skfair.groups import Samples
+    from skfair.postprocessing._rank_shift import RankShift
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "partial_equalized_odds"}
 
@@ -310,7 +326,7 @@ class PartialParityPostprocessor(
         # Scores, classes and groups are gathered; X stays where it is stored.
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
-        y = metadata.pop("y")
+        y = metadata.pop("y")  # type: ignore[assignment]
         groups = metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
@@ -398,7 +414,7 @@ class PartialParityPostprocessor(
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self._base, method_mapping=to_fit)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base_tags = get_tags(self._base)
         tags.classifier_tags.multi_class = False
@@ -407,7 +423,7 @@ class PartialParityPostprocessor(
         return tags
 
     @property
-    def _base(self):
+    def _base(self) -> BaseEstimator:
         """Return the classifier to wrap; LogisticRegression for None."""
         if self.estimator is not None:
             return self.estimator
@@ -415,7 +431,7 @@ class PartialParityPostprocessor(
 
         return LogisticRegression()
 
-    def _fair_scores(self, X, sensitive_features):
+    def _fair_scores(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Fair score of each row, positive for the positive class."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
@@ -433,7 +449,7 @@ class PartialParityPostprocessor(
         zeros = np.append(self._zeros, self._group_shares @ self._aligned_rates)
         return shifted_scores(ranks, zeros[codes], self.center_)
 
-    def _rank_in_groups(self, scores, codes):
+    def _rank_in_groups(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Rank in its group of each sample by the scores of one model; of unknown ones, in all."""
         # Training levels first: scores of the same features may differ in their last digits.
         scores = snap_to_levels(scores, self._levels)
@@ -458,7 +474,9 @@ class _RankedTraining(NamedTuple):
     levels: np.ndarray | None = None  # of the scores: nearly equal ones have equal ranks
 
     @classmethod
-    def from_training(cls, training, criterion, tolerance):
+    def from_training(
+        cls, training: TrainingData, criterion: PartialParity, tolerance: float | None
+    ) -> _RankedTraining:
         """Bind the constraint, also to groups that are not compared but in the report."""
         samples = training.samples
         # Small groups take the curve and the rate of the group that they are merged into.
@@ -466,11 +484,11 @@ class _RankedTraining(NamedTuple):
         is_large = samples.is_large(samples.groups)
         compared = np.flatnonzero(is_large[samples.groups.codes])
         # All groups first: labels that are numbers are refused by these.
-        reported = criterion.bind(samples, None, None, tolerance)
-        bound = criterion.bind(samples.take(compared), None, None, tolerance)
+        reported = criterion.bind(samples, None, None, tolerance)  # type: ignore[arg-type]
+        bound = criterion.bind(samples.take(compared), None, None, tolerance)  # type: ignore[arg-type]
         return cls(training, bound, reported, compared, positions)
 
-    def rank(self, scores, name):
+    def rank(self, scores: np.ndarray, name: PartialStatisticalParity | str) -> _RankedTraining:
         """Rank the samples of compared groups; ``name`` is the constraint in errors."""
         levels = unique_levels(scores)
         y_score = self.training.unit.to_unit(snap_to_levels(scores, levels))
@@ -479,25 +497,30 @@ class _RankedTraining(NamedTuple):
         return self._replace(y_score=y_score, samples=samples, levels=levels)
 
     @property
-    def rule(self):
+    def rule(self) -> dict[str, Any]:
         """Attributes that predictions need, but for the rates and the classifier."""
         of_groups = self.training.samples
         return {
             "classes_": self.training.classes,
             "pos_label_": self.training.pos_label,
             "groups_": of_groups.groups.summary,
-            "_pooled_curve": self.samples.pooled_curve,
+            "_pooled_curve": self.samples.pooled_curve,  # type: ignore[union-attr]
             "_group_shares": of_groups.group_shares,
             "_levels": self.levels,
             "_unit": self.training.unit,
         }
 
 
-def _search_rates(estimator, ranked, rule, context):
+def _search_rates(
+    estimator: PartialParityPostprocessor,
+    ranked: _RankedTraining,
+    rule: dict[str, Any],
+    context: CallbackContext,
+) -> Guarantee:
     """Guarantee of the best rates; callbacks see the best so far after every gap tried."""
 
-    def search(subset, tolerance):
-        def callback(best):
+    def search(subset: Any, tolerance: float) -> RankShift:
+        def callback(best: RankShift) -> bool:
             task = context.subcontext(task_name="gap")
             task.call_on_fit_task_begin(estimator=estimator)
             return task.call_on_fit_task_end(
@@ -510,11 +533,11 @@ def _search_rates(estimator, ranked, rule, context):
     # One group has no gap that the population could exceed.
     samples = ranked.samples
     clusters = ranked.bound.sums.samples.clusters
-    confidence = estimator.confidence_level if len(samples.groups.names) > 1 else None
-    return search_with_guarantee(samples, ranked.bound, confidence, search, clusters)
+    confidence = estimator.confidence_level if len(samples.groups.names) > 1 else None  # type: ignore[union-attr]
+    return search_with_guarantee(samples, ranked.bound, confidence, search, clusters)  # type: ignore[arg-type]
 
 
-def _make_criterion(estimator):
+def _make_criterion(estimator: PartialParityPostprocessor) -> PartialParity:
     """The constraint whose gap is bounded."""
     criterion = make_partial_parity(estimator)
     params = criterion.get_params()
@@ -534,7 +557,12 @@ def _make_criterion(estimator):
     return criterion
 
 
-def _check_ranked_samples(estimator, X, y, metadata):
+def _check_ranked_samples(
+    estimator: PartialParityPostprocessor,
+    X: TableLike,
+    y: TableLike,
+    metadata: dict[str, TableLike | None],
+) -> tuple[TrainingData, np.ndarray]:
     """Training data of positive weight, without features; positions of the samples."""
     training, rows = check_training_without_features(estimator, X, y, metadata, True)
     if not training.samples.groups.is_disjoint:
@@ -548,7 +576,14 @@ def _check_ranked_samples(estimator, X, y, metadata):
     return training, rows
 
 
-def _fit_classifier(estimator, X, y, metadata, folds, context):
+def _fit_classifier(
+    estimator: PartialParityPostprocessor,
+    X: TableLike,
+    y: TableLike,
+    metadata: dict[str, TableLike | None],
+    folds: tuple[np.ndarray, None],
+    context: CallbackContext,
+) -> tuple:
     """The classifier, those of the folds, and their scores; ``folds`` are strata and groups."""
     fit_params, _ = route_metadata(estimator, estimator._base, metadata, {})
     with Subtask(estimator, context, "classifiers", max_subtasks=None) as step:
@@ -557,15 +592,20 @@ def _fit_classifier(estimator, X, y, metadata, folds, context):
         )
 
 
-def _shift_training_scores(ranked, fitted):
+def _shift_training_scores(ranked: _RankedTraining, fitted: dict[str, Any]) -> np.ndarray:
     """Fair scores of all training samples, by the curves and rates of groups by label."""
     groups = ranked.training.samples.groups
     codes = groups.ranks[groups.codes]
-    ranks = ranks_in_groups(fitted["_curves"], ranked.y_score, codes)
+    ranks = ranks_in_groups(fitted["_curves"], ranked.y_score, codes)  # type: ignore[arg-type]
     return shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
 
 
-def _outcome_attributes(estimator, ranked, guarantee, shifted):
+def _outcome_attributes(
+    estimator: PartialParityPostprocessor,
+    ranked: _RankedTraining,
+    guarantee: Guarantee,
+    shifted: np.ndarray,
+) -> dict[str, Any]:
     """Fitted attributes that describe how the fit ended; `shifted` are the fair scores."""
     best = guarantee.candidate
     bound = ranked.bound
@@ -583,12 +623,17 @@ def _outcome_attributes(estimator, ranked, guarantee, shifted):
     return outcome
 
 
-def _warn_after_fit(estimator, guarantee, ranked, shifted):
+def _warn_after_fit(
+    estimator: PartialParityPostprocessor,
+    guarantee: Guarantee,
+    ranked: _RankedTraining,
+    shifted: np.ndarray,
+) -> None:
     """Warn of an exceeded tolerance, a search cut short, constant decisions, or useless ranks."""
     bound = ranked.bound
     samples = ranked.samples
     if estimator.confidence_level is not None:
-        warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)
+        warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)  # type: ignore[union-attr]
     if estimator.status_ == "infeasible":
         warn(
             f"The difference exceeds the tolerance of {bound_text(bound.tolerance)} by at least "
@@ -619,7 +664,7 @@ def _warn_after_fit(estimator, guarantee, ranked, shifted):
         return
     training = ranked.training.samples
     shares = training.weights / training.weights.sum()
-    warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)
+    warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)  # type: ignore[arg-type]
     columns = getattr(estimator, REPORT_ATTRIBUTE)
     warn_of_weak_bounds([bound], columns, guarantee.candidate.scores, is_binding=True)
 
@@ -745,7 +790,7 @@ def suggest_interval(
     )
 
 
-def _candidate_starts(rate, width, step):
+def _candidate_starts(rate: float, width: float, step: Any) -> np.ndarray:
     """Starts of the intervals of a width that cover the positive rate."""
     lowest = max(0.0, rate - width)
     highest = min(rate, 1.0 - width)
@@ -759,7 +804,9 @@ def _candidate_starts(rate, width, step):
     return np.unique(np.round(starts, 9))
 
 
-def _tabulate_candidates(alpha, beta, difference, samples):
+def _tabulate_candidates(
+    alpha: np.ndarray, beta: np.ndarray, difference: list[float], samples: Samples
+) -> pd.DataFrame:
     """Table of the candidates and of the noise of their differences."""
     # The sum of squared shares of a group is one over its effective number of samples.
     rows, codes = samples.groups.memberships

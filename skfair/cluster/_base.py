@@ -1,9 +1,11 @@
 """What clusterers share: requirements of clusters, fits that callbacks can watch, fronts."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from inspect import signature
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,9 +28,23 @@ from skfair.groups._samples import SampleSummary, check_samples, encode_block
 from skfair.groups._state import PlainStateMixin
 from skfair.metrics import non_dominated_mask
 from skfair.partitions import partitions_of
+from skfair.partitions._blocks import Blocks
 from skfair.partitions._collections import check_alignment, feature_attributes
 from skfair.utils._checks import check_finite_squares, explain_conversion, join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
+from skfair.utils._tables import TableLike
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from networkx import Graph
+
+    from skfair._kernels.kmeans import Clustering
+    from skfair._kernels.limits import Limits
+    from skfair.groups._groups import Groups, GroupSummary
+    from skfair.partitions._partitions import Partitions
+
 
 # Requirements for every cluster, by groups and by size, and what clusterings reach of them.
 #
@@ -55,7 +71,13 @@ class ClusterRequirements(NamedTuple):
     group_positions: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
     n_clusters: int = 1
 
-    def bind_to_groups(self, groups, attributes, places, weights):
+    def bind_to_groups(
+        self,
+        groups: GroupSummary,
+        attributes: tuple[slice, ...],
+        places: np.ndarray,
+        weights: np.ndarray,
+    ) -> ClusterRequirements:
         """The requirements of groups, whose columns and weights in the problem are given.
 
         A ValueError names the group whose share of all samples is outside of its bounds: then no
@@ -85,7 +107,7 @@ class ClusterRequirements(NamedTuple):
                 )
         return self._replace(group_share_bounds=tuple(bounds))
 
-    def limits(self, group_weights, intersections=None):
+    def limits(self, group_weights: np.ndarray, intersections: np.ndarray | None = None) -> Limits:
         """The same as `Limits`, with the level that has to be reached.
 
         ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
@@ -147,7 +169,9 @@ def _order_by_group(parameter, bound, names, unbounded):
     return np.array([bound.get(name, unbounded) for name in names], dtype=np.float64)
 
 
-def check_requirements(estimator, total, is_count):
+def check_requirements(
+    estimator: BaseEstimator, total: float, is_count: bool
+) -> ClusterRequirements:
     """The requirements that a clusterer's parameters state, refused if no clusters have such sizes.
 
     ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
@@ -214,7 +238,7 @@ def resolve_sizes(estimator, name, total, absent):
     return np.array([resolve_size(size, total, absent) for size in sizes])
 
 
-def check_sizes_by_cluster(smallest, largest, total, n_clusters):
+def check_sizes_by_cluster(smallest: float, largest: float, total: float, n_clusters: int) -> Any:
     """Raise a ValueError if no clusters have sizes within the bounds of each."""
     low, high = (np.broadcast_to(bound, n_clusters) for bound in (smallest, largest))
     if (low > high).any():
@@ -231,14 +255,20 @@ def check_sizes_by_cluster(smallest, largest, total, n_clusters):
         )
 
 
-def resolve_size(size, total, absent):
+def resolve_size(size: Any, total: float, absent: float) -> float:
     """A bound on the size of a cluster as a weight: floats are shares of all."""
     if size is None:
         return absent
     return float(size) if isinstance(size, Integral) else float(size * total)
 
 
-def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
+def keeps_balance(
+    counts: np.ndarray,
+    ratio: float,
+    largest_weight: float,
+    scale: np.ndarray | float = 1.0,
+    members: np.ndarray | None = None,
+) -> bool:
     """Whether every cluster has balance ``ratio`` up to one sample, and lacks no large group.
 
     That is ``(n_kj + w) s_j >= ratio (n_kj' - w) s_j'`` for all clusters k and groups j, j', with w
@@ -254,7 +284,9 @@ def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
     return bool(is_balanced.all() and (counts[:, is_large] > 0).all())
 
 
-def balance_attributes(weights, requirements, largest_weight=1.0):
+def balance_attributes(
+    weights: np.ndarray, requirements: ClusterRequirements, largest_weight: float = 1.0
+) -> Any:
     """The fitted attributes that follow from a table of sums of weights by cluster and group."""
     tables = [weights[:, groups] for groups in requirements.attribute_slices]
     sizes = tables[0].sum(axis=1)
@@ -274,7 +306,9 @@ def balance_attributes(weights, requirements, largest_weight=1.0):
     return attributes | {"constraint_violation_": largest[0]}
 
 
-def list_shortfalls(attributes, requirements, largest_weight):
+def list_shortfalls(
+    attributes: Any, requirements: ClusterRequirements, largest_weight: float
+) -> list[tuple[float, str]]:
     """Amounts and sentences of the requirements missed by more than one sample.
 
     Amounts of sizes are shares of all; ``attribute_slices`` are as `balance_attributes` returns
@@ -319,7 +353,9 @@ def list_shortfalls(attributes, requirements, largest_weight):
     return [*shortfalls, *_describe_size_violations(sizes, requirements, largest_weight)]
 
 
-def _balance_details(attributes, tables):
+def _balance_details(
+    attributes: dict[str, np.ndarray | float | str | None], tables: list[np.ndarray]
+) -> str:
     """The balance reached, of several attributes that of each."""
     if len(tables) == 1:
         return (
@@ -329,7 +365,9 @@ def _balance_details(attributes, tables):
     return f"the minimum of {', '.join(each)}, one of each attribute"
 
 
-def _describe_size_violations(sizes, requirements, largest_weight):
+def _describe_size_violations(
+    sizes: TableLike, requirements: ClusterRequirements, largest_weight: float
+) -> Iterator[tuple[float, str]]:
     """Yield amounts and sentences of the sizes that are missed, as `list_shortfalls` does."""
     # Integer counts make integer sizes; of other weights the last sample may not fit.
     rounding = largest_weight * (1 - SIZE_ROUNDING)
@@ -345,14 +383,16 @@ def _describe_size_violations(sizes, requirements, largest_weight):
             yield excess[k] / float(sizes.sum()), sentence
 
 
-def status_attributes(attributes, search, lacks_groups):
+def status_attributes(
+    attributes: dict[str, np.ndarray | GroupSummary | float], search: Any, lacks_groups: bool
+) -> Any:
     """Status and violation of a fit, from its attributes and how the search ended.
 
     Where balanced clusters were required without groups, nothing is certified.
     """
     # What is reached decides, whatever the search reports of itself.
     violation = attributes["constraint_violation_"]
-    if violation > 0:
+    if violation > 0:  # type: ignore[operator]
         search = "infeasible"
     elif lacks_groups:
         search = "unconstrained"
@@ -360,7 +400,7 @@ def status_attributes(attributes, search, lacks_groups):
     return {"status_": search, "constraint_violation_": violation}
 
 
-def small_groups_message(estimator):
+def small_groups_message(estimator: BaseEstimator) -> str | None:
     """A message about groups with fewer members than there are clusters; None without any."""
     groups, n_clusters = estimator.groups_, estimator.n_clusters
     if not (estimator.min_balance or estimator.min_share_ratio):
@@ -376,7 +416,9 @@ def small_groups_message(estimator):
     )
 
 
-def warn_of_status(estimator, data, search, advice, cut_short):
+def warn_of_status(
+    estimator: BaseEstimator, data: Any, search: Any, advice: str, cut_short: bool | str | None
+) -> None:
     """Warn of requirements that are missed, or else of small groups and of a fit cut short."""
     small = small_groups_message(estimator)
     if estimator.status_ == "infeasible":
@@ -388,10 +430,16 @@ def warn_of_status(estimator, data, search, advice, cut_short):
     if small:
         warn(small)
     if search == "max_iter" and cut_short:
-        warn(cut_short, ConvergenceWarning)
+        warn(cut_short, ConvergenceWarning)  # type: ignore[arg-type]
 
 
-def check_rows(estimator, X, sensitive_features, sample_weight=None, **accepted):
+def check_rows(
+    estimator: FairClusterer,
+    X: TableLike | Graph,
+    sensitive_features: TableLike | None,
+    sample_weight: TableLike | None = None,
+    **accepted: Any,
+) -> tuple:
     """Check rows in memory, with the options of `check_array` that are accepted of X.
 
     Returns X, `Samples` and the positions of those of positive weight, and the message of a fit
@@ -413,7 +461,7 @@ def check_rows(estimator, X, sensitive_features, sample_weight=None, **accepted)
     return X, samples, present, missing
 
 
-def canonical_rows(X):
+def canonical_rows(X: sparse.csr_array) -> sparse.csr_array:
     """Sparse X as CSR without duplicate entries or stored zeros, that may be written to."""
     X = sparse.csr_array(X)
     is_canonical = X.has_canonical_format and X.data.all()
@@ -426,7 +474,7 @@ def canonical_rows(X):
     return X
 
 
-def check_sample_count(estimator, n_samples, among=""):
+def check_sample_count(estimator: BaseEstimator, n_samples: int, among: str = "") -> None:
     """Raise for fewer samples than clusters."""
     if n_samples < estimator.n_clusters:
         raise ValueError(
@@ -435,7 +483,7 @@ def check_sample_count(estimator, n_samples, among=""):
         )
 
 
-def missing_groups_message(estimator):
+def missing_groups_message(estimator: BaseEstimator) -> str | None:
     """A message for fits without groups whose parameters require balance; None for others.
 
     Bounds on sizes need no groups. With them the default of ``min_balance`` is no request.
@@ -451,7 +499,11 @@ def missing_groups_message(estimator):
     )
 
 
-def warn_if_one_group(estimator, groups, attributes=(slice(None),)):
+def warn_if_one_group(
+    estimator: FairClusterer,
+    groups: GroupSummary | Groups,
+    attributes: tuple[slice, ...] = (slice(None),),
+) -> bool:
     """Whether balance is required, but no attribute has two groups; warns if so."""
     if len(groups.labels) > len(attributes):
         return False
@@ -468,7 +520,7 @@ def warn_if_one_group(estimator, groups, attributes=(slice(None),)):
     return True
 
 
-def warn_of_duplicates(n_distinct, n_clusters):
+def warn_of_duplicates(n_distinct: int, n_clusters: int) -> None:
     """Warn that there are fewer distinct clusters than there should be, as scikit-learn does."""
     warn(
         f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters ({n_clusters}). "
@@ -477,7 +529,9 @@ def warn_of_duplicates(n_distinct, n_clusters):
     )
 
 
-def _balance_request_text(estimator, names=BALANCE_PARAMETERS):
+def _balance_request_text(
+    estimator: FairClusterer, names: tuple[str, ...] = BALANCE_PARAMETERS
+) -> str | None:
     """The parameters that require balanced clusters, to begin a message with; None without any."""
     values = {name: getattr(estimator, name, None) for name in names}
     required = [f"{name}={value}" for name, value in values.items() if np.any(value)]
@@ -499,19 +553,19 @@ class Route(NamedTuple):
     ratios: np.ndarray  # (n_moves + 1,) balances or ratios of shares
 
     @classmethod
-    def from_labels(cls, labels, cost, ratio):
+    def from_labels(cls, labels: np.ndarray, cost: float, ratio: float) -> Route:
         """A labelling from which no move leads on."""
         nothing = np.empty(0, dtype=np.intp)
         return cls(labels, nothing, nothing, np.array([cost]), np.array([ratio]))
 
-    def labels_after(self, n_moves):
+    def labels_after(self, n_moves: int) -> np.ndarray:
         """Cluster of each sample after so many moves, (n_samples,) int32."""
         labels = self.labels.astype(np.int32)
         # Of several moves of one sample the last counts, which is what numpy's assignment does.
         labels[self.samples[:n_moves]] = self.clusters[:n_moves]
         return labels
 
-    def sources(self):
+    def sources(self) -> np.ndarray:
         """Cluster that each move takes its sample from, (n_moves,)."""
         sources = self.labels[self.samples].astype(np.intp)
         # Of several moves of one sample each begins where the one before has ended.
@@ -521,7 +575,7 @@ class Route(NamedTuple):
         return sources
 
 
-def front_points(routes):
+def front_points(routes: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Costs, ratios, and positions (route, number of moves) of the points of a front, by cost.
 
     All prefixes of all routes compete, and the non-dominated ones remain.
@@ -545,7 +599,15 @@ class FairClusterer(PlainStateMixin, CallbackSupportMixin, ClusterMixin, BaseEst
     """A clusterer with a parameter ``min_balance``, whose fit ends with `store_clusters`."""
 
 
-def store_clusters(estimator, X, data, fitted, rounds, advice, cut_short):
+def store_clusters(
+    estimator: FairClusterer,
+    X: TableLike | Blocks,
+    data: Any,
+    fitted: Any,
+    rounds: RoundReporter,
+    advice: str,
+    cut_short: bool | str | None,
+) -> FairClusterer:
     """The estimator with the attributes of its best clustering; then warn.
 
     ``data`` has ``requirements``, ``largest_weight``, and ``lacks_groups``, if balanced clusters
@@ -558,7 +620,7 @@ def store_clusters(estimator, X, data, fitted, rounds, advice, cut_short):
     fitted |= status_attributes(fitted, search, data.lacks_groups)
     for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
         delattr(estimator, name)  # of an earlier fit, which may have had more of them
-    vars(estimator).update(fitted | feature_attributes(X))
+    vars(estimator).update(fitted | feature_attributes(X))  # type: ignore[attr-defined]
     warn_of_status(estimator, data, search, advice, cut_short)
     rounds.context.call_on_fit_task_end(estimator=estimator, X=X, reconstruction_attributes={})
     return estimator
@@ -567,7 +629,7 @@ def store_clusters(estimator, X, data, fitted, rounds, advice, cut_short):
 class RoundReporter:
     """The rounds of a fit: each is a task of the callbacks, and a line if ``verbose``."""
 
-    def __init__(self, estimator, X, lacks_groups):
+    def __init__(self, estimator: BaseEstimator, X: TableLike | Blocks, lacks_groups: bool) -> None:
         self.estimator = estimator
         self.lacks_groups = lacks_groups
         self.context = estimator._init_callback_context(max_subtasks=None)
@@ -575,7 +637,9 @@ class RoundReporter:
         self.n_rounds = 0
         self.is_stopped = False
 
-    def report_round(self, describe, clustering, label=None):
+    def report_round(
+        self, describe: Callable, clustering: Clustering, label: Callable | None = None
+    ) -> bool:
         """Report a round that ends at a clustering; True if a callback stops the fit.
 
         ``describe`` returns the fitted attributes as if the fit ended there, ``label`` those that
@@ -583,7 +647,7 @@ class RoundReporter:
         """
         self.n_rounds += 1
 
-        def current_attributes():
+        def current_attributes() -> dict[str, np.ndarray | GroupSummary | float]:
             fitted = describe(clustering) | ({} if label is None else label(clustering))
             ended = status_attributes(fitted, "max_iter", self.lacks_groups)
             return fitted | ended | {"n_iter_": self.n_rounds}
@@ -599,7 +663,12 @@ class RoundReporter:
         return self.is_stopped
 
 
-def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):
+def encode_and_summarize(
+    estimator: BaseEstimator,
+    X: TableLike,
+    sensitive_features: TableLike | None,
+    sample_weight: TableLike | None = None,
+) -> tuple[Partitions, SampleSummary]:
     """The encoded blocks of partitioned data, and their `SampleSummary`.
 
     Raises

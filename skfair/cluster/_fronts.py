@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -36,13 +35,24 @@ from skfair.groups._groups import balances_and_data_balance, smallest_share_rati
 from skfair.metrics import hypervolume
 from skfair.partitions._collections import is_partitioned
 from skfair.plotting import ParetoFrontDisplay
-from skfair.utils._api import MatrixLike, Record
+from skfair.utils._api import Record
 from skfair.utils._checks import check_choice, join_names, resolve_name, warn
 from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from skfair.cluster._base import FairClusterer
+    from skfair.cluster.kmeans._fair_kmeans import KMeansInput
+    from skfair.cluster.spectral._problem import SpectralProblem
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
 
 
 # Pareto fronts of clusterings: the cost of each degree of balance.
@@ -124,7 +134,7 @@ class ParetoFront(Record):
         ``measure(route, n_moves)`` returns the columns of `_MEASURED`, (3, n_points), after numbers
         of moves, and ``build(labels)`` a fitted estimator.
         """
-        cost, ratio, positions = front_points(routes)
+        cost, ratio, positions = front_points(routes)  # type: ignore[arg-type]
         measured = np.empty((len(_MEASURED), len(cost)))
         for r in np.unique(positions[:, 0]):
             points = positions[:, 0] == r
@@ -141,10 +151,10 @@ class ParetoFront(Record):
             _build=build,
         )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.cost)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lowest, highest = getattr(self, self.metric)[[0, -1]]
         of_data = f" of {self.data_balance:.3g}" if self.metric == "balance" else ""
         return (
@@ -282,7 +292,9 @@ class ParetoFront(Record):
         return pd.DataFrame(columns | {"extra_cost": relative})
 
 
-def _explain_unreachable(front, i, min_balance, min_share_ratio):
+def _explain_unreachable(
+    front: ParetoFront, i: int, min_balance: float, min_share_ratio: float
+) -> str:
     """A message that no point reaches the required ratios, of which point ``i`` is nearest."""
     required, reached = [], []
     if min_balance > 0:
@@ -430,7 +442,7 @@ def cluster_front(
         return _compute_front(estimator, X, columns, n_levels, kind, metric)
 
 
-def _has(estimator, name):
+def _has(estimator: FairClusterer, name: str) -> bool:
     """Whether the estimator has a value of a parameter, other than None."""
     return getattr(estimator, name, None) is not None
 
@@ -443,7 +455,14 @@ FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 """An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
 
 
-def _compute_front(estimator, X, columns, n_levels, kind, metric):
+def _compute_front(
+    estimator: BaseEstimator,
+    X: TableLike,
+    columns: dict[str, np.ndarray | None],
+    n_levels: int | None,
+    kind: tuple,
+    metric: str,
+) -> ParetoFront:
     """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
     The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
@@ -485,7 +504,9 @@ def _compute_front(estimator, X, columns, n_levels, kind, metric):
     )
 
 
-def _measure_ratios(data, n_clusters, route, n_moves):
+def _measure_ratios(
+    data: KMeansInput | SpectralProblem, n_clusters: int, route: Route, n_moves: np.ndarray
+) -> list[np.ndarray]:
     """Balances, absolute and relative, and ratios of shares of a route after numbers of moves."""
     # Count once, and let every move take the counts of its sample to another cluster. The moves
     # between two points are added to those of the second.
@@ -506,7 +527,9 @@ def _measure_ratios(data, n_clusters, route, n_moves):
     return [ratio.reshape(-1, n_clusters).min(axis=1) for ratio in ratios]
 
 
-def _build_estimator(estimator, data, metric, labels):
+def _build_estimator(
+    estimator: FairClusterer, data: KMeansInput | SpectralProblem, metric: str, labels: np.ndarray
+) -> FairClusterer:
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
     fitted = data.label_attributes(point, labels)
@@ -535,23 +558,30 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
     return [_complete_route(route, data, runs.n_clusters) for route in routes]
 
 
-def _complete_route(route, data, n_clusters):
+def _complete_route(route: Route, data: KMeansInput, n_clusters: int) -> Route:
     """The route with labels and row numbers of all rows."""
     centers = data.problem.clustering_from_labels(route.labels, n_clusters).centers
     labels = data.complete_labels(route.labels.astype(np.int32), centers)
     labels = labels.astype(route.labels.dtype, copy=False)
-    return route._replace(labels=labels, samples=data.positive_weight_samples[route.samples])
+    return route._replace(labels=labels, samples=data.positive_weight_samples[route.samples])  # type: ignore[index]
 
 
-def _spectral_routes(algorithm, estimator, problem, n_levels, random_state, metric):
+def _spectral_routes(
+    algorithm: Homotopy,
+    estimator: FairSpectralClustering,
+    problem: SpectralProblem,
+    n_levels: int,
+    random_state: np.random.RandomState,
+    metric: str,
+) -> list[Route]:
     """Clusterings at every level, as routes of one point each."""
     inaccuracy = problem.explain_early_stop(estimator)
     if inaccuracy is not None:
         warn(inaccuracy, ConvergenceWarning)
     runs = RunSettings(estimator.n_clusters, n_init=estimator.n_init)
-    embedding = problem.embedding.embedding
+    embedding = problem.embedding.embedding  # type: ignore[union-attr]
     searches = ncut_path(problem, embedding, runs, random_state, n_levels or 20)
-    limits = problem.requirements._replace(**{metric: 1.0}).limits(problem.groups.counts)
+    limits = problem.requirements._replace(**{metric: 1.0}).limits(problem.groups.counts)  # type: ignore[arg-type]
     routes = []
     for search in searches:
         # Each keeps the ratio that it has reached.

@@ -1,5 +1,7 @@
 """Commands that audit files of predictions: report, subgroups, certify, verify, compare."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
@@ -9,6 +11,7 @@ from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from shlex import join, split
+from typing import TYPE_CHECKING
 
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
@@ -32,6 +35,13 @@ from skfair.metrics import GroupMetric, Rate
 from skfair.metrics._rates import RATES_BY_ANY_NAME
 from skfair.utils._checks import check_choice, check_tolerance, join_names
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.audit import Claim, FairnessReport
+    from skfair.constraints import Constraint
+
+
 # The report.
 
 
@@ -39,7 +49,7 @@ _PAGES = {"summary": (".html", ".htm", ".md"), "interactive": (".html", ".htm")}
 """Options that ask for a page, and how the name of its file ends."""
 
 
-def add_report_options(report):
+def add_report_options(report: ArgumentParser) -> None:
     """Add the options of ``python -m skfair report`` to its parser."""
     report.description = (
         "Fairness report of a file of predictions. The exit status is 0 without a "
@@ -67,7 +77,7 @@ def add_report_options(report):
     report.set_defaults(run=_run_report)
 
 
-def _run_report(options):
+def _run_report(options: Namespace) -> int:
     """Write the report that the options ask for; return the exit status."""
     check_column_options(options)
     resolve_output(options)
@@ -85,7 +95,7 @@ def _run_report(options):
     return status
 
 
-def _write_report(report, options):
+def _write_report(report: FairnessReport, options: Namespace) -> list[str]:
     """Write the report in the format of the file, and return what a summary lacks."""
     if options.out is None:
         return []
@@ -95,7 +105,7 @@ def _write_report(report, options):
     return [f"Missing in the summary: {name_options(sentence, options)}" for sentence in missing]
 
 
-def _build_report(options):
+def _build_report(options: Namespace) -> FairnessReport:
     """The report that the options ask for."""
     metrics = [_import_metric(name) for name in options.metric]
     audit = read_audit(options, _stated_facts(options))
@@ -113,7 +123,7 @@ def _build_report(options):
     )
 
 
-def _import_metric(name):
+def _import_metric(name: str) -> Any:
     """The function of a name such as package.module:function; other names unchanged."""
     module, sign, attribute = name.partition(":")
     if not sign:
@@ -137,7 +147,7 @@ def _import_metric(name):
     return metric
 
 
-def _stated_facts(options):
+def _stated_facts(options: Namespace) -> dict:
     """What the user states about the data, by name."""
     facts = {}
     for text in options.provenance:
@@ -154,7 +164,7 @@ def _stated_facts(options):
 # The search of subgroups.
 
 
-def add_subgroups_options(command):
+def add_subgroups_options(command: ArgumentParser) -> None:
     """Add the options of ``python -m skfair subgroups`` to its parser."""
     command.description = (
         "Search all conjunctions of conditions on columns for subgroups whose rate "
@@ -164,7 +174,7 @@ def add_subgroups_options(command):
     add_column_options(command, ["classification"])
     add = command.add_argument
     rates = {"choices": REPORTED_RATES, "default": ["selection_rate"]}
-    add("--metric", nargs="+", help="rates to compare", **rates)
+    add("--metric", nargs="+", help="rates to compare", **rates)  # type: ignore[arg-type]
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
@@ -173,7 +183,7 @@ def add_subgroups_options(command):
     command.set_defaults(run=_run_subgroups, probability=None)
 
 
-def _run_subgroups(options):
+def _run_subgroups(options: Namespace) -> int:
     """Print or write the subgroups that the options ask for; return the exit status."""
     resolve_output(options)
     check_column_options(options)
@@ -193,7 +203,7 @@ def _run_subgroups(options):
 # Claims: certify and verify.
 
 
-def add_certify_options(certify):
+def add_certify_options(certify: ArgumentParser) -> None:
     """Add the options of ``python -m skfair certify`` to its parser."""
     certify.description = (
         "Claim about a file of decisions on held-out data. The exit status is 0 if "
@@ -220,7 +230,7 @@ def add_certify_options(certify):
     certify.set_defaults(run=_run_certify, probability=None)
 
 
-def add_verify_options(verify):
+def add_verify_options(verify: ArgumentParser) -> None:
     """Add the options of ``python -m skfair verify`` to its parser."""
     verify.description = (
         "Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
@@ -234,7 +244,7 @@ def add_verify_options(verify):
     verify.set_defaults(run=_run_verify)
 
 
-def _run_certify(options):
+def _run_certify(options: Namespace) -> int:
     """Print the claim that the options ask for; return the exit status."""
     for model in list_models(options):
         check_column_options(model)
@@ -246,7 +256,7 @@ def _run_certify(options):
     return claim.exit_status
 
 
-def _run_verify(options):
+def _run_verify(options: Namespace) -> int:
     """Print whether the file has the claim that was filed; return the exit status."""
     resolve_output(options)
     filed, edited = read_filed_claim(options.claim)
@@ -281,7 +291,7 @@ def _run_verify(options):
     return FINDING_STATUS if differences else 0
 
 
-def _parse_filed_options(file, text):
+def _parse_filed_options(file: Path, text: str) -> Namespace:
     """The options that a claim names; those that write files are left out."""
     certify = ArgumentParser()
     add_certify_options(certify)
@@ -302,7 +312,7 @@ _UNFILED_OPTIONS |= {"salt"}
 """Options that say where results are written, and not what is claimed."""
 
 
-def _options_text(options):
+def _options_text(options: Namespace) -> str:
     """The options of a claim as they are written in a shell."""
     words = []
     for name, value in vars(options).items():
@@ -317,7 +327,7 @@ def _options_text(options):
     return join(words)
 
 
-def _build_claim(options):
+def _build_claim(options: Namespace) -> Claim:
     """The claim that the options ask for."""
     constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
@@ -335,13 +345,13 @@ def _build_claim(options):
     return last_shown(audits, constraint, options.tolerance, **about)[1]
 
 
-def list_models(options):
+def list_models(options: Namespace) -> list[Namespace]:
     """The options of each column of --prediction, in their order; those of --interval alone."""
     names = options.prediction or [None]
     return [Namespace(**vars(options) | {"prediction": name}) for name in names]
 
 
-def _read_constraint(options):
+def _read_constraint(options: Namespace) -> Constraint:
     """The constraint of --constraint, with the ratio of --ratio, or that of a floor or ceiling."""
     for name, bound in ((MinimumRate, options.minimum), (MaximumRate, options.maximum)):
         if bound is not None:
@@ -382,7 +392,7 @@ def _read_constraint(options):
 # The comparison of two files.
 
 
-def add_compare_options(command):
+def add_compare_options(command: ArgumentParser) -> None:
     """Add the options of ``python -m skfair compare`` to its parser."""
     command.description = (
         "Rates and gaps of two files, and limits of their changes. Samples are "
@@ -397,7 +407,7 @@ def add_compare_options(command):
     command.set_defaults(run=_run_compare, probability=None)
 
 
-def _run_compare(options):
+def _run_compare(options: Namespace) -> int:
     """Print or write the changes between both files; return the exit status."""
     check_column_options(options)
     resolve_output(options)

@@ -1,17 +1,14 @@
 """Decisions over time of a file: its columns, and how a monitor reads them by period."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from skfair.audit._bins import (
-    bin_groups,
-    find_group_bins,
-    read_bins,
-    warn_of_integers,
-)
+from skfair.audit._bins import bin_groups, find_group_bins, read_bins, warn_of_integers
 from skfair.audit._reading import (
     Reading,
     check_are_numbers,
@@ -41,6 +38,17 @@ from skfair.commands._predictions import (
 )
 from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from pandas import DatetimeIndex, Timedelta, Timestamp
+
+    from skfair.audit._bins import Bins
+    from skfair.monitoring import GapMonitor
+
 
 PERIODS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 """Lengths of batches, and their pandas aliases."""
@@ -79,7 +87,9 @@ class DecisionLog(NamedTuple):
     ids: pd.Series | None
 
 
-def read_log(options, known_bins=None):
+def read_log(
+    options: Namespace, known_bins: dict[int, Bins] | None = None
+) -> tuple[DecisionLog, Reading, dict[int, Bins]]:
     """The columns that the options of the command name, how they were read, and bins of numbers.
 
     `known_bins` are those of earlier files by place of the attribute, None without these.
@@ -143,7 +153,9 @@ def read_log(options, known_bins=None):
     return log, add_repeats(options, replace(reading, left_out=left_out), written), bins
 
 
-def _refuse_other_bins(options, bins, named):
+def _refuse_other_bins(
+    options: Namespace, bins: dict[int, Bins], named: dict[str, list[int]]
+) -> None:
     """Raise for numbers of --bins that are not those of --state."""
     known = {options.sensitive[place]: one.cuts for place, one in bins.items() if one.are_named}
     if named not in ({}, known):
@@ -153,7 +165,7 @@ def _refuse_other_bins(options, bins, named):
         )
 
 
-def _refuse_unknown_periods(is_unknown, periods, by):
+def _refuse_unknown_periods(is_unknown: pd.Series, periods: pd.Series, by: str) -> None:
     """Raise for a period in which the groups of most decisions are unknown."""
     counts = is_unknown.groupby(periods).agg(["sum", "size"])
     if len(unknown := counts[counts["sum"] > 0.5 * counts["size"]]):
@@ -166,7 +178,7 @@ def _refuse_unknown_periods(is_unknown, periods, by):
         )
 
 
-def _find_decisions(y_pred, y_true, options):
+def _find_decisions(y_pred: pd.Series, y_true: pd.Series | None, options: Namespace) -> pd.Series:
     """Decisions: the column itself, or whether its scores are above --threshold."""
     if options.threshold is not None:
         check_threshold_option(options)
@@ -179,7 +191,13 @@ def _find_decisions(y_pred, y_true, options):
     return y_pred
 
 
-def _describe_log(log, bins, options, written, table):
+def _describe_log(
+    log: DecisionLog,
+    bins: dict[int, Bins],
+    options: Namespace,
+    written: pd.DataFrame,
+    table: pd.DataFrame,
+) -> Reading:
     """The reading of decisions over time."""
     times = parse_dates(table[options.time], options.date_format).rename(options.time)
     columns = [("decision", log.y_pred), ("outcome", log.y_true), ("time", times)]
@@ -203,14 +221,14 @@ def _describe_log(log, bins, options, written, table):
     return Reading(tuple(read), len(table), len(written), {}, is_file=True, burden=burden)
 
 
-def _repeat_counted_rows(table, options):
+def _repeat_counted_rows(table: pd.DataFrame, options: Namespace) -> Any:
     """The table with each row as often as --count says, so that a row is a sample."""
     check_count_options(options)
     counts = check_counts(check_complete_column(table, options.count), options.count)
     return table.loc[table.index.repeat(counts.astype(np.intp))].reset_index(drop=True)
 
 
-def _read_weights(table, name):
+def _read_weights(table: pd.DataFrame, name: str | None) -> Any:
     """The column of weights, not negative and not all 0."""
     if name is None:
         return None
@@ -224,7 +242,7 @@ def _read_weights(table, name):
     return weights.astype(float)
 
 
-def _read_outcomes(table, options, y_pred):
+def _read_outcomes(table: pd.DataFrame, options: Namespace, y_pred: pd.Series) -> pd.Series | None:
     """Return the column of outcomes; raise if entries are missing that cannot come later."""
     name = options.target
     if name is None:
@@ -246,7 +264,9 @@ def _read_outcomes(table, options, y_pred):
     return place_outcomes(y_true, table)
 
 
-def _outcome_periods(table, options, y_true, periods):
+def _outcome_periods(
+    table: pd.DataFrame, options: Namespace, y_true: pd.Series, periods: pd.Series
+) -> pd.Series:
     """The period in which each outcome was known; the decision's where there is no outcome."""
     dates = table[options.outcome_date]
     is_known = y_true.notna()
@@ -265,7 +285,7 @@ def _outcome_periods(table, options, y_true, periods):
     return known_in
 
 
-def _read_ids(table, options):
+def _read_ids(table: pd.DataFrame, options: Namespace) -> pd.Series:
     """Names of the samples: a column, or the numbers of the rows."""
     if options.id is None:
         if options.state is not None:
@@ -284,7 +304,7 @@ def _read_ids(table, options):
     return ids
 
 
-def _find_periods(column, options, option):
+def _find_periods(column: pd.Series, options: Namespace, option: str) -> pd.Series:
     """The first day of the period of each time, by the clock of its own time zone."""
     times = parse_dates(column, options.date_format)
     if times.isna().any():
@@ -297,7 +317,7 @@ def _find_periods(column, options, option):
     return times.dt.to_period(PERIODS[options.by]).dt.start_time
 
 
-def parse_delay(text, by):
+def parse_delay(text: str | None, by: str) -> Timedelta | None:
     """The longest delay between periods: months, quarters and years differ in length."""
     if text is None:
         return None
@@ -313,7 +333,7 @@ def parse_delay(text, by):
     return delay + pd.Timedelta(_PERIOD_LENGTH_DIFFERENCES.get(by, 0), "D")
 
 
-def feed(monitor, log, by, takes_late=False):
+def feed(monitor: GapMonitor, log: DecisionLog, by: str, takes_late: bool = False) -> int:
     """Let a monitor read the periods that it has not read, and the outcomes that have come since.
 
     A period without decisions and outcomes is a batch without samples, since windows are months.
@@ -358,7 +378,7 @@ def feed(monitor, log, by, takes_late=False):
     return int((~is_new).sum())
 
 
-def list_absent(times, by):
+def list_absent(times: list[Timestamp], by: str) -> DatetimeIndex:
     """Periods between the first and the last of some times that are not among these."""
     known = pd.DatetimeIndex(times)
     if not len(known):
@@ -370,7 +390,7 @@ _MAX_SHARE_OF_DISTANT, _MAX_YEARS_BETWEEN = 0.01, 2.0
 """Share of decisions, and years from the others, from which dates look like slips of the pen."""
 
 
-def _refuse_distant_periods(monitor, periods):
+def _refuse_distant_periods(monitor: GapMonitor, periods: pd.Series) -> None:
     """Raise for a few decisions that are years away from the others, such as in 2205."""
     counts = periods.value_counts()
     known = monitor.decision_times_ if hasattr(monitor, "verdict_") else []
@@ -389,7 +409,7 @@ def _refuse_distant_periods(monitor, periods):
             )
 
 
-def _refuse_late_periods(late):
+def _refuse_late_periods(late: pd.Series) -> None:
     """Raise if decisions are of earlier periods that the monitor has not read."""
     if len(late):
         days = ", ".join(f"{day:%Y-%m-%d}" for day in sorted(late.unique()))
@@ -402,15 +422,15 @@ def _refuse_late_periods(late):
         )
 
 
-def _feed_outcomes(monitor, log, rows, time):
+def _feed_outcomes(monitor: GapMonitor, log: DecisionLog, rows: pd.Series, time: Timestamp) -> None:
     """Let a monitor read outcomes that it waits for."""
     if rows.any():
-        rows = rows & log.ids.isin(monitor.outstanding_ids_)
+        rows = rows & log.ids.isin(monitor.outstanding_ids_)  # type: ignore[union-attr]
     if rows.any():
-        monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)
+        monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)  # type: ignore[index]
 
 
-def _feed_decisions(update, log, rows, time):
+def _feed_decisions(update: Callable, log: DecisionLog, rows: pd.Series, time: Timestamp) -> None:
     """Let a monitor read decisions, with their outcomes if none comes later."""
     update(
         None if log.y_true is None or log.ids is not None else log.y_true[rows],

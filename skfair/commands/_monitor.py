@@ -1,17 +1,18 @@
 """The command ``python -m skfair monitor``: a gap over time, from a file of predictions."""
 
+from __future__ import annotations
+
 import json
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skfair.audit._bins import Bins
 from skfair.audit._protection import check_minimum
-from skfair.audit._reading import (
-    find_label,
-)
+from skfair.audit._reading import find_label
 from skfair.commands._decision_log import DEFAULT_MISSING, PERIODS, feed, parse_delay, read_log
 from skfair.commands._monitor_page import monitor_findings, monitor_results, render_monitor
 from skfair.commands._options import (
@@ -33,8 +34,15 @@ from skfair.statistics._estimates import check_level
 from skfair.utils._checks import check_choice
 from skfair.utils._fit import lock_file, write_text
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
 
-def add_monitor_options(monitor):
+    from skfair.audit._reading import Reading
+    from skfair.commands._decision_log import DecisionLog
+
+
+def add_monitor_options(monitor: ArgumentParser) -> None:
     """Add the options of ``python -m skfair monitor`` to its parser."""
     monitor.description = (
         "Gap of a file of decisions over time. The exit status is 3 after an alarm "
@@ -68,12 +76,12 @@ def add_monitor_options(monitor):
     monitor.set_defaults(run=_run)
 
 
-def parse_run_length(text):
+def parse_run_length(text: str) -> Any:
     """Number of batches, or None."""
     return None if text.lower() == "none" else float(text)
 
 
-def _run(options):
+def _run(options: Namespace) -> int:
     """Write the page of a monitor; return the exit status."""
     resolve_output(options, (".html", ".htm", ".json"))
     _check_state(options)
@@ -100,7 +108,7 @@ def _run(options):
     return OPEN_STATUS if options.require_shown else 0
 
 
-def _check_state(options):
+def _check_state(options: Namespace) -> None:
     """Raise if the file of the state is no JSON, or another file of the command."""
     if options.state is None:
         return
@@ -110,7 +118,7 @@ def _check_state(options):
             raise ValueError(f"--state and {option} must be two files, but both are {path}.")
 
 
-def _feed_file(options):
+def _feed_file(options: Namespace) -> tuple[GapMonitor, Reading, dict[int, Bins]]:
     """Feed the file to a monitor; return it, the reading and bins of numbers."""
     check_level(options.confidence, "--confidence")
     if options.constraint is not None:
@@ -126,7 +134,7 @@ def _feed_file(options):
     return monitor, reading, bins
 
 
-def _list_stored(options):
+def _list_stored(options: Namespace) -> dict[str, Any]:
     """Options that are the same for all files, beside the parameters of the monitor, by name."""
     return {
         "by": options.by,
@@ -135,7 +143,7 @@ def _list_stored(options):
     }
 
 
-def _read_state(path):
+def _read_state(path: Path) -> dict[str, Any]:
     """What the file --state holds: the monitor, bins of numbers by place, and options."""
     text = path.read_text(encoding="utf-8")
     try:
@@ -147,7 +155,7 @@ def _read_state(path):
     return content | {"monitor": monitor, "bins": bins}
 
 
-def _find_params(options, log):
+def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
     """Parameters of the monitor that the options name."""
     return {
         "constraint": options.constraint
@@ -161,17 +169,17 @@ def _find_params(options, log):
     }
 
 
-def _start(options, log):
+def _start(options: Namespace, log: DecisionLog) -> GapMonitor:
     """A monitor that has read nothing."""
     params = _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = 1.0 if log.weights is None else float(log.weights.max())
     has_outcomes = log.y_true is not None and log.y_true.notna().any()
-    labels = log.y_true.dropna() if has_outcomes else log.y_pred
+    labels = log.y_true.dropna() if has_outcomes else log.y_pred  # type: ignore[union-attr]
     return GapMonitor(**params, pos_label=find_label(options.positive, labels))
 
 
-def _resume(options, log, content):
+def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> GapMonitor:
     """The monitor of an earlier file; raise if its parameters or the options differ."""
     monitor = content["monitor"]
     params = _find_params(options, log)
@@ -193,7 +201,13 @@ def _resume(options, log, content):
     return monitor
 
 
-def _write(monitor, options, reading, bins, results):
+def _write(
+    monitor: GapMonitor,
+    options: Namespace,
+    reading: Reading,
+    bins: dict[int, Bins],
+    results: dict[str, Any],
+) -> None:
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
     if options.out is not None and options.out.suffix.lower() == ".json":
         write_text(json.dumps(results, ensure_ascii=False, indent=1), options.out)

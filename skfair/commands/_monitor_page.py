@@ -1,7 +1,10 @@
 """Page, figures and findings of a monitor of a gap."""
 
+from __future__ import annotations
+
 import json
 from datetime import date
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -32,13 +35,32 @@ from skfair.commands._options import (
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.utils._checks import join_names, number_text, resolve_name
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from typing import Any
 
-def date_text(time):
+    from pandas import Timestamp
+
+    from skfair.audit._reading import Reading
+    from skfair.audit._sentences import Quantity
+    from skfair.monitoring import GapMonitor
+
+
+def date_text(time: Timestamp) -> str:
     """The first day of a period as text."""
     return f"{time:%Y-%m-%d}"
 
 
-def render_monitor(monitor, title, period, facts, reading, min_published, is_full):
+def render_monitor(
+    monitor: GapMonitor,
+    title: str,
+    period: str,
+    facts: dict[str, str],
+    reading: Reading,
+    min_published: int | None,
+    is_full: bool,
+) -> str:
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
     `period` is the length of its batches, such as "month", facts and reading are of the data. With
@@ -68,11 +90,11 @@ def render_monitor(monitor, title, period, facts, reading, min_published, is_ful
     ]
     verdict, _ = _describe_verdict(monitor, monitor.summary())
     quantity = _find_quantity(monitor)
-    verdict += f" ({quantity.noun}, tolerance {quantity.bound(monitor.tolerance)})"
+    verdict += f" ({quantity.noun}, tolerance {quantity.bound(monitor.tolerance)})"  # type: ignore[arg-type]
     return render_page(verdict, sections, write_kicker(title, facts), is_full)
 
 
-def monitor_results(monitor, options, reading):
+def monitor_results(monitor: GapMonitor, options: Namespace, reading: Reading) -> dict[str, Any]:
     """The figures of the page, as what JSON can hold."""
     summary = monitor.summary()
     tables = {"batches": summary, "rates": monitor.to_frame()}
@@ -112,12 +134,12 @@ _PUBLISHED = {"batch", "time", "counted_until", "since", "n_batches", "start", "
 """Columns of tables that are shown where counts are not."""
 
 
-def _iso_text(time):
+def _iso_text(time: Timestamp | None) -> str | None:
     """A time as JSON holds it."""
-    return None if pd.isna(time) else time.isoformat()
+    return None if pd.isna(time) else time.isoformat()  # type: ignore[union-attr]
 
 
-def monitor_findings(monitor, period, min_published):
+def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None) -> Iterator[str]:
     """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing.
 
     With a number as `min_published` they are the verdicts alone: successive pages add up, so that
@@ -161,21 +183,23 @@ def monitor_findings(monitor, period, min_published):
         yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
 
 
-def _describe_absent_periods(monitor, period):
+def _describe_absent_periods(monitor: GapMonitor, period: str) -> Iterator[str]:
     """Yield a sentence on the periods between the first and the last without any decision."""
     if absent := [*map(date_text, list_absent(monitor.decision_times_, period))]:
         n_absent = _count_periods(len(absent), period)
         yield f"No decisions were counted of {n_absent} in between: {join_names(absent, 6)}."
 
 
-def _describe_windows(monitor, summary, period):
+def _describe_windows(
+    monitor: GapMonitor, summary: pd.DataFrame, period: str
+) -> Iterator[tuple[str, str]]:
     """Yield the verdict on the shortest window that is not open, or on all, and its numbers."""
     windows = monitor.windows_
     quantity = _find_quantity(monitor)
     if not len(windows):
         return
     attributes = monitor.to_frame()["attribute"].unique()
-    bound = quantity.bound(monitor.tolerance)
+    bound = quantity.bound(monitor.tolerance)  # type: ignore[arg-type]
     judged = windows[windows["verdict"] != "open"]
     last = date_text(windows["end"].iloc[0])
     # Where decisions wait for outcomes the last months are not those that are judged.
@@ -192,7 +216,7 @@ def _describe_windows(monitor, summary, period):
     months = _count_periods(window["n_batches"], period)
     months = f"decisions of {months}" if waits else f"the last {months}"
     when = f" in {months}, from {date_text(window['start'])} to {last}"
-    falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"
+    falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"  # type: ignore[operator]
     if verdict == "contradicted":
         falsely = (
             f"While the tolerance is kept, about {monitor.run_length:g} {period}s pass on "
@@ -206,12 +230,12 @@ def _describe_windows(monitor, summary, period):
     )
 
 
-def _count_periods(n, period):
+def _count_periods(n: int, period: str) -> str:
     """Number of batches in words, such as "3 months"."""
     return f"{n} {period}s" if n > 1 else f"{n} {period}"
 
 
-def _describe_gap_so_far(monitor, summary):
+def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame) -> Iterator[str]:
     """Sentences on the gap so far, and whether the tolerance is kept."""
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
     start = "last alarm" if has_restarted else "start"
@@ -225,16 +249,16 @@ def _describe_gap_so_far(monitor, summary):
     yield (
         f"Observed since the {start}{late}: {quantity.size(*monitor.interval())}, with "
         f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
-        f"change; the tolerance is {quantity.bound(monitor.tolerance)}."
+        f"change; the tolerance is {quantity.bound(monitor.tolerance)}."  # type: ignore[arg-type]
     )
     yield "".join(_describe_verdict(monitor, summary))
 
 
-def _describe_delay(monitor, period):
+def _describe_delay(monitor: GapMonitor, period: str) -> Iterator[str]:
     """Sentence on how long it takes until windows show twice the tolerance at this volume."""
     if not monitor.windows or monitor.run_length is None:
         return
-    gap = _find_quantity(monitor).bound(2.0 * monitor.tolerance)
+    gap = _find_quantity(monitor).bound(2.0 * monitor.tolerance)  # type: ignore[operator]
     delay = monitor.batches_to_alarm_
     shown = f"is shown after about {_count_periods(delay or 1, period)}"
     if delay is None:
@@ -245,7 +269,7 @@ def _describe_delay(monitor, period):
     )
 
 
-def _describe_verdict(monitor, summary):
+def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame) -> Any:
     """What is known since the start or the last alarm, and the rest of the sentence: evidence."""
     alarms = monitor.alarms_
     shown = summary[summary["verdict"] == "shown"]
@@ -291,14 +315,14 @@ def _describe_lapse(monitor, batch, needed):
     return f". Now {needed}{why * bool(len(joined))}."
 
 
-def _batch_time_text(summary, batch):
+def _batch_time_text(summary: pd.DataFrame, batch: int) -> str:
     """The time of the last decisions that were counted by a batch, as text."""
     time, until = summary.loc[summary["batch"] == batch, ["time", "counted_until"]].iloc[0]
     later = f" (counted in {date_text(time)})" if until < time else ""
     return f"{date_text(until)}{later}"
 
 
-def _find_quantity(monitor):
+def _find_quantity(monitor: GapMonitor) -> Quantity:
     """What the monitor compares."""
     constraint = resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint)
     positive = 1 if monitor.pos_label is None else monitor.pos_label
@@ -306,7 +330,7 @@ def _find_quantity(monitor):
     return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)
 
 
-def _batch_table(monitor, period):
+def _batch_table(monitor: GapMonitor, period: str) -> Any:
     """Table of the batches."""
     summary = monitor.summary()
     quantity = _find_quantity(monitor)
@@ -315,7 +339,7 @@ def _batch_table(monitor, period):
     until = ["Known of decisions until"] * waits
     titles = (period.title(), "", "Gap so far", "Samples", *until, "For", "Against", "Verdict")
     known = summary["batch_gap"].dropna()
-    axis = find_axis(quantity, (), max(2.0 * monitor.tolerance, *known, 1e-3))
+    axis = find_axis(quantity, (), max(2.0 * monitor.tolerance, *known, 1e-3))  # type: ignore[operator]
     rows = []
     for row in summary.itertuples():
         gap = value_cell(quantity, row._asdict(), "gap")
@@ -323,7 +347,7 @@ def _batch_table(monitor, period):
         until = [date_text(row.counted_until)] * waits if row.counted_until is not pd.NaT else ["–"]
         mark = "far" if row.verdict == "contradicted" else "near"
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
-        picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)
+        picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]
         cells = [date_text(row.time), picture, gap, f"{row.n:,}", *until, *evidence]
         rows.append(([*cells, row.verdict], mark))
     levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
@@ -335,7 +359,7 @@ def _batch_table(monitor, period):
     return "Batches", note, titles, rows
 
 
-def _alarm_table(monitor, period):
+def _alarm_table(monitor: GapMonitor, period: str) -> Any:
     """Yield the table of the alarms, if there are any."""
     summary = monitor.summary()
     alarms = monitor.alarms_
@@ -349,7 +373,7 @@ def _alarm_table(monitor, period):
     yield "Alarms", "", titles, rows
 
 
-def _rate_table(monitor):
+def _rate_table(monitor: GapMonitor) -> tuple:
     """Table of the rates of all batches together, by group."""
     rates = monitor.to_frame()
     quantity = _find_quantity(monitor)
@@ -365,7 +389,7 @@ def _rate_table(monitor):
     return "Rates in all batches", note, titles, rows
 
 
-def _describe_method(monitor, period):
+def _describe_method(monitor: GapMonitor, period: str) -> Any:
     """Return sentences on how the statements are to be read."""
     error = f"{100 * (1 - monitor.confidence_level):.3g} %"
     periods = f"{period}s"

@@ -1,5 +1,7 @@
 """What all commands share: options, messages, and results with an exit status."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -9,6 +11,7 @@ import warnings
 from argparse import Action
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skfair.audit._claims import EXIT_STATUSES
 from skfair.audit._files import FILE_COLUMN, file_digest, read_columns
@@ -18,6 +21,18 @@ from skfair.statistics._estimates import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Iterator
+    from re import Match
+    from typing import Any
+
+    import pandas as pd
+
+    from skfair.audit._formats import PageReport
+    from skfair.utils._tables import TableLike
+
 
 # Options of several commands, and messages about them.
 
@@ -48,7 +63,7 @@ _OPTIONS = {
 """Arguments of the library -> options that have another name."""
 
 
-def find_option(argument):
+def find_option(argument: str) -> str:
     """The option of an argument; options are returned as they are."""
     return _OPTIONS.get(argument, f"--{argument.lstrip('-').replace('_', '-')}")
 
@@ -74,12 +89,12 @@ _BINS = re.compile(r"SensitiveFeatures\(bins=\{'(.+?)': \[(\d+), (\d+)\]\}\)")
 """Bins as Python passes them."""
 
 
-def name_options(text, options):
+def name_options(text: str, options: Namespace) -> str:
     """A message of the library, in which arguments are named by the options of the command."""
     text = _BINS.sub(r"--bins \1=\2,\3", text)
     text = _CONSTRAINT.sub(lambda match: _CONSTRAINT_CLASSES[match[1]], text)
 
-    def name_option(match):
+    def name_option(match: Match) -> str:
         name, value = match.groups()
         option = find_option(name)
         is_argument = value or name == "X" or "_" in name
@@ -87,14 +102,14 @@ def name_options(text, options):
             return match[0]
         return option if value is None else f"{option} {value}"
 
-    def name_unquoted(match):
+    def name_unquoted(match: Match) -> str:
         is_argument = match[2] in _OPTIONS or match[2] == "provenance"
         return match[1] + (find_option(match[2]) if is_argument else match[2])
 
     return _ARGUMENT.sub(name_option, _UNQUOTED.sub(name_unquoted, text))
 
 
-def describe_error(error, options):
+def describe_error(error: Any, options: Namespace) -> str:
     """The message of an error, which may begin with an argument."""
     if not hasattr(error, "argument"):
         return name_options(str(error), options)
@@ -102,7 +117,7 @@ def describe_error(error, options):
 
 
 @contextmanager
-def print_warnings(options):
+def print_warnings(options: Namespace) -> Iterator[None]:
     """Print each warning of the library once, as one line with the options of the command."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -114,13 +129,19 @@ def print_warnings(options):
 class _AppendLabel(Action):
     """Store a label, and a list of the labels of an option that is repeated."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,
+        values: str,  # type: ignore[override]
+        option_string: str | None = None,
+    ) -> Any:
         earlier = getattr(namespace, self.dest)
         labels = earlier if isinstance(earlier, list) else [earlier] * (earlier is not None)
         setattr(namespace, self.dest, [*labels, values] if labels else values)
 
 
-def _unite_positive(options, table):
+def _unite_positive(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
     """The table with one label for all those of --positive, which becomes this label."""
     names = {options.prediction, getattr(options, "target", None)} & {*table}
     occurring = {str(one) for name in names for one in table[name].dropna().unique()}
@@ -137,7 +158,9 @@ def _unite_positive(options, table):
     return table.assign(**united)
 
 
-def add_file_options(command, n_files="+", usage="FILE [FILE ...]"):
+def add_file_options(
+    command: ArgumentParser, n_files: int | str = "+", usage: str = "FILE [FILE ...]"
+) -> None:
     """Add the files of samples, and the class that means success in them."""
     required = "--prediction COLUMN --sensitive COLUMN"
     if command.prog.endswith("monitor"):
@@ -158,7 +181,7 @@ def add_file_options(command, n_files="+", usage="FILE [FILE ...]"):
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
 
 
-def read_table(options, names):
+def read_table(options: Namespace, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Columns of the file as they are written, and as --decimal and --ignore-case read them."""
     written = read_columns(options.file, list(dict.fromkeys(names)), options.encoding)
     table = written
@@ -205,7 +228,7 @@ def add_column_options(command, kinds, prediction="store", **files):
     add("--min-size", type=int, default=size, help="samples below which groups are not compared")
 
 
-def add_row_options(command):
+def add_row_options(command: ArgumentParser) -> None:
     """Add the options that say what a row is, how it counts, and which results are published."""
     add = command.add_argument
     add("--weight", help="column of sample weights")
@@ -223,7 +246,7 @@ def add_row_options(command):
     add("--min-published", type=int, help="smallest count that is published")
 
 
-def add_tolerance_options(command):
+def add_tolerance_options(command: ArgumentParser) -> Callable:
     """Add the bounds, of which one is required; the function that is returned adds another."""
     add = command.add_mutually_exclusive_group(required=True).add_argument
     add("--tolerance", type=float, help="largest gap allowed, such as 0.05")
@@ -233,7 +256,7 @@ def add_tolerance_options(command):
     return add
 
 
-def check_column_options(options):
+def check_column_options(options: Namespace) -> None:
     """Raise for columns, kinds and labels that contradict each other."""
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
@@ -262,7 +285,7 @@ def check_column_options(options):
             raise ValueError(f"--task regression has no classes; leave out {join_names(unused)}.")
 
 
-def check_threshold_option(options):
+def check_threshold_option(options: Namespace) -> None:
     """Raise for a positive class where scores above --threshold are positive."""
     if options.target is None and options.threshold is not None and options.positive is not None:
         raise ValueError(
@@ -275,7 +298,7 @@ _UNCOUNTED_ROLES = ("weight", "id", "cluster", "group_probability", "outcome_dat
 """Options that need samples one by one."""
 
 
-def check_count_options(options):
+def check_count_options(options: Namespace) -> None:
     """Raise for options that need samples one by one, next to --count."""
     if options.count is None:
         return
@@ -297,7 +320,9 @@ _FORMATS = {".html": "a page", ".htm": "a page", ".md": "Markdown", ".json": "da
 """Endings of files that are written."""
 
 
-def check_output(out, files, suffixes=tuple(_FORMATS), option="--out"):
+def check_output(
+    out: Path, files: list[Path], suffixes: tuple[str, ...] = tuple(_FORMATS), option: str = "--out"
+) -> None:
     """Raise for an output that cannot be written, or that is one of the input files."""
     # The input must not be overwritten, whatever path names it.
     inputs = [one for file in files for one in (file.rglob("*") if file.is_dir() else [file])]
@@ -333,7 +358,7 @@ FINDING_STATUS, OPEN_STATUS = EXIT_STATUSES["contradicted"], EXIT_STATUSES["open
 """Exit statuses: something was found that needs attention; what was asked for is not shown."""
 
 
-def add_output_options(command, page=None, formats=""):
+def add_output_options(command: ArgumentParser, page: str | None = None, formats: str = "") -> None:
     """Add --json, and with formats also --out, which ends in one of them, perhaps by default."""
     if formats:
         default = "none" if page is None else f"{page}, with --json none"
@@ -345,7 +370,7 @@ def add_output_options(command, page=None, formats=""):
     command.set_defaults(page=page)
 
 
-def resolve_output(options, suffixes=tuple(_FORMATS)):
+def resolve_output(options: Namespace, suffixes: tuple[str, ...] = tuple(_FORMATS)) -> None:
     """Set the default page, and check that page and JSON can be written."""
     if options.page is not None and options.out is None and options.json is None:
         options.out = Path(options.page)
@@ -356,7 +381,7 @@ def resolve_output(options, suffixes=tuple(_FORMATS)):
         check_output(Path(options.json), files, (".json",), "--json")
 
 
-def write_report(report, out, page, **settings):
+def write_report(report: PageReport, out: Path, page: dict[str, bool], **settings: Any) -> None:
     """Write a report in the format that the name of the file ends in; `page` is of HTML alone."""
     suffix = out.suffix.lower()
     if suffix == ".json":
@@ -367,7 +392,7 @@ def write_report(report, out, page, **settings):
         report.to_html(out, **page, **settings)
 
 
-def describe_file(options, **facts):
+def describe_file(options: Namespace, **facts: Any) -> dict[str, str]:
     """The facts of a result about its files: names and digest, before others.
 
     Small counts could be guessed from the digest of counts, or of what is not published.
@@ -379,7 +404,7 @@ def describe_file(options, **facts):
     return described | facts
 
 
-def output_results(options, sentences, text):
+def output_results(options: Namespace, sentences: TableLike, text: str) -> Any:
     """Print sentences, and write JSON if it was requested; on standard output it is alone.
 
     JSON on standard output is ASCII, so that no encoding of a console changes it.

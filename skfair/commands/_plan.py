@@ -1,7 +1,10 @@
 """The command ``python -m skfair plan``: the number of samples that a certificate requires."""
 
+from __future__ import annotations
+
 import json
 from math import ceil
+from typing import TYPE_CHECKING
 
 from skfair.commands._options import (
     add_output_options,
@@ -14,8 +17,12 @@ from skfair.statistics._planned_draws import total_change_size, total_pair_size
 from skfair.statistics._planning import check_group_shares, required_sample_size
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
 
-def add_plan_options(plan):
+
+def add_plan_options(plan: ArgumentParser) -> None:
     """Add the options of ``python -m skfair plan`` to its parser."""
     plan.description = (
         "Number of samples of each group with which a bound is shown, as by "
@@ -43,7 +50,7 @@ def add_plan_options(plan):
     plan.set_defaults(run=_run_plan)
 
 
-def _run_plan(options):
+def _run_plan(options: Namespace) -> int:
     """Print the number of samples that the options ask for; return the exit status."""
     resolve_output(options)
     results = _plan(options)
@@ -51,7 +58,7 @@ def _run_plan(options):
     return 0
 
 
-def _plan(options):
+def _plan(options: Namespace) -> Any:
     """The number of samples of each group and in all, and its assumption, by name."""
     if options.ratio is not None and options.rate is None:
         raise ValueError(

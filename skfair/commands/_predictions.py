@@ -3,6 +3,7 @@
 import sys
 from argparse import Namespace
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from skfair.audit import Audit, SensitiveFeatures
 from skfair.audit._files import count_repeated_lines
 from skfair.audit._reading import (
+    Reading,
     check_are_numbers,
     check_complete_column,
     check_counts,
@@ -29,7 +31,7 @@ from skfair.groups._samples import cover_truth
 from skfair.utils._checks import join_names
 
 
-def read_audit(options, facts, *, odds_ratio=1.0):
+def read_audit(options: Namespace, facts: dict[str, str], *, odds_ratio: float = 1.0) -> Audit:
     """The audit of the file; `facts` has what the user states about the data, by name."""
     written, table = _read_file(options)
     if options.interval:
@@ -61,7 +63,7 @@ def read_audit(options, facts, *, odds_ratio=1.0):
     return audit if k is None else audit.top(k)
 
 
-def add_repeats(options, reading, written):
+def add_repeats(options: Namespace, reading: Reading, written: pd.DataFrame) -> Reading:
     """The reading with rows that are repeated, and with the ids of --id, which find them."""
     n_repeated = count_repeated_lines(options.file, options.encoding)
     if options.id is None:
@@ -76,7 +78,7 @@ def add_repeats(options, reading, written):
     )
 
 
-def _read_file(options):
+def _read_file(options: Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All columns of the file that the options name, as they are written and as they are read."""
     single = [options.target, options.prediction, options.probability, options.weight]
     lists = [options.sensitive, options.group_probability, options.features]
@@ -86,7 +88,7 @@ def _read_file(options):
     return read_table(options, [name for name in names if name is not None])
 
 
-def _read_columns(options, table):
+def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple:
     """Columns by role, the positive label, the threshold of scores, and --top."""
     roles = [options.prediction, options.probability, options.weight, options.count]
     control = getattr(options, "control", None) or []
@@ -119,7 +121,7 @@ def _read_columns(options, table):
     return columns, positive, threshold, k
 
 
-def _read_groups(options, table, odds_ratio):
+def _read_groups(options: Namespace, table: pd.DataFrame, odds_ratio: float) -> SensitiveFeatures:
     """What the file has of groups: labels, and probabilities with what is assumed of them."""
     names = options.group_probability
     labels = probabilities = None
@@ -142,7 +144,7 @@ def _read_groups(options, table, odds_ratio):
     return known
 
 
-def parse_bins(options):
+def parse_bins(options: Namespace) -> Any:
     """The numbers of --bins by column."""
     bins = {}
     for text in options.bins:
@@ -156,7 +158,7 @@ def parse_bins(options):
     return bins
 
 
-def refuse_empty_groups(known):
+def refuse_empty_groups(known: SensitiveFeatures) -> None:
     """Raise for samples without a group where that is an error; messages name options."""
     is_empty = None if known.labels is None else known.labels.isna().any(axis=1).to_numpy()
     if is_empty is not None and known.missing == "error" and is_empty.any():
@@ -168,7 +170,7 @@ def refuse_empty_groups(known):
         )
 
 
-def _parse_top_k(options):
+def _parse_top_k(options: Namespace) -> Any:
     """The number of places, or their share, of --top; None without it."""
     text = getattr(options, "top", None)
     if text is None:
@@ -186,7 +188,13 @@ def _parse_top_k(options):
         ) from None
 
 
-def _check_numbers(options, y_true, y_pred, y_proba, weights):
+def _check_numbers(
+    options: Namespace,
+    y_true: pd.Series | None,
+    y_pred: pd.Series,
+    y_proba: pd.Series | None,
+    weights: np.ndarray | None,
+) -> None:
     """Raise for text where numbers are needed, and numbers with decimals where classes are."""
     is_regression = options.task == "regression"
     numeric = [y_proba, weights]
@@ -213,7 +221,7 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
         )
 
 
-def _threshold(options, y_true, y_pred):
+def _threshold(options: Namespace, y_true: pd.Series | None, y_pred: pd.Series) -> float | None:
     """Threshold of scores; None if the predictions are not scores."""
     if options.task == "regression":
         return None
@@ -235,7 +243,7 @@ def _threshold(options, y_true, y_pred):
     return 0.5
 
 
-def _refuse_percentages(scores, threshold):
+def _refuse_percentages(scores: pd.Series, threshold: float) -> None:
     """Raise for scores up to 100 with a threshold between 0 and 1."""
     if 0.0 < threshold < 1.0 and scores.min() >= 0.0 and 10.0 < scores.max() <= 100.0:
         raise ValueError(
@@ -245,7 +253,9 @@ def _refuse_percentages(scores, threshold):
         )
 
 
-def apply_threshold(scores, y_true, threshold, positive):
+def apply_threshold(
+    scores: pd.Series, y_true: pd.Series | None, threshold: float, positive: str | None
+) -> pd.Series:
     """Classes of scores: positive above the threshold; booleans without a target."""
     _refuse_percentages(scores, threshold)
     name = f"{scores.name} above {threshold:g}"
@@ -262,7 +272,7 @@ def apply_threshold(scores, y_true, threshold, positive):
     return (scores > threshold).map({True: positive, False: other}).rename(name)
 
 
-def _read_features(options, table):
+def _read_features(options: Namespace, table: pd.DataFrame) -> Any:
     """The columns of --features, as numbers or categories; None without any."""
     if not options.features:
         return None

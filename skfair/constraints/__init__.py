@@ -1,7 +1,7 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from skfair._names import refuse_unknown_names
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
@@ -35,6 +35,7 @@ from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.metrics._rates import refuse_sets_metric
 from skfair.utils._checks import Registry, argument_error, resolve_name
 from skfair.utils._sklearn import StrOptions
+from skfair.utils._tables import TableLike
 
 PARTIAL_CRITERIA = Registry(
     {
@@ -70,14 +71,14 @@ ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
 def resolve_constraints(
-    constraint,
-    tolerance=None,
-    registry=CONSTRAINTS,
-    base=Constraint,
+    constraint: TableLike,
+    tolerance: float | dict | None = None,
+    registry: Registry | dict[str, type[Constraint]] = CONSTRAINTS,
+    base: type[Constraint] = Constraint,
     *,
-    takes_all=False,
-    is_real=False,
-):
+    takes_all: bool = False,
+    is_real: bool = False,
+) -> Any:
     """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
 
     Names are those of a registry, and objects of a base class. Constraints on rankings and on
@@ -111,18 +112,18 @@ def resolve_constraints(
     return constraints
 
 
-def find_constraint_class(name):
+def find_constraint_class(name: str) -> type[Constraint] | None:
     """The constraint of this package with a name; None if there is none."""
     named = globals().get(name)
     return named if isinstance(named, type) and issubclass(named, Constraint) else None
 
 
-def applicable_constraint_names(prediction):
+def applicable_constraint_names(prediction: str) -> list[str]:
     """Names of the constraints that apply to a kind of prediction, as `Constraint.applies_to`."""
     return sorted(name for name, kind in CONSTRAINTS.items() if prediction in kind().applies_to)
 
 
-def check_task(constraint, is_real):
+def check_task(constraint: Any, is_real: bool) -> None:
     """Raise for a constraint on predicted numbers alone where classes are predicted."""
     if constraint.applies_to == ("numbers",) and not is_real:
         raise argument_error(
@@ -132,7 +133,7 @@ def check_task(constraint, is_real):
         )
 
 
-def check_applies_to_numbers(constraint, model):
+def check_applies_to_numbers(constraint: Constraint, model: str) -> None:
     """Raise for a constraint on decisions or classes for a regressor, which is named by `model`.
 
     Raises

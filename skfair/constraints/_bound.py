@@ -1,9 +1,11 @@
 """Constraints bound to samples: sums over events, their rows and reports, and systems of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -23,6 +25,16 @@ from skfair.losses import as_pointwise
 from skfair.metrics._rates import counted_values, is_share, known_values
 from skfair.statistics._bounded_means import BoundedMeans, ValueRange, make_estimates
 from skfair.statistics._gaps import UnknownPosterior, gap_posterior
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skfair.constraints._gap import Gap
+    from skfair.constraints._rows import SmoothConstraint
+    from skfair.losses import Pointwise
+    from skfair.statistics._gaps import MonteCarloPosterior, RatePosterior
+    from skfair.utils._tables import TableLike
+
 
 # A constraint, bound to samples.
 
@@ -82,32 +94,32 @@ class BoundConstraint:
     uncompared: Any = None
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name in messages and reports."""
         return self.sums.name
 
     @cached_property
-    def rows(self):
+    def rows(self) -> Any:
         """The rows that solvers see; none where nothing is compared."""
         rows = self.sums.make_rows(self)
         return StackedRows(()) if rows is None else rows
 
-    def value(self, scores):
+    def value(self, scores: np.ndarray) -> float:
         """The gap by the public metric; nan where it is unknown."""
         return float(self.gap(self.sums.measure(scores)))
 
-    def estimates(self, scores):
+    def estimates(self, scores: np.ndarray) -> Any:
         """Estimates of what is compared in the population, and forms whose largest is the gap.
 
         The scores do not depend on these samples.
         """
         return self.sums.estimates(self.gap, scores)
 
-    def move_offset(self, residual, step_size=1.0):
+    def move_offset(self, residual: np.ndarray, step_size: float = 1.0) -> BoundConstraint:
         """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
         return replace(self, offset=self.offset + step_size * (residual - self.offset))
 
-    def linearize_at(self, scores):
+    def linearize_at(self, scores: np.ndarray) -> Any:
         """The same constraint with the rows that suit scores near the given ones."""
         if self.sums.metric_input != "ranks":
             return self
@@ -115,14 +127,19 @@ class BoundConstraint:
         uncompared = self.uncompared and self.uncompared.linearize_at(scores)
         return replace(self, sums=sums, offset=0.0, uncompared=uncompared)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> BoundConstraint:
         """The same constraint on a subset of the samples, which may repeat.
 
         A ValueError where the subset is too small.
         """
         return replace(self, sums=self.sums.take(rows), uncompared=None)
 
-    def contribution(self, rows, factors=1.0, target=None):
+    def contribution(
+        self,
+        rows: np.ndarray | slice,
+        factors: np.ndarray | float = 1.0,
+        target: np.ndarray | None = None,
+    ) -> BoundConstraint:
         """The contribution of a block of samples; sums without offset add up."""
         # The offset is added once, to the sums of all samples, so a partition has none.
         sums = self.sums.contribution(rows, factors, target)
@@ -130,13 +147,15 @@ class BoundConstraint:
         return replace(self, sums=sums, offset=0.0, uncompared=uncompared)
 
 
-def reported_gap(bound, scores):
+def reported_gap(bound: Any, scores: np.ndarray) -> float:
     """The gap as reports state it: nan for a ratio of rates that are all 0, which is 0 / 0."""
     is_known = not bound.gap.is_ratio or bound.sums.measure(scores).any()
     return bound.value(scores) if is_known else np.nan
 
 
-def make_posterior(constraint, scores, clusters=None):
+def make_posterior(
+    constraint: BoundConstraint, scores: np.ndarray, clusters: np.ndarray | None = None
+) -> Any:
     """Posterior of the population's gap; a ValueError for a metric that is none of means.
 
     It has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's gap is
@@ -165,53 +184,57 @@ class ConstraintSystem(tuple):
     """
 
     @cached_property
-    def stacked_rows(self):
+    def stacked_rows(self) -> StackedRows:
         """The rows of all constraints, as `StackedRows`."""
         return StackedRows(one.rows for one in self)
 
     @cached_property
-    def rows(self):
+    def rows(self) -> Any:
         """The rows that solvers see: those of the only constraint, or of all."""
         # A single constraint needs no stacking, whose products would be slower.
         return self[0].rows if len(self) == 1 else self.stacked_rows
 
     @cached_property
-    def metric_inputs(self):
+    def metric_inputs(self) -> Any:
         """What the public metrics depend on: a set of "decisions", "ranks" and "values"."""
         return {one.sums.metric_input for one in self}
 
     @cached_property
-    def is_on_ranks_alone(self):
+    def is_on_ranks_alone(self) -> bool:
         """Whether the public metrics depend on ranks alone, not on the scale or sign of scores."""
         return self.metric_inputs == {"ranks"} and not any(one.gap.is_correctable for one in self)
 
     @cached_property
-    def adds_up(self):
+    def adds_up(self) -> bool:
         """Whether rows of partitions add up, and are all of means or all of ranks."""
         # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
         kinds = {one.sums.metric_input == "ranks" for one in self}
         return len(kinds) <= 1 and all(one.gap.adds_up and not one.one_row for one in self)
 
     @cached_property
-    def tolerances(self):
+    def tolerances(self) -> np.ndarray:
         """Largest gap allowed by each constraint, (n_constraints,)."""
         return np.array([one.tolerance for one in self])
 
     @cached_property
-    def units(self):
+    def units(self) -> np.ndarray:
         """One unit of each gap and tolerance in the user's, (n_constraints,)."""
         return np.array([1.0 if one.gap.is_ratio else one.sums.unit.spread for one in self])
 
     @cached_property
-    def row_units(self):
+    def row_units(self) -> np.ndarray:
         """One unit of each row in the user's, (n_rows,)."""
         return np.repeat(self.units, [len(one.rows.lower) for one in self])
 
-    def gaps(self, scores):
+    def gaps(self, scores: TableLike) -> np.ndarray:
         """Gap of each constraint by its public metric, (n_constraints,)."""
         return np.array([one.value(scores) for one in self])
 
-    def report_columns(self, scores=None, moments=None):
+    def report_columns(
+        self,
+        scores: np.ndarray | None = None,
+        moments: Iterator | tuple[tuple[np.ndarray, ...], ...] | None = None,
+    ) -> Any:
         """Columns of the report by name, from scores or from moments, constraint by constraint.
 
         They are in the user's units.
@@ -228,31 +251,41 @@ class ConstraintSystem(tuple):
 
     # The same constraints, each changed in the same way.
 
-    def replace_tolerances(self, tolerances):
+    def replace_tolerances(self, tolerances: np.ndarray) -> ConstraintSystem:
         """The same constraints with other tolerances, (n_constraints,)."""
         pairs = zip(self, tolerances, strict=True)
         return ConstraintSystem([replace(one, tolerance=float(value)) for one, value in pairs])
 
-    def correct(self, scores, step_size=1.0):
+    def correct(self, scores: np.ndarray, step_size: float = 1.0) -> ConstraintSystem:
         """The same constraints, each offset moved by a step to the residual at the scores."""
         return ConstraintSystem(
             [one.move_offset(one.rows.residual(scores), step_size) for one in self]
         )
 
-    def linearize_at(self, scores):
+    def linearize_at(self, scores: np.ndarray) -> ConstraintSystem:
         """The same constraints with the rows that suit scores near the given ones."""
         return ConstraintSystem([one.linearize_at(scores) for one in self])
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> ConstraintSystem:
         """The same constraints on a subset of the samples."""
         return ConstraintSystem([one.take(rows) for one in self])
 
-    def contribution(self, rows, factors=1.0, target=None):
+    def contribution(
+        self,
+        rows: np.ndarray | slice,
+        factors: np.ndarray | float = 1.0,
+        target: np.ndarray | None = None,
+    ) -> ConstraintSystem:
         """The contribution of a block of samples to the constraints, as of each of them."""
         return ConstraintSystem([one.contribution(rows, factors, target) for one in self])
 
 
-def draw_batch(rows, n_per_event, random_state=None, first=()):
+def draw_batch(
+    rows: SmoothConstraint,
+    n_per_event: int,
+    random_state: np.random.RandomState | int | None = None,
+    first: np.ndarray | tuple | list[int] = (),
+) -> Any:
     """Draw equally many samples from every event of rows: positions, and the rows on them.
 
     Samples are drawn by weight with replacement, so that means over the drawn events are unbiased
@@ -263,11 +296,11 @@ def draw_batch(rows, n_per_event, random_state=None, first=()):
     # A single group has no rows, and nothing to draw for them.
     components = [one for one in getattr(rows, "components", (rows,)) if len(one.lower)]
     # Each constraint draws its own samples. Its block begins where that of the one before ends.
-    draws = [one.events.draw(n_per_event, random_state) for one in components]
+    draws = [one.events.draw(n_per_event, random_state) for one in components]  # type: ignore[union-attr]
     positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
     starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
     drawn = [
-        one.take_batch(positions, start, n_per_event)
+        one.take_batch(positions, start, n_per_event)  # type: ignore[union-attr]
         for one, start in zip(components, starts.tolist(), strict=True)
     ]
     return positions, drawn[0] if len(drawn) == 1 else StackedRows(drawn)
@@ -312,31 +345,31 @@ class Sums:
     value_range: ValueRange | None = None
 
     @property
-    def events(self):
+    def events(self) -> Events:
         """Samples that each mean is taken over."""
         return self.cells.events
 
     @property
-    def is_quotient(self):
+    def is_quotient(self) -> bool:
         """Whether rates are quotients of two terms."""
         return len(self.exact) > 1
 
-    def make_rows(self, bound):
+    def make_rows(self, bound: BoundConstraint) -> RateRows:
         """The rows that solvers see of a `BoundConstraint`."""
         table = make_rows(
             bound.gap, self.events.n_events, bound.tolerance, bound.one_row, bound.by_pair
         )
         return RateRows(self, bound.offset, table)
 
-    def smooth_means(self, scores):
+    def smooth_means(self, scores: np.ndarray) -> np.ndarray:
         """Sums of the smooth terms, (n_sums,)."""
         return evaluate_terms(self, self.smooth, scores)[1]
 
-    def exact_means(self, scores):
+    def exact_means(self, scores: np.ndarray) -> np.ndarray:
         """Sums of the terms that the public metric counts, (n_sums,)."""
         return evaluate_terms(self, self.exact, scores)[1]
 
-    def rates(self, sums):
+    def rates(self, sums: np.ndarray) -> np.ndarray:
         """Rates from sums: themselves, or quotients of the first half by the second.
 
         The rate of a group without a denominator is nan, so that its gap is unknown.
@@ -346,16 +379,21 @@ class Sums:
         counts, sizes = np.split(np.asarray(sums, dtype=float), 2)
         return np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0.0)
 
-    def measure(self, scores):
+    def measure(self, scores: np.ndarray) -> np.ndarray:
         """The rates by the public metric, (n_events,)."""
         return self.rates(self.exact_means(scores))
 
-    def report_columns(self, bound, scores=None, moments=None):
+    def report_columns(
+        self,
+        bound: BoundConstraint,
+        scores: np.ndarray | None = None,
+        moments: tuple[np.ndarray, ...] | None = None,
+    ) -> Any:
         """Columns of the report of a `BoundConstraint`, by scores or by `rate_moments`.
 
         Each has an entry per rate; those of small groups come last. All are in the user's units.
         """
-        moments = rate_moments(bound, scores) if moments is None else moments
+        moments = rate_moments(bound, scores) if moments is None else moments  # type: ignore[arg-type]
         _, counts, labels, order, *_ = self.cells
         n_compared = len(labels)
         n_events = len(moments[2])
@@ -393,7 +431,7 @@ class Sums:
             "tolerance": np.where(is_compared, of_gap * tolerance, np.nan),
         }
 
-    def estimates(self, gap, scores):
+    def estimates(self, gap: Gap, scores: np.ndarray) -> Any:
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = sample_values(self, scores, self.cells.clusters)
         value_range = self.value_range
@@ -417,26 +455,33 @@ class Sums:
             )
         return estimates, forms
 
-    def posterior(self, gap, tolerance, scores, clusters):
+    def posterior(
+        self, gap: Gap, tolerance: float, scores: np.ndarray, clusters: np.ndarray | None
+    ) -> MonteCarloPosterior | RatePosterior | UnknownPosterior:
         """Posterior of the population's gap."""
         if np.isnan(gap(self.measure(scores))):
             return UnknownPosterior(self.events.n_events, tolerance)
         return gap_posterior(*sample_values(self, scores, clusters), gap, tolerance)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Sums:
         """The same sums over a subset of the samples, which may repeat."""
         events = self.events.take(rows)  # weights within events add up to 1 again
         cells = self.cells._replace(events=events, counts=events.count_samples())
         return replace(self, cells=cells, target=self.target[rows])
 
-    def contribution(self, rows, factors=1.0, target=None):
+    def contribution(
+        self,
+        rows: np.ndarray | slice,
+        factors: np.ndarray | float = 1.0,
+        target: np.ndarray | None = None,
+    ) -> Sums:
         """The contribution of a block, as in `Events.contribution`."""
         target = self.target[rows] if target is None else target
         cells = self.cells._replace(events=self.events.contribution(rows, factors))
         return replace(self, cells=cells, target=target)
 
 
-def decision_outcomes(sums):
+def decision_outcomes(sums: Sums) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """What a negative decision counts in each exact term, and what a positive one adds.
 
     Pairs of (n_samples,). Exact rates of decisions depend on the sign of a score alone.
@@ -459,7 +504,7 @@ class _SampleValues(NamedTuple):
     known: np.ndarray | None = None
 
 
-def _known_values(sums):
+def _known_values(sums: Sums) -> np.ndarray | None:
     """Values that decisions about the compared classes can have, as `known_values`, or None."""
     classes = np.unique(sums.target[sums.events.memberships[0]])
     if sums.metric_input != "decisions" or len(classes) > 2:
@@ -470,7 +515,9 @@ def _known_values(sums):
     return known_values(counts, *sizes or [np.ones(len(counts))])
 
 
-def sample_values(of, scores, clusters=None):
+def sample_values(
+    of: Sums, scores: np.ndarray, clusters: np.ndarray | None = None
+) -> _SampleValues:
     """What samples count by the public metric: the mean over each event is its rate.
 
     A mean of known values is one over the samples of its denominator. Other quotients are
@@ -539,14 +586,14 @@ class RateRows:
         Samples of each mean, ``n_events`` in number.
     """
 
-    def __init__(self, sums, offset, table):
+    def __init__(self, sums: Sums, offset: np.ndarray | float, table: tuple) -> None:
         self.sums, self.offset, self.table = sums, offset, table  # that of `make_rows`
         self.events = sums.events
         self.n_events = sums.events.n_events
         self.gap, self.rates_to_rows, self.aux_jacobian, self.lower, self.upper = table
         self.n_aux = self.aux_jacobian.shape[1]
 
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         """Rows and derivatives, as `ConstraintValues`."""
         events = self.events
         is_quotient = self.sums.is_quotient
@@ -569,7 +616,9 @@ class RateRows:
             means_curvature=partial(self.sums_curvature, sums) if is_quotient else None,
         )
 
-    def rows_at(self, sums, aux=None):
+    def rows_at(
+        self, sums: np.ndarray, aux: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Values of the rows at sums, (n_rows,), and their slope by these, (n_rows, n_sums).
 
         Unknowns of None are those at which the rows hold if they can.
@@ -589,39 +638,39 @@ class RateRows:
             combine = np.hstack((combine * inverse, combine * (-rates * inverse)))
         return values, combine
 
-    def aux_at(self, sums):
+    def aux_at(self, sums: np.ndarray) -> np.ndarray:
         """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
         return self.gap.aux_at(self.sums.rates(sums)) if self.n_aux else _NO_UNKNOWNS
 
-    def initial_aux(self, scores):
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
         if not self.n_aux:
             return _NO_UNKNOWNS
         return self.aux_at(self.sums.smooth_means(scores) + self.offset)
 
-    def constant_term(self, aux):
+    def constant_term(self, aux: np.ndarray) -> np.ndarray:
         """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
         if self.sums.is_quotient:
             return self.aux_jacobian @ aux
         return self.rows_at(np.zeros(self.n_events) + self.offset, aux)[0]
 
-    def take_batch(self, positions, start, n_per_event):
+    def take_batch(self, positions: np.ndarray, start: int, n_per_event: int) -> RateRows:
         """The rows on drawn samples, of which those from `start` on come from their events."""
         events, counts = batch_events(len(positions), start, self.n_events, n_per_event)
         cells = self.sums.cells._replace(events=events, counts=counts)
         sums = replace(self.sums, cells=cells, target=self.sums.target[positions])
         return RateRows(sums, self.offset, self.table)
 
-    def residual(self, scores):
+    def residual(self, scores: np.ndarray) -> np.ndarray:
         """Exact sums less smooth ones, (n_sums,): the offset that would make them equal."""
         return self.sums.exact_means(scores) - self.sums.smooth_means(scores)
 
-    def correct(self, scores):
+    def correct(self, scores: np.ndarray) -> RateRows:
         """The rows with the means that the metric counts at these scores."""
         offset = self.offset + (self.residual(scores) - self.offset)
         return RateRows(self.sums, offset, self.table)
 
-    def sums_curvature(self, sums, v):
+    def sums_curvature(self, sums: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Second derivative of ``v @ rows`` by two sums, (n_sums, n_sums); 0 but of quotients."""
         if not self.sums.is_quotient:
             return np.zeros((len(sums), len(sums)))
@@ -638,7 +687,9 @@ class RateRows:
         return np.block([[np.zeros_like(mixed), mixed], [mixed, both]])
 
 
-def evaluate_terms(sums, terms, scores):
+def evaluate_terms(
+    sums: Sums, terms: tuple, scores: np.ndarray
+) -> tuple[list[Pointwise], np.ndarray]:
     """Terms of a constraint's `Sums` at scores as Pointwise, and their means over the events."""
     name = f"The rate of {sums.name}"
     values = [as_pointwise(one(scores, sums.target), len(scores), name) for one in terms]
@@ -646,7 +697,7 @@ def evaluate_terms(sums, terms, scores):
     return values, np.concatenate(means) if sums.is_quotient else means[0]
 
 
-def _invert_sizes(sizes):
+def _invert_sizes(sizes: np.ndarray) -> np.ndarray:
     """One over the denominators of quotients; 0 where there is none."""
     return np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0.0)
 
@@ -654,7 +705,7 @@ def _invert_sizes(sizes):
 # Reports of rates, from moments that add up over partitions.
 
 
-def rate_moments(constraint, scores):
+def rate_moments(constraint: BoundConstraint, scores: np.ndarray) -> Any:
     """Moments of the rates of a `BoundConstraint`, which add up over partitions.
 
     Three arrays: means over events of the terms and of products of two terms, and sums of squared
@@ -666,7 +717,7 @@ def rate_moments(constraint, scores):
     return tuple(map(np.append, moments, _moments_of(constraint.uncompared, scores)))
 
 
-def _moments_of(sums, scores):
+def _moments_of(sums: Sums, scores: np.ndarray) -> tuple:
     """Moments of the rates of `Sums`."""
     means = sums.events.means
     terms = [one(scores, sums.target).value for one in sums.exact]
@@ -676,7 +727,7 @@ def _moments_of(sums, scores):
     return *(np.concatenate([means(one) for one in ones]) for ones in (terms, products)), weights
 
 
-def _rates_and_errors(of, moments):
+def _rates_and_errors(of: Sums, moments: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Rates and their standard errors, by the moments of `Sums`."""
     sums, products, weights = moments
     rates = of.rates(sums)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint, Sums
 from skfair.constraints._docstrings import constraint_docs
-from skfair.constraints._gap import Gap, RangeGap, RatioGap
+from skfair.constraints._gap import RangeGap, RatioGap
 from skfair.constraints._overall_gap import AGGREGATES
 from skfair.constraints._reference_gap import REFERENCE_GAPS
 from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
-from skfair.groups import Groups, Samples
 from skfair.groups._events import cell_events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
 from skfair.losses import DecisionRate, LogisticLoss, step_function
@@ -33,6 +32,18 @@ from skfair.utils._checks import (
 )
 from skfair.utils._parameters import MinGroupSize, PositiveShare, Tolerance, validate_params
 from skfair.utils._sklearn import StrOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import SimpleNamespace
+
+    from skfair.constraints._gap import Gap
+    from skfair.constraints._units import Unit
+    from skfair.groups import Groups, Samples
+    from skfair.groups._events import CellEvents
+    from skfair.surrogates import Sigmoid
+    from skfair.utils._checks import Registry
+
 
 # Cells: the samples that a constraint compares.
 
@@ -73,7 +84,9 @@ def each_class(samples: Samples) -> dict[str, np.ndarray]:
     return positives(samples) | negatives(samples)
 
 
-def check_cells(cells, samples, constraint):
+def check_cells(
+    cells: dict[str, np.ndarray], samples: Samples, constraint: Constraint
+) -> dict[str, np.ndarray]:
     """The cells of a constraint as boolean masks; others are refused."""
     if not isinstance(cells, Mapping):
         raise TypeError(
@@ -113,7 +126,7 @@ class ComparedGroups(BaseEstimator):
     """Names of the reference groups, where there are some."""
 
 
-def join_name(constraint, criterion):
+def join_name(constraint: Constraint, criterion: str) -> str:
     """What messages call a constraint on a criterion: where its gap lies, and of what groups."""
     by = "" if constraint.attribute is None else f" by {constraint.attribute}"
     return f"{criterion} {constraint.gap.side}".rstrip() + by
@@ -352,7 +365,15 @@ class Constraint(ComparedGroups):
         refuse_tolerances_by_attribute(self, tolerance, "bind")
         return bind_all([self], [samples], surrogate, loss, tolerance)[0][0]
 
-    def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
+    def _bind(
+        self,
+        samples: Samples,
+        groups: tuple[Groups, Groups | None],
+        surrogate: Sigmoid | Callable | None,
+        loss: BaseEstimator | Callable | None,
+        tolerance: float | dict | None,
+        unit: Unit,
+    ) -> BoundConstraint:
         """Bind to groups that are large enough, and to the others for the report alone.
 
         Scores and targets of samples are in a unit, in which the bound constraint is, too.
@@ -377,7 +398,7 @@ class Constraint(ComparedGroups):
         gap = self.gap.from_cells(events, self)
         return BoundConstraint(sums, gap, tolerance, uncompared=of_others)
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         """Raise for parameters that are out of range, or do not fit one another."""
         validate_params(self)
         if self.direction is not None or isinstance(self.reference, Mapping):
@@ -450,7 +471,7 @@ class Constraint(ComparedGroups):
         return groups.select(np.flatnonzero(is_large)), groups.select(np.flatnonzero(~is_large))
 
 
-def _check_side(constraint):
+def _check_side(constraint: Constraint) -> None:
     """Raise for a reference group or a direction that do not fit the constraint."""
     is_group = isinstance(constraint.reference, Mapping)
     if not is_group or constraint.direction is None:
@@ -469,7 +490,7 @@ def _check_side(constraint):
         )
 
 
-def set_reference_groups(constraint, groups):
+def set_reference_groups(constraint: Constraint, groups: Groups) -> Constraint:
     """The constraint with the names of its reference groups, where it has some."""
     reference = constraint.reference
     if not isinstance(reference, Mapping) or len(groups.names) < 2:
@@ -489,7 +510,7 @@ def set_reference_groups(constraint, groups):
     return constraint
 
 
-def _requested_gap(constraint):
+def _requested_gap(constraint: Constraint) -> type[Gap]:
     """The class of gaps that the parameters of a constraint ask for."""
     if isinstance(constraint.reference, Mapping):
         return REFERENCE_GAPS[constraint.direction, constraint.ratio is not None]
@@ -498,7 +519,7 @@ def _requested_gap(constraint):
     return AGGREGATES[constraint.reference, constraint.aggregate]
 
 
-def _check_declarations(constraint):
+def _check_declarations(constraint: Constraint) -> None:
     """Raise for terms, a metric and a gap of a constraint that clients cannot use."""
     terms = constraint.terms(step_function, LogisticLoss())
     if not isinstance(terms, tuple):
@@ -536,7 +557,10 @@ DEFAULT_TOLERANCE = 0.05
 """Tolerance in units of a fit, where neither a constraint nor its estimator has one."""
 
 
-def check_whose_tolerance(constraint, tolerance):
+def check_whose_tolerance(
+    constraint: Constraint | str | list | None,
+    tolerance: float | dict[int | str, float | str] | None,
+) -> None:
     """Raise if a tolerance fills in no constraint's, and differs from all that they have.
 
     `constraint` is one, by name or as an object, or several; their own tolerances are their bounds.
@@ -551,14 +575,16 @@ def check_whose_tolerance(constraint, tolerance):
     )
 
 
-def _find_bound(constraint):
+def _find_bound(constraint: Any) -> float | dict[int | str, float] | None:
     """The tolerance of a constraint; None if it has none, and nan if it bounds a ratio."""
     if getattr(constraint, "ratio", None) is not None:
         return np.nan
     return getattr(constraint, "tolerance", None)
 
 
-def split_by_attribute(constraint, tolerance, groups):
+def split_by_attribute(
+    constraint: Constraint, tolerance: float | dict | None, groups: Groups
+) -> list[Constraint]:
     """The constraint, or one for each attribute that has a tolerance of its own."""
     tolerances = find_tolerance(constraint, tolerance)
     if not isinstance(tolerances, Mapping):
@@ -585,7 +611,9 @@ def split_by_attribute(constraint, tolerance, groups):
     return parts
 
 
-def refuse_tolerances_by_attribute(constraint, tolerance, where):
+def refuse_tolerances_by_attribute(
+    constraint: Any, tolerance: float | dict | None, where: str
+) -> None:
     """Raise for a tolerance of each attribute where there must be one."""
     if isinstance(find_tolerance(constraint, tolerance), Mapping):
         raise argument_error(
@@ -594,14 +622,16 @@ def refuse_tolerances_by_attribute(constraint, tolerance, where):
         )
 
 
-def find_tolerance(constraint, default):
+def find_tolerance(constraint: Constraint, default: Any) -> Any:
     """The largest gap that a constraint allows, 1 minus a ratio; the default if it has none."""
     if constraint.ratio is not None:
         return 1.0 - constraint.ratio
     return default if constraint.tolerance is None else constraint.tolerance
 
 
-def resolve_tolerance(constraint, tolerance, unit=USER_UNIT):
+def resolve_tolerance(
+    constraint: Constraint, tolerance: float | dict[int | str, float] | None, unit: Unit = USER_UNIT
+) -> float:
     """The tolerance of a constraint, or the one passed if it has none, checked.
 
     It is in units of a fit then, and `unit` is that of its rates.
@@ -619,7 +649,14 @@ def resolve_tolerance(constraint, tolerance, unit=USER_UNIT):
     return check_tolerance(tolerance, largest, of=constraint.name) / size
 
 
-def _make_sums(constraint, events, samples, smooth, exact, unit):
+def _make_sums(
+    constraint: Constraint,
+    events: CellEvents,
+    samples: Samples,
+    smooth: tuple,
+    exact: tuple,
+    unit: Unit,
+) -> Sums:
     """Sums over events: of the smooth rate for solvers, and of the exact one of the metric."""
     if not smooth:
         raise ValueError(
@@ -642,7 +679,9 @@ class NothingToCompareError(ValueError):
     """Data without a sample of which a constraint compares the rate."""
 
 
-def _report_empty_cells(name, events, samples):
+def _report_empty_cells(
+    name: str, events: CellEvents | SimpleNamespace, samples: Samples | None
+) -> None:
     """Warn of cells without members, or with too few; raise for data in which all are such."""
     named = join_names(
         f"{cell} of group {group!r}" + f" ({n})" * (n > 0)
@@ -654,21 +693,28 @@ def _report_empty_cells(name, events, samples):
             f"{name} has no rate to compare, for there are {number} {named}. Drop the constraint, "
             "or pass data that has such samples."
         )
-    if samples.where is None:
+    if samples.where is None:  # type: ignore[union-attr]
         warn(
             f"{name} cannot bound the rate of an empty group: there are no {named}; "
             f"{len(events.empty)} empty cell(s) are left out of the constraint."
         )
 
 
-def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT):
+def bind_all(
+    constraints: list[Constraint],
+    per_class: list[Samples],
+    surrogate: Sigmoid | Callable | None,
+    loss: BaseEstimator | Callable | None,
+    tolerance: float | dict[int | str, float | str] | None,
+    unit: Unit = USER_UNIT,
+) -> Any:
     """Bound constraints of each class, with one warning that names all uncompared groups.
 
     `per_class` are the same samples with the target of each decision: one, or one per class. Real
     targets are in a unit.
     """
-    bound = [[] for _ in per_class]
-    sizes = {}
+    bound = [[] for _ in per_class]  # type: ignore[var-annotated]
+    sizes: dict = {}
     is_one_left = False
     for constraint in constraints:
         constraint._check_parameters()
@@ -700,7 +746,9 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT)
     return bound
 
 
-def warn_of_small_groups(min_group_size, sizes, is_one_left):
+def warn_of_small_groups(
+    min_group_size: int | str, sizes: dict[int | str | tuple[int, float], int], is_one_left: bool
+) -> None:
     """Warn of groups that are not compared, with their sizes by name."""
     if not sizes:
         return
@@ -721,7 +769,7 @@ def warn_of_small_groups(min_group_size, sizes, is_one_left):
 # What unknown constraints may mean: names of other libraries, and fairlearn's objects.
 
 
-def constraint_hint(what, registry):
+def constraint_hint(what: Any, registry: Registry) -> str:
     """What an unknown constraint may mean, to end an error with: by meaning, then by spelling.
 
     `what` is the name or object that was passed, and the registry has the constraints by name.
@@ -750,12 +798,12 @@ def constraint_hint(what, registry):
     )
 
 
-def _advise_ratio(kind, ratio=0.8):
+def _advise_ratio(kind: str, ratio: float = 0.8) -> str:
     """How the ratio of rates is bounded."""
     return f" skfair.constraints.{kind}(ratio={ratio:g}) bounds the ratio of rates."
 
 
-def _translate_bound(what, kind):
+def _translate_bound(what: Any, kind: str) -> str:
     """How the bound of one of fairlearn's constraints is passed here; empty for other objects."""
     if isinstance(what, type) or type(what).__module__.split(".")[0] != "fairlearn":
         return ""

@@ -15,13 +15,15 @@ other functions: `MeanSigmoid`.
    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +32,10 @@ from scipy.special import expit, logit
 from skfair.constraints._rows import ConstraintValues, ScoreJacobian, batch_events
 from skfair.groups._events import Events
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
+
+if TYPE_CHECKING:
+    from skfair.utils._tables import TableLike
+
 
 _MIN_SHARE = 1e-3
 """Smaller shares of a sigmoid are very far from its threshold."""
@@ -50,6 +56,11 @@ class ConvexMeans(ABC):
         Sums of which all derivatives by scores are combinations.
     """
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
+
     rounding = 1.0
     """Length of a corner, in widths."""
 
@@ -58,33 +69,33 @@ class ConvexMeans(ABC):
 
     @staticmethod
     @abstractmethod
-    def inverse_surrogate(shares):
+    def inverse_surrogate(shares: np.ndarray) -> np.ndarray:
         """By how many widths equal scores exceed the threshold that given shares are above."""
 
     @abstractmethod
-    def score_derivative_coefficients(self, weights):
+    def score_derivative_coefficients(self, weights: np.ndarray) -> np.ndarray:
         """Rows of a derivative by the scores as combinations of the basis, event by event.
 
         `weights`, (n_rows, n_breakpoints), say what the rows of each event take of the means.
         """
 
     @abstractmethod
-    def curvature(self, weights):
+    def curvature(self, weights: np.ndarray) -> np.ndarray:
         """Second derivative of ``sum(weights * values)`` by each score, (n_samples,)."""
 
     @abstractmethod
-    def breakpoint_second_derivatives(self, weights):
+    def breakpoint_second_derivatives(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Second derivatives of ``sum(weights * values)`` that involve breakpoints.
 
         Mixed ones with scores as combinations of the basis, (n_breakpoints, n_sums), and those by
         each breakpoint, (n_breakpoints,); those by two breakpoints are 0.
         """
 
-    def exact(self):
+    def exact(self) -> Any:
         """The same with exact curvatures, where they are others."""
         return self
 
-    def evaluate_tangents(self, scores, breakpoints):
+    def evaluate_tangents(self, scores: np.ndarray, breakpoints: np.ndarray) -> np.ndarray:
         """Values of the tangents after a move of scores and breakpoints."""
         raised = self.score_derivative_coefficients(np.eye(len(breakpoints))) @ (
             self.basis @ scores
@@ -114,11 +125,13 @@ class MeanExcess(ConvexMeans):
 
     rounding = 0.05
 
-    def __init__(self, events, scores, breakpoints, corner):
+    def __init__(
+        self, events: Events, scores: np.ndarray, breakpoints: np.ndarray, corner: float
+    ) -> None:
         # Sort the samples into buckets between the ends of corners, short and long ones.
         self.place_buckets(breakpoints, corner)
         samples, _, shares = events.memberships
-        indptr, order, moments = sort_members(
+        indptr, order, moments = sort_members(  # type: ignore[call-arg]
             scores, *events.memberships, self.bounds, events.n_events
         )
         self.integrate_moments(moments)
@@ -129,7 +142,7 @@ class MeanExcess(ConvexMeans):
         self._n_samples = events.n_samples
 
     @classmethod
-    def from_breakpoints(cls, breakpoints, corner):
+    def from_breakpoints(cls, breakpoints: np.ndarray, corner: float) -> MeanExcess:
         """The buckets alone, until `integrate_moments` has their moments; there is no basis."""
         buckets = cls.__new__(cls)
         buckets.place_buckets(breakpoints, corner)
@@ -137,7 +150,7 @@ class MeanExcess(ConvexMeans):
         return buckets
 
     @cached_property
-    def basis(self):
+    def basis(self) -> sparse.csr_array:
         """Sums of shares over all buckets, and of shares times scores over those with a corner."""
         samples, shares, scores, sizes = self._members
         has_corner = np.tile(self.has_corner, len(self.mass))
@@ -149,7 +162,7 @@ class MeanExcess(ConvexMeans):
         starts = np.cumsum(np.concatenate(([0], sizes, sizes * has_corner)))
         return sparse.csr_array((data, indices, starts), shape=(2 * len(sizes), self._n_samples))
 
-    def basis_adjoint(self, v):
+    def basis_adjoint(self, v: np.ndarray) -> np.ndarray:
         """Weights of the samples from those of the sums of the basis, or of its first half."""
         samples, shares, scores, sizes = self._members
         weights = np.repeat(v[: len(sizes)], sizes)
@@ -157,7 +170,7 @@ class MeanExcess(ConvexMeans):
             weights += np.repeat(v[len(sizes) :], sizes) * scores
         return np.bincount(samples, weights * shares, minlength=self._n_samples)
 
-    def place_buckets(self, breakpoints, corner):
+    def place_buckets(self, breakpoints: np.ndarray, corner: float) -> None:
         """Bounds of buckets, and the polynomials in them."""
         begins = breakpoints - corner / 2
         ends = np.concatenate([breakpoints + step * corner for step in (-1.0, -0.5, 0.5, 1.0)])
@@ -176,7 +189,7 @@ class MeanExcess(ConvexMeans):
         # Second derivatives of corners twice as long, as the class describes.
         self.curvatures = _per_length(past[0] & ~past[3], 2 * corner)
 
-    def integrate_moments(self, moments):
+    def integrate_moments(self, moments: np.ndarray) -> None:
         """Integrate the polynomial of each bucket: linear above a corner, quadratic inside."""
         (mass, first, second) = moments
         (above, corners) = self.inside
@@ -188,10 +201,10 @@ class MeanExcess(ConvexMeans):
         self.mass = mass
 
     @staticmethod
-    def inverse_surrogate(shares):
+    def inverse_surrogate(shares: np.ndarray) -> np.ndarray:
         return shares - 0.5
 
-    def score_derivative_coefficients(self, weights):
+    def score_derivative_coefficients(self, weights: np.ndarray) -> np.ndarray:
         n_events, n_buckets = self.mass.shape
         derivative = np.zeros((n_events, len(weights), 2, n_events, n_buckets))
         # Rows of an event are combinations of its own sums: of shares, and of shares times scores.
@@ -199,22 +212,22 @@ class MeanExcess(ConvexMeans):
         derivative[each, :, :, each] = (weights @ self.slope_coefficients).reshape(-1, 2, n_buckets)
         return derivative.reshape(n_events * len(weights), -1)
 
-    def exact(self):
+    def exact(self) -> ConvexMeans:
         exact = copy(self)
         _, exact.curvatures = np.hsplit(self.slope_coefficients, 2)
         return exact
 
-    def curvature(self, weights):
+    def curvature(self, weights: np.ndarray) -> np.ndarray:
         return self.basis_adjoint((weights @ self.curvatures).ravel())
 
-    def breakpoint_second_derivatives(self, weights):
+    def breakpoint_second_derivatives(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         weighted = weights.T[:, :, np.newaxis] * self.curvatures[:, np.newaxis, :]
         combine = -weighted.reshape(len(weighted), -1)
         diagonal = np.einsum("keb,eb->k", weighted, self.mass)
         return np.hstack((combine, np.zeros_like(combine))), diagonal
 
 
-def _per_length(inside, length):
+def _per_length(inside: np.ndarray, length: float) -> np.ndarray:
     """One over a length inside of it; a length of 0 has no inside."""
     return inside / length if length > 0 else np.zeros(inside.shape)
 
@@ -239,7 +252,9 @@ class MeanSigmoid(ConvexMeans):
     subtract a multiple of the squared norm of all unknowns.
     """
 
-    def __init__(self, events, scores, breakpoints, width):
+    def __init__(
+        self, events: Events, scores: np.ndarray, breakpoints: np.ndarray, width: float
+    ) -> None:
         samples, codes, shares = events.memberships
         begins = np.arange(len(breakpoints)) < len(breakpoints) / 2
         # Ramps begin and end half a width from the threshold, from which B and E measure.
@@ -257,17 +272,17 @@ class MeanSigmoid(ConvexMeans):
         self.basis = sparse.vstack((slopes, self._curvatures), format="csr")
 
     @staticmethod
-    def inverse_surrogate(shares):
+    def inverse_surrogate(shares: np.ndarray) -> Any:
         return logit(np.clip(shares, _MIN_SHARE, 1 - _MIN_SHARE)) / 4
 
-    def score_derivative_coefficients(self, weights):
+    def score_derivative_coefficients(self, weights: np.ndarray) -> np.ndarray:
         combine = np.kron(np.eye(len(self.values)), weights)
         return np.hstack((combine, np.zeros_like(combine)))
 
-    def curvature(self, weights):
+    def curvature(self, weights: np.ndarray) -> np.ndarray:
         return self._curvatures.T @ weights.ravel()
 
-    def breakpoint_second_derivatives(self, weights):
+    def breakpoint_second_derivatives(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n_breakpoints = weights.shape[1]
         combine = -(weights.T[:, :, np.newaxis] * np.eye(n_breakpoints)[:, np.newaxis, :])
         combine = combine.reshape(n_breakpoints, -1)
@@ -275,7 +290,14 @@ class MeanSigmoid(ConvexMeans):
         return np.hstack((np.zeros_like(combine), combine)), diagonal
 
 
-def sort_members(scores, samples, events, shares, bounds, n_events):
+def sort_members(
+    scores: np.ndarray,
+    samples: np.ndarray,
+    events: np.ndarray,
+    shares: np.ndarray,
+    bounds: np.ndarray,
+    n_events: int,
+) -> Any:
     """Members sorted into cells; a cell is an event and an interval between bounds, which ascend.
 
     Interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
@@ -295,7 +317,7 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
     return indptr, order, np.reshape(moments, (3, n_events, n_buckets))
 
 
-def _convex_sigmoids(x, begins, width):
+def _convex_sigmoids(x: np.ndarray, begins: np.ndarray, width: float) -> list[np.ndarray]:
     """Value, slope and curvature of B where a ramp would begin, of E where it would end."""
     share = expit(4 * x / width)
     slope = 4 * share * (1 - share)
@@ -311,12 +333,14 @@ def _convex_sigmoids(x, begins, width):
     return [np.where(begins, b, b - s) for b, s in zip(B, sigmoid, strict=True)]
 
 
-def _event_sums(entries, codes, n_events):
+def _event_sums(entries: np.ndarray, codes: np.ndarray, n_events: int) -> np.ndarray:
     """Sums of the columns over events, (n_events, n_breakpoints)."""
     return np.array([np.bincount(codes, column, n_events) for column in entries.T]).T
 
 
-def _summation_matrix(entries, samples, codes, shape):
+def _summation_matrix(
+    entries: np.ndarray, samples: np.ndarray, codes: np.ndarray, shape: tuple[int, ...]
+) -> sparse.csr_array:
     """Build the sparse matrix that adds each sample's entries at their event and breakpoint."""
     n_breakpoints = entries.shape[1]
     entry, column = entries.nonzero()
@@ -348,39 +372,39 @@ class Majorant(ABC):
     n_blocks = 1
 
     @property
-    def n_aux(self):
+    def n_aux(self) -> int:
         """Number of auxiliary unknowns."""
         return self.original.n_aux
 
     @property
-    def lower(self):
+    def lower(self) -> np.ndarray:
         """Lower bounds of the rows, (n_rows,)."""
         lower = self.original.lower
         return self._interleave(np.full_like(lower, -np.inf), lower)
 
     @property
-    def upper(self):
+    def upper(self) -> np.ndarray:
         """Upper bounds of the rows, (n_rows,)."""
         # In each block the rows of the upper bounds come first, then those of the lower ones.
         upper = self.original.upper
         return self._interleave(upper, np.full_like(upper, np.inf))
 
-    def _interleave(self, of_upper, of_lower):
+    def _interleave(self, of_upper: np.ndarray, of_lower: np.ndarray) -> np.ndarray:
         """Rows of the upper and of the lower bounds, block by block."""
         rows = of_upper.reshape(self.n_blocks, -1), of_lower.reshape(self.n_blocks, -1)
         return np.concatenate(rows, axis=1).reshape(2 * of_upper.shape[0], *of_upper.shape[1:])
 
-    def initial_aux(self, scores):
+    def initial_aux(self, scores: np.ndarray) -> Any:
         """Auxiliary unknowns of the point, (n_aux,)."""
         return self.aux
 
-    def original_multipliers(self, multipliers):
+    def original_multipliers(self, multipliers: np.ndarray) -> np.ndarray:
         """Multipliers of the original rows from those of these rows, which majorise them."""
         # Multipliers of upper bounds are positive, those of lower bounds negative.
         return multipliers.reshape(self.n_blocks, 2, -1).sum(axis=1).ravel()
 
     @abstractmethod
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         """Rows and their derivatives, as `ConstraintValues`."""
 
 
@@ -429,35 +453,35 @@ class ShareRows:
     """Whether the majorant is a mean over samples, of which mini-batches can be drawn."""
 
     @property
-    def n_aux(self):
+    def n_aux(self) -> int:
         """Number of auxiliary unknowns."""
         return self.threshold_jacobian.shape[1]
 
-    def constant_term(self, aux):
+    def constant_term(self, aux: np.ndarray) -> np.ndarray:
         """Value of the rows where all shares are 0, (n_rows,)."""
         return self.aux_jacobian @ aux
 
-    def breakpoints(self, aux):
+    def breakpoints(self, aux: np.ndarray) -> np.ndarray:
         """Where ramps begin, then where they end, (2 * n_thresholds,)."""
         thresholds = self.origin + self.threshold_jacobian @ aux
         return np.concatenate((thresholds - self.width / 2, thresholds + self.width / 2))
 
-    def convex_at(self, scores, aux):
+    def convex_at(self, scores: np.ndarray, aux: np.ndarray) -> ConvexMeans:
         """The convex functions of which shares are differences, as `ConvexMeans`."""
-        corner = self.convex_means.rounding * self.width
+        corner = self.convex_means.rounding * self.width  # type: ignore[attr-defined]
         return self.convex_means(self.events, scores, self.breakpoints(aux), corner)
 
-    def shares(self, scores, aux):
+    def shares(self, scores: np.ndarray, aux: np.ndarray) -> np.ndarray:
         """Shares of the events above the thresholds, (n_events, n_thresholds)."""
         return self.convex_at(scores, aux).values @ np.subtract(*self.ramp_factors).T
 
     @cached_property
-    def ramp_factors(self):
+    def ramp_factors(self) -> Any:
         """Matrices that pick the convex functions where each ramp begins, and where it ends."""
         n = len(self.origin)
         return np.split(np.eye(2 * n) / self.width, [n])
 
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         """Rows and their derivatives, as `ConstraintValues`.
 
         Curvatures are those of the convex parts: of the two corners of a ramp, the one that the
@@ -466,7 +490,7 @@ class ShareRows:
         """
         return self.evaluate_convex(self.convex_at(scores, aux), aux)
 
-    def evaluate_convex(self, convex, aux):
+    def evaluate_convex(self, convex: Any, aux: np.ndarray) -> ConstraintValues:
         """The same from `ConvexMeans`."""
         # Values and slopes: shares are differences of convex functions at both ends of a ramp.
         difference = np.subtract(*self.ramp_factors)
@@ -485,23 +509,25 @@ class ShareRows:
             aux_curvature=aux_curvature,
         )
 
-        def exact():
+        def exact() -> ConstraintValues:
             curvature, aux_curvature = _curvatures(self, convex.exact(), difference)
             return values._replace(curvature=curvature, aux_curvature=aux_curvature)
 
         return values._replace(exact=exact)
 
-    def residual(self, scores):
+    def residual(self, scores: np.ndarray) -> np.ndarray:
         """Shares of decisions at the origin less smooth ones, (n_rows,)."""
         exact = self.events.means(scores[:, np.newaxis] > self.origin)
         return (exact - self.shares(scores, np.zeros(self.n_aux))).ravel()
 
-    def majorant(self, scores, aux):
+    def majorant(self, scores: np.ndarray, aux: np.ndarray) -> ShareMajorant:
         """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
         return ShareMajorant(self, scores, aux)
 
 
-def _curvatures(rows, convex, factors, minimum=-np.inf):
+def _curvatures(
+    rows: ShareRows, convex: ConvexMeans, factors: np.ndarray, minimum: float = -np.inf
+) -> Any:
     """Curvatures of `ShareRows` by scores and by unknowns, as in `ConstraintValues`.
 
     `factors`, (n_rows_per_event, n_breakpoints), are those of the convex functions in the rows of
@@ -510,19 +536,19 @@ def _curvatures(rows, convex, factors, minimum=-np.inf):
     # of breakpoints by unknowns
     moves = np.vstack((rows.threshold_jacobian, rows.threshold_jacobian))
 
-    def weights(v):
+    def weights(v: np.ndarray) -> np.ndarray:
         # Convexified: negative weights belong to the subtracted functions, whose curvature is
         # left out.
         return np.maximum(minimum, v.reshape(rows.events.n_events, -1) @ factors)
 
-    def aux_curvature(v):
+    def aux_curvature(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         combine, diagonal = convex.breakpoint_second_derivatives(weights(v))
         return moves.T @ combine, (moves.T * diagonal) @ moves
 
     return lambda v: convex.curvature(weights(v)), aux_curvature
 
 
-def place_buckets(rows, aux):
+def place_buckets(rows: TableLike, aux: np.ndarray) -> MeanExcess | None:
     """Buckets of scores without samples, as `MeanExcess`; None where rows have no disjoint ones."""
     is_ramp = getattr(rows, "convex_means", None) is MeanExcess
     if not is_ramp or rows.events.codes_and_mean_weights is None:
@@ -530,7 +556,9 @@ def place_buckets(rows, aux):
     return MeanExcess.from_breakpoints(rows.breakpoints(aux), MeanExcess.rounding * rows.width)
 
 
-def bucket_curvatures(rows, buckets, v, is_exact):
+def bucket_curvatures(
+    rows: ShareRows, buckets: MeanExcess, v: np.ndarray, is_exact: bool
+) -> np.ndarray:
     """Second derivative of ``v @ rows`` by the score of a share, (n_events, n_buckets)."""
     weights = v.reshape(rows.events.n_events, -1) @ np.subtract(*rows.ramp_factors)
     if is_exact:
@@ -547,32 +575,32 @@ class ShareMajorant(Majorant):
     """
 
     @property
-    def n_blocks(self):
+    def n_blocks(self) -> int:
         """Number of blocks of rows, one per event."""
         return self.n_events
 
     @property
-    def events(self):
+    def events(self) -> Events:
         """Events from each of which samples are drawn."""
         return self.original.events
 
     @property
-    def n_events(self):
+    def n_events(self) -> int:
         """Number of events."""
         return self.events.n_events
 
-    def take_batch(self, positions, start, n_per_event):
+    def take_batch(self, positions: np.ndarray, start: int, n_per_event: int) -> ShareMajorant:
         """The rows on drawn samples, of which those from `start` on come from the events."""
         events, _ = batch_events(len(positions), start, self.n_events, n_per_event)
         original = replace(self.original, events=events)
         return replace(self, original=original, scores=self.scores[positions])
 
     @cached_property
-    def _tangent(self):
+    def _tangent(self) -> ConvexMeans:
         """The convex functions at the point."""
         return self.original.convex_at(self.scores, self.aux)
 
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         """Rows and their derivatives, as `ConstraintValues`."""
         original = self.original
         tangent = self._tangent
@@ -595,7 +623,7 @@ class ShareMajorant(Majorant):
         )
         curvature, convex_aux_curvature = _curvatures(original, convex, of_convex, minimum=0.0)
 
-        def aux_curvature(v):
+        def aux_curvature(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             # Tangents are linear, so that they have no second derivatives.
             mixed, hessian = convex_aux_curvature(v)
             return np.pad(mixed, ((0, 0), (0, tangent.basis.shape[0]))), hessian
@@ -618,7 +646,7 @@ class ShareMajorant(Majorant):
 class RankedMembers:
     """Members of a group by ascending score, with weights; those without weight are left out."""
 
-    def __init__(self, samples, scores, weights):
+    def __init__(self, samples: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> None:
         # Smaller shares of a group are rounding.
         has_weight = weights > 1e-12
         self.samples = samples[has_weight]
@@ -632,7 +660,9 @@ class Ranking:
     Ties are broken, so that weights depend on ranks alone.
     """
 
-    def __init__(self, pairs, samples, shares, scores):
+    def __init__(
+        self, pairs: np.ndarray, samples: np.ndarray, shares: np.ndarray, scores: np.ndarray
+    ) -> None:
         # Weights by rank, which taper off at the ends of each pair.
         ascending = np.argsort(scores[samples], kind="stable")
         self.samples = samples[ascending]
@@ -650,16 +680,16 @@ class Ranking:
             ]
             self._before.append(sum(top) / width)
 
-    def members_inside(self):
+    def members_inside(self) -> RankedMembers:
         """Members in the interval, with weights that sum to 1."""
         begin, end = self._before
-        return RankedMembers(self.samples, self.scores, end - begin)
+        return RankedMembers(self.samples, self.scores, end - begin)  # type: ignore[arg-type]
 
-    def members_before(self, boundary):
+    def members_before(self, boundary: int) -> RankedMembers:
         """Members that rank before the interval begins (boundary 0) or before it ends (1)."""
-        return RankedMembers(self.samples, self.scores, self._before[boundary])
+        return RankedMembers(self.samples, self.scores, self._before[boundary])  # type: ignore[arg-type]
 
-    def members_after(self, boundary):
+    def members_after(self, boundary: int) -> RankedMembers:
         """Members that rank after the interval begins (boundary 0) or after it ends (1)."""
         return RankedMembers(self.samples, self.scores, self._all - self._before[boundary])
 
@@ -676,7 +706,7 @@ class PairExcess:
     shift: float
     width: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         one = self.one
         other = self.other
         shift = self.shift
@@ -690,7 +720,7 @@ class PairExcess:
         self.samples = np.concatenate((one.samples, other.samples))
         self.slopes = np.concatenate((one.weights * below, -other.weights * above)) / width
 
-    def curvatures(self):
+    def curvatures(self) -> np.ndarray:
         """Curvatures by the scores of `samples`, which lie above those by differences."""
         one = self.one
         other = self.other
@@ -700,17 +730,19 @@ class PairExcess:
         of_other = other.weights * _density(other.scores - self.shift, one, reach)
         return 2.0 * np.concatenate((of_one, of_other)) / self.width
 
-    def tangent_after_move(self, moved):
+    def tangent_after_move(self, moved: np.ndarray) -> PairExcess:
         """The tangent after a move of all scores: the same slopes, and another value."""
         tangent = copy(self)
         tangent.value += float(self.slopes @ moved[self.samples])
         return tangent
 
 
-def split_ramp(one, other, width):
+def split_ramp(
+    one: Ranking, other: Ranking, width: float
+) -> tuple[list[PairExcess], list[PairExcess]]:
     """Convex functions that are added, and subtracted, to make the mean ramp of two rankings."""
-    added = []
-    subtracted = []
+    added: list = []
+    subtracted: list = []
     for end, after_end, corner in product((0, 1), repeat=3):
         # The interval is what ranks before its end but not before its beginning; or the other way
         # round what ranks after. A ramp rises where it begins and ceases to where it ends.
@@ -723,7 +755,7 @@ def split_ramp(one, other, width):
     return added, subtracted
 
 
-def _density(points, members, reach):
+def _density(points: np.ndarray, members: RankedMembers, reach: float) -> np.ndarray:
     """Weight of members around given points, per unit of score."""
     below = np.concatenate(([0.0], np.cumsum(members.weights)))
     first, last = (np.searchsorted(members.scores, points + step) for step in (-reach, reach))
@@ -766,32 +798,32 @@ class PairRows:
     """Whether the majorant is a mean over samples; it is one over pairs."""
 
     @property
-    def pairs(self):
+    def pairs(self) -> Any:
         """Pairs of groups, one per row."""
         return list(combinations(range(self.events.n_events), 2))
 
     @property
-    def lower(self):
+    def lower(self) -> np.ndarray:
         """Lower bounds of the rows, (n_rows,)."""
         return np.full(len(self.pairs), 0.5 - self.tolerance)
 
     @property
-    def upper(self):
+    def upper(self) -> np.ndarray:
         """Upper bounds of the rows, (n_rows,)."""
         return np.full(len(self.pairs), 0.5 + self.tolerance)
 
-    def initial_aux(self, scores):
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """No unknowns."""
         return np.empty(0)
 
-    def _rankings(self, scores):
+    def _rankings(self, scores: np.ndarray) -> list[Ranking]:
         """Every group in the order of its scores."""
         return [
-            Ranking(pairs, *self.events.members(group), scores)
+            Ranking(pairs, *self.events.members(group), scores)  # type: ignore[call-arg]
             for group, pairs in enumerate(self.group_intervals)
         ]
 
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         r"""Rows and their derivatives, as `ConstraintValues`.
 
         Of the curvature only that of the ramp's convex corner is taken. It is one of differences of
@@ -805,7 +837,7 @@ class PairRows:
             for k, j in self.pairs
         ]
 
-        def curvature(v):
+        def curvature(v: np.ndarray) -> np.ndarray:
             # The ramp's convex corner is where it begins, or where it ends if it counts negatively.
             convex = [
                 (abs(weight), [begin_and_end[int(weight < 0)]])
@@ -815,11 +847,11 @@ class PairRows:
 
         return _make_values([([begin], [end]) for begin, end in corners], len(scores), curvature)
 
-    def majorant(self, scores, aux):
+    def majorant(self, scores: np.ndarray, aux: np.ndarray) -> PairMajorant:
         """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
         return PairMajorant(self, scores, aux)
 
-    def convex_parts(self, scores):
+    def convex_parts(self, scores: np.ndarray) -> list[tuple[list, list]]:
         r"""Two lists of convex functions of the scores for each row, which is their difference.
 
         The weight of a member is a difference of weights of all who rank first, up to the ends and
@@ -837,11 +869,11 @@ class PairMajorant(Majorant):
     """Rows of pairs of groups whose concave parts are replaced by tangents."""
 
     @cached_property
-    def _parts_at_point(self):
+    def _parts_at_point(self) -> list[tuple[list, list]]:
         """The convex parts at the point."""
         return self.original.convex_parts(self.scores)
 
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         """Rows and their derivatives, as `ConstraintValues`."""
         parts = self.original.convex_parts(scores)
         moved = scores - self.scores
@@ -854,7 +886,7 @@ class PairMajorant(Majorant):
         upper = [(added, line) for (added, _), (_, line) in pairs]
         lower = [(line, subtracted) for (_, subtracted), (line, _) in pairs]
 
-        def curvature(v):
+        def curvature(v: np.ndarray) -> np.ndarray:
             of_upper, of_lower = np.reshape(v, (2, -1))
             active = [(weight, up) for weight, (up, _) in zip(of_upper, upper, strict=True)]
             active += [(-weight, down) for weight, (_, down) in zip(of_lower, lower, strict=True)]
@@ -863,7 +895,7 @@ class PairMajorant(Majorant):
         return _make_values(upper + lower, len(scores), curvature)
 
 
-def _make_values(functions, n_samples, curvature):
+def _make_values(functions: list, n_samples: int, curvature: Callable) -> ConstraintValues:
     """Build the values of rows that are sums of functions minus sums of others."""
     # Added functions count positively, subtracted ones negatively.
     signed = [
@@ -891,7 +923,7 @@ def _make_values(functions, n_samples, curvature):
     )
 
 
-def _sum_curvatures(weighted, scores):
+def _sum_curvatures(weighted: list[tuple[float, list]], scores: np.ndarray) -> np.ndarray:
     """Curvature by each score of functions with weights, of which negative ones are left out."""
     curvature = np.zeros(len(scores))
     for weight, functions in weighted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +36,7 @@ from skfair.losses import (
     step_function,
 )
 from skfair.surrogates import Sigmoid
-from skfair.utils._api import Direction, MatrixLike, RandomState, Reference
+from skfair.utils._api import Direction, Reference
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._parameters import (
     MinGroupSize,
@@ -48,6 +48,14 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import safe_indexing
 from skfair.utils._tables import to_pandas_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skfair.constraints._bound import BoundConstraint, RateRows
+    from skfair.utils._api import MatrixLike, RandomState
+    from skfair.utils._tables import TableLike
+
 
 # Parity of rates of decisions, and of mean scores, between groups.
 
@@ -182,7 +190,7 @@ class DemographicParity(DecisionRateParity):
             )
         return {f"stratum {name}": strata.codes == code for code, name in enumerate(strata.names)}
 
-    def _stratum_labels(self, X):
+    def _stratum_labels(self, X: TableLike | None) -> np.ndarray | pd.DataFrame | pd.Series:
         """One label, or several, for each row of X."""
         if X is None:
             raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
@@ -609,7 +617,7 @@ class RankingParity(DecisionRateParity):
         """
         return self._crossed_groups(samples.groups), None
 
-    def _crossed_groups(self, groups):
+    def _crossed_groups(self, groups: Groups) -> Groups:
         """Pairs of two different groups, with enough pairs of documents of either order."""
         if groups.labels.shape[1] != 3:
             raise ValueError(
@@ -637,10 +645,10 @@ class RankingParity(DecisionRateParity):
         return groups.select(np.flatnonzero(is_large))
 
 
-def _merge_queries(groups):
+def _merge_queries(groups: Groups) -> Groups:
     """Merge the groups of document pairs of all queries into one group per pair of groups."""
     # Number the pairs of groups in the order in which they occur, and merge those of all queries.
-    number = {}
+    number: dict = {}
     merged = [number.setdefault((a, b), len(number)) for _, a, b in groups.labels]
     by_label = dict.fromkeys((a, b) for _, a, b in groups.labels[np.argsort(groups.ranks)])
     ranks = {pair: rank for rank, pair in enumerate(by_label)}
@@ -759,7 +767,9 @@ def check_constraint(
         ) from error
 
 
-def _check_row_derivatives(constraint, rows, scores, rng):
+def _check_row_derivatives(
+    constraint: Constraint, rows: RateRows, scores: np.ndarray, rng: np.random.Generator
+) -> None:
     """Compare the change of all rows along a random move of the scores with their derivative."""
     move = rng.normal(size=len(scores))
     step = 1e-6
@@ -776,7 +786,9 @@ def _check_row_derivatives(constraint, rows, scores, rng):
         )
 
 
-def _check_second_derivatives(constraint, bound, scores, rng):
+def _check_second_derivatives(
+    constraint: Constraint, bound: BoundConstraint, scores: np.ndarray, rng: np.random.Generator
+) -> None:
     """Compare the change of the rows' gradient along a random move with second derivatives."""
     move = rng.normal(size=len(scores))
     step = 1e-6
@@ -799,7 +811,7 @@ def _check_second_derivatives(constraint, bound, scores, rng):
         )
 
 
-def _check_blocks(constraint, bound, scores):
+def _check_blocks(constraint: Constraint, bound: BoundConstraint, scores: np.ndarray) -> None:
     """Compare the sums of two blocks of samples with those of all."""
     half = len(scores) // 2
     halves = [slice(0, half), slice(half, len(scores))]
@@ -814,7 +826,9 @@ def _check_blocks(constraint, bound, scores):
             )
 
 
-def _check_derivative(constraint, what, derivative, expected):
+def _check_derivative(
+    constraint: Constraint, what: str, derivative: np.ndarray, expected: np.ndarray
+) -> None:
     """Raise for a derivative of a term that differs from finite differences."""
     derivative = np.asarray(derivative, dtype=float)
     if derivative.shape != expected.shape:
@@ -907,7 +921,7 @@ class ExposureParity(Constraint):
         return (pointwise_score,) if self.merit is None else (pointwise_score, _pointwise_merit)
 
 
-def _pointwise_merit(attention, merit):
+def _pointwise_merit(attention: np.ndarray, merit: np.ndarray) -> Pointwise:
     """The merit of each document, which does not depend on its attention."""
     slope, curvature = np.zeros((2, len(merit)))
     return Pointwise(np.maximum(merit, 0.0), slope, curvature)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +20,12 @@ from skfair.statistics._estimates import (
     RatesAgainstBound,
     pairwise_contrasts,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skfair.utils._tables import TableLike
+
 
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
@@ -34,6 +40,11 @@ class GapBase(ABC):
 
     Subclasses do not inherit `form` and `is_range`, so that clients refuse what they do not know.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     name = "GapBase"
     """The name of the class, which messages state."""
@@ -64,7 +75,7 @@ class GapBase(ABC):
     adds_up: Any = True
     """Whether rows follow from sums that partitions of the samples add up to."""
 
-    def __init_subclass__(cls, **settings):
+    def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
         cls.name = cls.__name__
         cls.is_range, cls.form = vars(cls).get("is_range", False), vars(cls).get("form", "")
@@ -235,7 +246,7 @@ class Gap(GapBase):
         return 1.0 / n_samples
 
     @abstractmethod
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         """Yield (lower, {event: factor}, {unknown: factor}, upper) for each row."""
 
     def aux_at(self, means: np.ndarray) -> np.ndarray:
@@ -255,7 +266,9 @@ class Gap(GapBase):
 
 
 @lru_cache(maxsize=128)
-def make_rows(gap, n_events, tolerance, as_one_row=False, by_pair=False):
+def make_rows(
+    gap: Gap, n_events: int, tolerance: float, as_one_row: bool = False, by_pair: bool = False
+) -> tuple:
     """Rows that hold for some unknowns if and only if a gap is at most its tolerance.
 
     They are attributes of `RateRows`: `gap`, `rates_to_rows`, `aux_jacobian`, `lower` and `upper`.
@@ -280,10 +293,12 @@ def make_rows(gap, n_events, tolerance, as_one_row=False, by_pair=False):
     for row, (_, _, unknowns, _) in zip(aux, rows, strict=True):
         row[list(unknowns)] = list(unknowns.values())
     combine = _to_matrix([means for _, means, _, _ in rows], n_events)
-    return gap, combine, aux, *bounds.reshape(-1, 2).T
+    return gap, combine, aux, *bounds.reshape(-1, 2).T  # type: ignore[attr-defined]
 
 
-def _rows_without_unknowns(gap, tolerance, rows):
+def _rows_without_unknowns(
+    gap: Any, tolerance: float, rows: list[tuple[float, dict, dict, float]]
+) -> list[tuple[float, dict, dict, float]]:
     """Rows of the differences of ordered pairs of means, if a gap is a range and they are few."""
     # A sum of ranges, or a range of one's own, may have other rows.
     if type(gap)._rows is not RangeGap._rows:
@@ -294,7 +309,7 @@ def _rows_without_unknowns(gap, tolerance, rows):
     return [(-np.inf, {high: gap.scale, low: -1.0}, {}, tolerance) for high, low in pairs]
 
 
-def _to_matrix(rows, n_columns):
+def _to_matrix(rows: list[dict[int, float]], n_columns: int) -> np.ndarray:
     """The matrix whose rows map a column to a factor; sparse if it is large."""
     columns = [column for row in rows for column in row]
     factors = [factor for row in rows for factor in row.values()]
@@ -342,18 +357,18 @@ class RangeGap(Gap):
         return cls(tuple(block for block in cells.blocks if len(block) > 1))
 
     @cached_property
-    def _positions(self):
+    def _positions(self) -> list[np.ndarray]:
         """Events of each block, as indices."""
         return [np.array(block, dtype=np.intp) for block in self.blocks]
 
-    def _ranges(self, means):
+    def _ranges(self, means: np.ndarray) -> np.ndarray:
         """Range of each block, (n_blocks,) or (n_blocks, n_columns)."""
         blocks = [means[block] for block in self._positions]
         ranges = [self.scale * block.max(axis=0) - block.min(axis=0) for block in blocks]
         return np.reshape(ranges, (len(self.blocks), *means.shape[1:]))
 
     @property
-    def _smallest(self):
+    def _smallest(self) -> float:
         """The smallest value of the gap."""
         return 0.0 if self.scale == 1.0 else -np.inf
 
@@ -424,7 +439,7 @@ class RangeGap(Gap):
         # A block of three events or more has a free centre: its smallest mean.
         return np.array([means[list(block)].min() for block in self.blocks if len(block) > 2])
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         if self.scale != 1.0:
             yield from self._scaled_rows(tolerance)
             return
@@ -439,7 +454,7 @@ class RangeGap(Gap):
                 yield 0.0, {event: 1.0}, {n_centers: -1.0}, tolerance
             n_centers += 1
 
-    def _scaled_rows(self, tolerance):
+    def _scaled_rows(self, tolerance: float) -> Iterator[tuple]:
         """Yield two rows for each pair of means, or for each mean and a free centre below it."""
         n_centers = 0
         for block in self.blocks:
@@ -485,12 +500,12 @@ class RatioGap(RangeGap):
 
     value_and_subgradient = Gap.value_and_subgradient
 
-    def _ranges(self, means):
+    def _ranges(self, means: np.ndarray) -> np.ndarray:
         largest = [means[list(block)].max(axis=0) for block in self.blocks]
         largest = np.reshape(largest, (len(self.blocks), *means.shape[1:]))
         ranges = super()._ranges(means)
         no_ratio = 0.0 * ranges  # nan where a rate is unknown
-        return np.divide(ranges, largest, out=no_ratio, where=largest > _NEGLIGIBLE_RATE)
+        return np.divide(ranges, largest, out=no_ratio, where=largest > _NEGLIGIBLE_RATE)  # type: ignore[operator]
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
         # Of the block with the smallest ratio r: r / largest and -1 / largest.
@@ -577,7 +592,7 @@ class TotalRangeGap(RangeGap):
         lowest = [means[list(block)].min() for block in self.blocks]
         return np.column_stack((lowest, self._ranges(means))).ravel()
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         n_blocks = len(self.blocks)
         # The sum of a few ranges of two events is written with signs, without unknowns.
         if 0 < n_blocks <= 4 and all(len(block) == 2 for block in self.blocks):
@@ -592,17 +607,19 @@ class TotalRangeGap(RangeGap):
                 yield -np.inf, {event: 1.0}, {low: -1.0, width: -1.0}, 0.0
         yield -np.inf, {}, dict.fromkeys(range(1, 2 * n_blocks, 2), 1.0), tolerance
 
-    def _signed_rows(self, tolerance):
+    def _signed_rows(
+        self, tolerance: float
+    ) -> Iterator[tuple[float, dict[int, float], dict, float]]:
         """Yield one row per choice of signs: |a| + |b| is the larger of |a + b| and |a - b|."""
         # The sign of the first block is fixed, because rows are two-sided.
         for signs in product((1.0, -1.0), repeat=len(self.blocks) - 1):
-            factors = {}
+            factors: dict = {}
             for sign, (first, second) in zip((1.0, *signs), self.blocks, strict=True):
                 factors |= {second: sign, first: -sign}
             yield -tolerance, factors, {}, tolerance
 
 
-def _range_slope(blocks, means, scale=1.0):
+def _range_slope(blocks: TableLike, means: np.ndarray, scale: float = 1.0) -> np.ndarray:
     """Derivative of the sum of the ranges of some blocks by the means."""
     slope = np.zeros_like(means)
     for block in map(list, blocks):
@@ -611,7 +628,7 @@ def _range_slope(blocks, means, scale=1.0):
     return slope
 
 
-def _differences(block, n_events):
+def _differences(block: tuple[int, ...], n_events: int) -> sparse.csr_array:
     """Differences of all ordered pairs of a block, (n_pairs, n_events)."""
     positions = (np.ones(len(block)), (np.arange(len(block)), list(block)))
     return pairwise_contrasts(len(block)) @ sparse.csr_array(
@@ -619,7 +636,7 @@ def _differences(block, n_events):
     )
 
 
-def check_forms(n_forms):
+def check_forms(n_forms: Any) -> None:
     """Raise for a gap that is the largest of too many forms."""
     if n_forms > _MAX_FORMS:
         raise ValueError(
@@ -677,7 +694,7 @@ class LargestMean(Gap):
     def estimates(self, means: Any) -> Any:
         return RatesAgainstBound(means) if isinstance(means, Rates) else means
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         for event in self.events:
             yield -np.inf, {event: 1.0}, {}, tolerance
 
@@ -737,7 +754,7 @@ class Shortfall(Gap):
         bounded = RatesAgainstBound(means) if isinstance(means, Rates) else means
         return ComplementEstimates(bounded, self.largest)
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         for event in self.events:
             yield self.largest - tolerance, {event: 1.0}, {}, np.inf
 

@@ -1,6 +1,9 @@
 """Constraints bound to predictions that were made, and limits of their gaps as metrics."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_consistent_length
@@ -22,8 +25,16 @@ from skfair.statistics._gaps import gap_upper_limit
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
+if TYPE_CHECKING:
+    from typing import Any
 
-def metric_kind(constraint):
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.groups import Samples
+    from skfair.groups._groups import Groups
+    from skfair.utils._tables import TableLike
+
+
+def metric_kind(constraint: Constraint) -> str:
     """The predictions that the constraint's metric takes, as `Metric.kind`.
 
     A constraint without a public metric takes classes and values of the decision function, and one
@@ -33,12 +44,19 @@ def metric_kind(constraint):
         return "classification"
     if constraint.unit == "attention":
         return "score"
-    if constraint.applies_to == ("numbers",):
+    if constraint.applies_to == ("numbers",):  # type: ignore[comparison-overlap]
         return "regression"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
 
-def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=False):
+def target_and_scores(
+    kind: str,
+    columns: list | tuple,
+    *,
+    pos_label: int | str | None = None,
+    threshold: float = 0.0,
+    is_real: bool = False,
+) -> Any:
     """Targets and scores that a constraint can be bound to, both (n_samples,).
 
     `columns` are the positional arguments of a metric of this `Metric.kind`. Scores are shifted by
@@ -60,8 +78,14 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
 
 
 def bind_constraint(
-    constraint, predictions, sensitive_features, sample_weight, X=None, clusters=None, **params
-):
+    constraint: Constraint,
+    predictions: np.ndarray | tuple[np.ndarray, ...],
+    sensitive_features: TableLike | Groups,
+    sample_weight: np.ndarray | None,
+    X: TableLike | None = None,
+    clusters: np.ndarray | None = None,
+    **params: Any,
+) -> Any:
     """The constraint bound to the held-out samples, and their scores.
 
     `predictions` are the positional arguments of the constraint's metric, `params` those of
@@ -89,7 +113,7 @@ def bind_constraint(
     return bind_decisions(constraint, samples._replace(target=target, X=X), scores), scores
 
 
-def bind_decisions(constraint, samples, scores):
+def bind_decisions(constraint: Constraint, samples: Samples, scores: np.ndarray) -> BoundConstraint:
     """The constraint bound to held-out samples, without a surrogate.
 
     Groups are compared by rates whose denominator counts enough samples.
@@ -119,32 +143,37 @@ def bind_decisions(constraint, samples, scores):
 
 
 @make_limit_metric.register(Constraint)
-def _make_limit_metric(constraint, confidence_level):
+def _make_limit_metric(constraint: Constraint, confidence_level: float) -> Metric:
     """The metric whose value is the upper confidence limit of the gap of a constraint."""
     function = partial(_gap_upper_limit, constraint=constraint, level=check_level(confidence_level))
     return Metric(function, metric_kind(constraint), greater_is_better=False, best=0.0)
 
 
 def _gap_upper_limit(
-    *predictions, sensitive_features, constraint, level, sample_weight=None, **params
-):
+    *predictions: np.ndarray,
+    sensitive_features: TableLike,
+    constraint: Constraint,
+    level: float,
+    sample_weight: np.ndarray | None = None,
+    **params: Any,
+) -> float:
     """Upper limit of the gap of predictions, as a metric computes it."""
     bound, scores = bind_constraint(
         constraint, predictions, sensitive_features, sample_weight, **params
     )
-    return gap_upper_limit(*bound.estimates(scores), level)
+    return gap_upper_limit(*bound.estimates(scores), level)  # type: ignore[call-arg]
 
 
 # What a constraint averages of predictions, and whether that depends on the outcome.
 
 
-def evaluate_cells(constraint, samples, scores):
+def evaluate_cells(constraint: Constraint, samples: Samples, scores: np.ndarray) -> tuple:
     """Masks of the constraint's cells, and the value that it averages for each sample.
 
     A share is averaged over the samples that its denominator counts: these are the cells then.
     """
     cells = {name: np.asarray(mask) for name, mask in constraint.cells(samples).items()}
-    if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:
+    if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:  # type: ignore[union-attr]
         raise ValueError(
             f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
             "is in several of them. Use one monitor per cell."
@@ -159,7 +188,7 @@ def evaluate_cells(constraint, samples, scores):
     return cells, counted_values(values, sizes[0])
 
 
-def outcome_use(constraint, samples):
+def outcome_use(constraint: Constraint, samples: Samples) -> str:
     """What of a constraint depends on the outcome: "nothing", its "cells" or its "values"."""
     scores = np.linspace(-1.3, 1.7, len(samples.weights))  # 0 may have equal losses
     (cells, values), (other_cells, other_values) = (

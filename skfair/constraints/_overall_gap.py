@@ -1,13 +1,19 @@
 """Gaps between the rates of groups and the overall one, and the rows that keep them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from skfair.constraints._gap import Gap, RangeGap, TotalRangeGap, check_forms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 
 @dataclass(frozen=True)
@@ -51,20 +57,20 @@ class ExcessOverOverall(Gap):
         return cls(pairs) if is_compared else RangeGap(())
 
     @cached_property
-    def _group_and_overall_events(self):
+    def _group_and_overall_events(self) -> np.ndarray:
         return np.array(self.pairs).T
 
-    def _excesses(self, means):
+    def _excesses(self, means: np.ndarray) -> np.ndarray:
         """Excess of each pair, (n_pairs,) or (n_pairs, n_columns)."""
         group, overall = self._group_and_overall_events
         return means[group] - means[overall]
 
-    def _sizes(self, means):
+    def _sizes(self, means: np.ndarray) -> np.ndarray:
         """What each pair adds to the gap, at least 0, with the shape of the excesses."""
         excesses = self._excesses(means)
         return np.maximum(excesses, self.below * excesses) + 0.0  # not -0.0
 
-    def _signs(self, means):
+    def _signs(self, means: np.ndarray) -> np.ndarray:
         """Derivative of what each pair adds to the gap by its excess, (n_pairs,)."""
         excesses = self._excesses(means)
         return (excesses > 0) + self.below * (excesses < 0)
@@ -77,7 +83,7 @@ class ExcessOverOverall(Gap):
         is_farthest = np.arange(len(self.pairs)) == self._sizes(means).argmax()
         return self._slope(self._signs(means) * is_farthest, means)
 
-    def _slope(self, weights, means):
+    def _slope(self, weights: np.ndarray, means: np.ndarray) -> np.ndarray:
         """Derivative of ``weights @ excesses`` by the means."""
         slope = np.zeros_like(means)
         group, overall = self._group_and_overall_events
@@ -96,7 +102,7 @@ class ExcessOverOverall(Gap):
         excesses = self._excess_forms(n_events)
         return sparse.vstack((excesses, self.below * excesses), "csr") if self.below else excesses
 
-    def _excess_forms(self, n_events):
+    def _excess_forms(self, n_events: int) -> sparse.csr_array:
         """The excess of each pair as a linear form, (n_pairs, n_events)."""
         rows = np.arange(len(self.pairs))
         group, overall = self._group_and_overall_events
@@ -105,7 +111,7 @@ class ExcessOverOverall(Gap):
         positions = np.tile(rows, 2), np.concatenate((group, overall))
         return sparse.csr_array((signs, positions), shape=(len(rows), n_events))
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         smallest = -tolerance if self.below else -np.inf
         for group, overall in self.pairs:
             yield smallest, {group: 1.0, overall: -1.0}, {}, tolerance
@@ -160,7 +166,7 @@ class MeanPositiveExcess(ExcessOverOverall):
         # What each group adds to the gap.
         return self._sizes(means)
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         # An unknown for what each group adds, the mean of which is bounded.
         n_pairs = len(self.pairs)
         for p, (group, overall) in enumerate(self.pairs):
@@ -196,7 +202,7 @@ class SignedMeanExcess(ExcessOverOverall):
         # The gap itself is linear.
         return sparse.csr_array(self.subgradient(np.zeros(n_events))[np.newaxis])
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Iterator:
         n_events = 1 + max(map(max, self.pairs))
         yield -np.inf, dict(enumerate(self.subgradient(np.zeros(n_events)))), {}, tolerance
 

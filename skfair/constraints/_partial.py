@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Integral, Real
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from sklearn.base import clone
 
@@ -32,6 +32,17 @@ from skfair.metrics._partial import (
 )
 from skfair.utils._parameters import MinGroupSize, Positive, Share, make_constructor
 from skfair.utils._sklearn import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints._units import Unit
+    from skfair.groups import Samples
+    from skfair.groups._groups import Groups
+    from skfair.surrogates import Sigmoid
+
 
 Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
 """A threshold of scores, or of predicted numbers."""
@@ -74,7 +85,15 @@ class PartialParity(Constraint):
     n_percentiles = 10
     """Percentiles at which shares are compared or reported."""
 
-    def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
+    def _bind(
+        self,
+        samples: Samples,
+        groups: tuple[Groups, Groups | None],
+        surrogate: Sigmoid | Callable | None,
+        loss: BaseEstimator | Callable | None,
+        tolerance: float | dict | None,
+        unit: Unit,
+    ) -> BoundConstraint:
         """Bind to groups that are large enough, and to the others for the report alone.
 
         The criterion's own ramp stands for decisions; its width and a threshold are the user's.
@@ -85,9 +104,9 @@ class PartialParity(Constraint):
         interval = (0.0, 1.0) if is_vacuous and isinstance(self.interval, dict) else self.interval
         tolerance = resolve_tolerance(self, tolerance)
         if small is not None and isinstance(interval, dict):  # nor of those that are too small
-            small = small.select([g for g, name in enumerate(small.names) if name in interval])
+            small = small.select([g for g, name in enumerate(small.names) if name in interval])  # type: ignore[arg-type]
 
-        def sums_of(groups):
+        def sums_of(groups: Groups) -> RankSums:
             members = samples._replace(groups=groups)
             events = cell_events(self.cells(members), members, groups)
             intervals = intervals_by_group(interval, groups.names)
@@ -118,7 +137,7 @@ class PartialParity(Constraint):
         """Where decisions are made: 0 of a classifier, unless there is a threshold."""
         return 0.0 if self.threshold is None else self.threshold
 
-    def _convert_unit(self, unit):
+    def _convert_unit(self, unit: Unit) -> PartialParity:
         """The same criterion with a ramp, and a threshold if it has one, of scores in a unit."""
         width = self.default_width if self.width is None else self.width / unit.spread
         params = {"width": width}

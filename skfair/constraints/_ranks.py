@@ -1,10 +1,12 @@
 """Criteria on an interval of percentiles: their gap, ranks, rows, estimates and report."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +21,16 @@ from skfair.metrics._partial import collect_members
 from skfair.statistics._estimates import AUCs, ShareCurves, curve_contrasts
 from skfair.statistics._gaps import CurvePosterior, cluster_effects_and_correlation, kish_sizes
 from skfair.utils._checks import join_names, refuse_clusters
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.constraints._convex import ConvexMeans
+    from skfair.constraints._rows import SmoothConstraint
+    from skfair.metrics._partial import Members, ScoredMembers
+    from skfair.utils._tables import TableLike
+
 
 # .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
 #    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
@@ -44,11 +56,11 @@ class PercentileInterval:
     pairs: np.ndarray
 
     @property
-    def width(self):
+    def width(self) -> float:
         """Share of all samples that lies in the interval."""
         return float(np.diff(self.pairs).sum())
 
-    def percentile_at(self, position, side):
+    def percentile_at(self, position: np.ndarray | float, side: str) -> np.ndarray | float:
         """Percentile at a position, which beyond 1 goes on past the interval.
 
         Where one pair ends and the next begins, "left" gives the end and "right" the beginning.
@@ -62,7 +74,7 @@ class PercentileInterval:
         )
         return self.pairs[pair, 1] + reached - ends[pair]
 
-    def position_of(self, percentiles):
+    def position_of(self, percentiles: np.ndarray | list[float]) -> np.ndarray:
         """Position of percentiles; 0 before the interval begins, 1 after its end."""
         # How much of each pair lies before the percentile, over the width of all pairs.
         begin, end = self.pairs.T
@@ -85,7 +97,7 @@ class IntervalGap(GapBase):
     form = "gap"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> "IntervalGap":
+    def from_cells(cls, cells: Any, constraint: Any) -> IntervalGap:
         # The criterion itself knows how ranks are compared.
         return cls(constraint, constraint._metric())
 
@@ -96,12 +108,12 @@ class IntervalGap(GapBase):
             return self.metric(means)
 
     @property
-    def is_correctable(self):
+    def is_correctable(self) -> bool:
         """Whether an offset makes the rows count decisions, at one threshold."""
         return self.criterion.is_correctable
 
     @property
-    def adds_up(self):
+    def adds_up(self) -> bool:
         """Whether the rows of partitions add up."""
         return self.criterion.adds_up
 
@@ -109,7 +121,7 @@ class IntervalGap(GapBase):
 # Criteria on an interval of percentiles, bound to samples.
 
 
-def _count_in_intervals(sums):
+def _count_in_intervals(sums: RankSums) -> np.ndarray:
     """Samples of the events in their intervals: at most, if that depends on unknown scores."""
     sizes = sums.cells.counts * sums.widths
     if sums.scores is not None or not sums.ranks_in_groups:
@@ -157,12 +169,12 @@ class RankSums:
     metric_input, unit = "ranks", USER_UNIT
 
     @property
-    def events(self):
+    def events(self) -> Events:
         """Events that are compared."""
         return self.cells.events
 
     @cached_property
-    def intervals(self):
+    def intervals(self) -> list[PercentileInterval]:
         """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
         groups = self.samples.groups
         names = self.samples.groups.names
@@ -178,23 +190,23 @@ class RankSums:
         ]
 
     @cached_property
-    def widths(self):
+    def widths(self) -> np.ndarray:
         """Width of each interval, (n_events,)."""
         return np.array([interval.width for interval in self.intervals])
 
     @cached_property
-    def members(self):
+    def members(self) -> Members:
         """`Members` of the groups, by which gaps are measured."""
         samples = self.samples
         return collect_members(
             samples.groups, samples.weights, self.group_intervals, samples.target > 0
         )
 
-    def measure(self, scores):
+    def measure(self, scores: np.ndarray) -> ScoredMembers:
         """What a criterion measures: `ScoredMembers`."""
         return self.members.score(scores)
 
-    def make_rows(self, bound):
+    def make_rows(self, bound: BoundConstraint) -> SmoothConstraint | None:
         """The rows that solvers see; None of a single group, which is compared with none."""
         criterion = bound.gap.criterion
         if len(self.samples.groups.names) == 1:
@@ -207,11 +219,11 @@ class RankSums:
         # Smooth shares plus the offset count decisions; the bounds move the other way.
         return replace(rows, lower=rows.lower - bound.offset, upper=rows.upper - bound.offset)
 
-    def linearize_at(self, scores):
+    def linearize_at(self, scores: np.ndarray) -> RankSums:
         """The same events, at other scores."""
         return replace(self, scores=scores)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> RankSums:
         """The same on a subset, ranked among its samples; a ValueError if it is too small."""
         samples = self.samples
         groups = self.samples.groups.take(rows)
@@ -223,7 +235,12 @@ class RankSums:
         refuse_small_intervals(taken)
         return taken
 
-    def contribution(self, rows, factors=1.0, target=None):
+    def contribution(
+        self,
+        rows: np.ndarray | slice,
+        factors: np.ndarray | float = 1.0,
+        target: np.ndarray | None = None,
+    ) -> RankSums:
         """The contribution of a block, as in `Events.contribution`; rows of blocks add up."""
         samples = self.samples
         target = samples.target[rows] if target is None else target
@@ -232,7 +249,9 @@ class RankSums:
         cells = self.cells._replace(events=self.events.contribution(rows, factors))
         return replace(self, samples=subset, cells=cells)
 
-    def report_columns(self, bound, scores, moments):
+    def report_columns(
+        self, bound: BoundConstraint, scores: TableLike, moments: tuple | None
+    ) -> Any:
         """Columns of the report: one entry per event and threshold that is compared.
 
         The rate is the share of those in the interval that score above the threshold. Criteria at
@@ -245,14 +264,16 @@ class RankSums:
         moments = bound.value(scores), thresholds, share_moments(bound, scores, thresholds)
         return make_share_report(bound, moments)
 
-    def estimates(self, gap, scores):
+    def estimates(self, gap: IntervalGap, scores: np.ndarray) -> Any:
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""
         refuse_clusters(self.cells.clusters, self.name)
         if gap.criterion.compares_pairs:
             return estimate_rank_areas(self, scores)
         return estimate_curves(self, gap.criterion, scores)
 
-    def posterior(self, gap, tolerance, scores, clusters):
+    def posterior(
+        self, gap: IntervalGap, tolerance: float, scores: np.ndarray, clusters: np.ndarray | None
+    ) -> CurvePosterior:
         """Posterior of the population's gap."""
         criterion = gap.criterion
         if criterion.compares_pairs:
@@ -278,7 +299,7 @@ class RankSums:
         return CurvePosterior(above, sizes, ranked.intervals, units, cell_codes(ranked), tolerance)
 
 
-def refuse_small_intervals(sums):
+def refuse_small_intervals(sums: RankSums) -> None:
     """Raise for events with too few samples in their intervals."""
     sized = [*zip(sums.cells.labels, _count_in_intervals(sums), strict=True)]
     # Empty cells of groups are too small as well, unless held-out data leave them out.
@@ -301,27 +322,33 @@ def refuse_small_intervals(sums):
     )
 
 
-def _to_event_interval(sums, interval, of_group, event):
+def _to_event_interval(
+    sums: RankSums, interval: PercentileInterval, of_group: tuple[Events, int], event: int
+) -> PercentileInterval:
     """Percentiles of an event whose members rank in an interval of their group."""
     # Thresholds at the ends of the interval in the group, and shares of the event above them.
     flat = interval.pairs.ravel()
     groups, group = of_group
-    thresholds = groups.upper_quantiles(group, sums.scores, flat)
+    thresholds = groups.upper_quantiles(group, sums.scores, flat)  # type: ignore[arg-type]
     samples, shares = sums.events.members(event)
-    event_scores = sums.scores[samples]
+    event_scores = sums.scores[samples]  # type: ignore[index]
     above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
     above[flat <= 0.0] = 0.0
     above[flat >= 1.0] = 1.0
     return PercentileInterval(above.reshape(-1, 2))
 
 
-def replace_samples(sums, samples, intervals, scores):
+def replace_samples(
+    sums: RankSums, samples: Samples, intervals: list[np.ndarray], scores: np.ndarray | None
+) -> RankSums:
     """The same events of other samples, with their intervals, linearised at their scores."""
     cells = cell_events(sums.find_cells(samples), samples, samples.groups)
     return replace(sums, samples=samples, cells=cells, group_intervals=intervals, scores=scores)
 
 
-def _event_moments(sums, scores, thresholds):
+def _event_moments(
+    sums: RankSums, scores: np.ndarray, thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Shares above thresholds, (n_events, n_thresholds), and sums of squared shares.
 
     Those of partitions add up.
@@ -334,7 +361,7 @@ def _event_moments(sums, scores, thresholds):
 # Rows of criteria: the shares that they bound, between which percentiles.
 
 
-def rows_of_criterion(ranked, criterion, tolerance):
+def rows_of_criterion(ranked: RankSums, criterion: BaseEstimator, tolerance: float) -> Any:
     """The rows that bound a criterion, as `ShareRows` or `PairRows`.
 
     Those at one threshold suit the scores of `ranked`.
@@ -348,7 +375,7 @@ def rows_of_criterion(ranked, criterion, tolerance):
     convex_means = CONVEX_MEANS[criterion.surrogate]
     if not criterion.is_correctable:
         positions = np.linspace(0.0, 1.0, criterion.n_percentiles)
-        return rows_at_percentiles(ranked, tolerances, positions, width, convex_means)
+        return rows_at_percentiles(ranked, tolerances, positions, width, convex_means)  # type: ignore[type-abstract]
     if ranked.scores is None:
         raise ValueError(
             f"Rows of {ranked.name} depend on the scores near which they are used, but there are "
@@ -357,7 +384,13 @@ def rows_of_criterion(ranked, criterion, tolerance):
     return rows_at_threshold(ranked, tolerances, criterion.threshold, width, convex_means)
 
 
-def report_thresholds(ranked, criterion, tolerance, scores, n_positions=None):
+def report_thresholds(
+    ranked: RankSums,
+    criterion: BaseEstimator,
+    tolerance: float,
+    scores: np.ndarray,
+    n_positions: int | None = None,
+) -> np.ndarray:
     """Thresholds of reports: that of decisions, or midway between the percentiles of the groups.
 
     The latter are those from which rows of shares would start, at so many positions in the
@@ -371,7 +404,7 @@ def report_thresholds(ranked, criterion, tolerance, scores, n_positions=None):
     return rows.initial_aux(scores)
 
 
-def interval_tolerances(ranked, criterion, tolerance):
+def interval_tolerances(ranked: RankSums, criterion: BaseEstimator, tolerance: float) -> np.ndarray:
     """The tolerance in units of the interval of each event, (n_events,)."""
     # Raw differences are in units of the whole group, of which the interval is a share.
     if criterion.scale == "raw":
@@ -379,13 +412,13 @@ def interval_tolerances(ranked, criterion, tolerance):
     return np.full(len(ranked.widths), tolerance)
 
 
-def _percentiles_at(ranked, positions, side):
+def _percentiles_at(ranked: RankSums, positions: np.ndarray, side: str) -> np.ndarray:
     """Percentiles of each event at positions of its own or common ones."""
     paired = zip(ranked.intervals, positions, strict=True)
     return np.array([interval.percentile_at(position, side) for interval, position in paired])
 
 
-def cell_codes(ranked):
+def cell_codes(ranked: RankSums) -> np.ndarray:
     """Code of the cell of each event, (n_events,): those of one cell are compared."""
     codes = np.empty(ranked.events.n_events, dtype=int)
     for number, block in enumerate(ranked.cells.blocks):
@@ -393,7 +426,13 @@ def cell_codes(ranked):
     return codes
 
 
-def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
+def rows_at_percentiles(
+    ranked: RankSums,
+    tolerances: np.ndarray,
+    positions: np.ndarray,
+    width: float,
+    convex_means: type[ConvexMeans],
+) -> ShareRows:
     """Rows ``p <= S_e <= p + tolerance`` at free thresholds, for all events (as [1]_, (15)).
 
     `ranked` are `RankSums`, with a tolerance each in units of its interval; `positions`,
@@ -408,7 +447,7 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
     middle = _percentiles_at(ranked, positions + tolerances / 2, "left")
     middle = np.clip(middle, 0.0, 1.0)
 
-    def midpoints(scores):
+    def midpoints(scores: np.ndarray) -> np.ndarray:
         if not np.ptp(scores):  # quantiles of equal scores do not say where a ramp must stand
             return scores[0] - width * convex_means.inverse_surrogate(middle.mean(axis=0))
         quantiles = [events.upper_quantiles(e, scores, levels) for e, levels in enumerate(middle)]
@@ -427,7 +466,9 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
     )
 
 
-def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
+def rows_at_threshold(
+    ranked: RankSums, tolerances: np.ndarray, threshold: float, width: float, convex_means: Any
+) -> ShareRows:
     """Rows of one case of (21), (50) or (56) of [1]_: bounds on differences inside intervals.
 
     Cut off at its interval, a share differs from the others by the tolerance at most in three
@@ -450,14 +491,14 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     weights = ranked.samples.weights[rows]
     selected = np.bincount(members, weights, events.n_events) * widths
 
-    def share_positions(scores):
+    def share_positions(scores: np.ndarray) -> np.ndarray:
         """Positions of the shares in their intervals."""
         breakpoints = threshold + width * np.array([-0.5, 0.5])
         convex = convex_means(events, scores, breakpoints, convex_means.rounding * width)
         return (convex.values @ [1.0, -1.0] / width - begin) / widths
 
     # Choose a case for each block.
-    positions = share_positions(scores)
+    positions = share_positions(scores)  # type: ignore[arg-type]
     with_level = []
     shares = _Shares(
         positions=positions,
@@ -477,7 +518,7 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     # One free level per block of that case, in units of the widths of its intervals.
     by_level = np.reshape(with_level, (-1, len(begin))).T * widths[:, np.newaxis]
 
-    def initial_levels(scores):
+    def initial_levels(scores: np.ndarray) -> np.ndarray:
         # Half-way between the lowest level that the highest share allows, and the lowest share.
         positions = share_positions(scores)
         ends = [
@@ -510,11 +551,11 @@ class _Shares(NamedTuple):
     ceiling: np.ndarray  # of those that are all near its beginning, or below it
     selected: np.ndarray  # weight of the samples that change sides from beginning to end
 
-    def restrict(self, in_block):
+    def restrict(self, in_block: np.ndarray) -> _Shares:
         """The shares of the events of a block."""
         return _Shares._make(column[in_block] for column in self)
 
-    def cheapest_case(self):
+    def cheapest_case(self) -> tuple:
         """Bounds of the case of fewest samples that change sides; whether it has a free level."""
         positions, tolerances, begin, widths, floor, ceiling, selected = self
         # The best level has a share at it, or a tolerance above it.
@@ -542,7 +583,9 @@ _MAX_THRESHOLDS = 2000
 """Thresholds up to which each distinct score is one."""
 
 
-def estimate_curves(sums, criterion, scores):
+def estimate_curves(
+    sums: RankSums, criterion: BaseEstimator, scores: np.ndarray
+) -> tuple[ShareCurves, sparse.csr_array]:
     """Shares above thresholds as positions in the interval, and their differences.
 
     `scores` do not depend on these samples. A class whose members rank in their whole group is
@@ -556,7 +599,7 @@ def estimate_curves(sums, criterion, scores):
     thresholds, lag = _compared_thresholds(criterion, scores)
     events = sums.events
     shares = np.array(
-        [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]
+        [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]  # type: ignore[call-arg]
     )
     sizes = kish_sizes(events)
     forms = curve_contrasts(sums.cells.blocks, len(shares), len(thresholds), lag)
@@ -567,14 +610,14 @@ def estimate_curves(sums, criterion, scores):
         return ShareCurves(shares, sizes, lambda values: values, may_count), forms
     units = sums.widths if is_raw else np.ones(len(shares))
 
-    def map_to_interval(values):
+    def map_to_interval(values: np.ndarray) -> np.ndarray:
         of_events = zip(sums.intervals, units, values, strict=True)
         return np.array([unit * interval.position_of(share) for interval, unit, share in of_events])
 
     return ShareCurves(shares, sizes, map_to_interval), forms
 
 
-def _compared_thresholds(criterion, scores):
+def _compared_thresholds(criterion: BaseEstimator, scores: np.ndarray) -> Any:
     """Thresholds of the comparison, descending, and by how many the larger one may lie ahead."""
     if criterion.is_correctable:
         return np.array([criterion.decision_threshold]), 0
@@ -586,7 +629,9 @@ def _compared_thresholds(criterion, scores):
     return distinct[chosen], 1
 
 
-def _shares_above(rows, shares, scores, thresholds):
+def _shares_above(
+    rows: np.ndarray, shares: np.ndarray, scores: np.ndarray, thresholds: np.ndarray
+) -> np.ndarray:
     """Share of an event above descending thresholds."""
     order = np.argsort(-scores[rows], kind="stable")
     # Cumulative shares by descending score; scores equal to a threshold are not above it.
@@ -595,10 +640,10 @@ def _shares_above(rows, shares, scores, thresholds):
     return np.minimum(reached[above], 1.0)
 
 
-def _make_overlap_test(intervals):
+def _make_overlap_test(intervals: list[np.ndarray]) -> Any:
     """Function of two limits: whether a share between them may lie in the interval of its event."""
 
-    def may_count(low, high):
+    def may_count(low: np.ndarray, high: np.ndarray) -> Any:
         inside = np.zeros(low.shape, dtype=bool)
         for event, pairs in enumerate(intervals):
             for begin, end in pairs:
@@ -608,7 +653,7 @@ def _make_overlap_test(intervals):
     return may_count
 
 
-def estimate_rank_areas(sums, scores):
+def estimate_rank_areas(sums: RankSums, scores: np.ndarray) -> tuple[AUCs, sparse.csr_array]:
     """Probabilities that one group scores above another, less 1/2: one per pair, and both signs.
 
     `scores` do not depend on these samples. An interval that is not (0, 1) is refused: which
@@ -637,7 +682,7 @@ def estimate_rank_areas(sums, scores):
 # Reports, from moments that add up over partitions.
 
 
-def share_moments(bound, scores, thresholds):
+def share_moments(bound: BoundConstraint, scores: np.ndarray, thresholds: np.ndarray) -> Any:
     """Shares above thresholds and sums of squares of events, those of small groups below."""
     above, squares = _event_moments(bound.sums, scores, thresholds)
     if bound.uncompared is None:
@@ -646,7 +691,9 @@ def share_moments(bound, scores, thresholds):
     return np.concatenate((above, others[0])), np.append(squares, others[1])
 
 
-def make_share_report(constraint, moments):
+def make_share_report(
+    constraint: BoundConstraint, moments: tuple
+) -> dict[str, list[float | str | tuple]]:
     """One row per event and threshold of a criterion on ranks; those of small groups come last.
 
     `moments` are the gap, the thresholds, and a pair of the shares above them, (n_events,
@@ -672,7 +719,14 @@ def make_share_report(constraint, moments):
     return {name: [one for event in events for one in event[name]] for name in REPORT_COLUMNS}
 
 
-def _share_columns(name, ranked, event, thresholds, sums, bounds):
+def _share_columns(
+    name: str,
+    ranked: RankSums,
+    event: int,
+    thresholds: np.ndarray,
+    sums: tuple[np.ndarray, float],
+    bounds: tuple[float, ...],
+) -> dict[str, Any]:
     """Columns of the report of an event, with one entry per threshold."""
     (above, squares) = sums
     (gap, tolerance) = bounds

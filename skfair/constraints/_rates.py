@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from skfair.constraints._constraint import (
 )
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import LargestMean, Shortfall
-from skfair.groups import Samples
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate
 from skfair.utils._api import Direction, Reference
@@ -29,6 +28,11 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skfair.groups import Samples
 
 
 class ConstraintOnRate(Constraint):
@@ -81,12 +85,12 @@ class ConstraintOnRate(Constraint):
         """
         return (_denominator_cells(find_rate(self.rate)) or all_samples)(samples)
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         find_rate(self.rate)  # before anything else asks for it
         super()._check_parameters()
 
 
-def _denominator_cells(rate):
+def _denominator_cells(rate: Rate) -> Callable | None:
     """The function of the samples that a denominator counts; None if it depends on decisions."""
     true_positive, false_positive, false_negative, true_negative = rate.denominator
     if true_positive != false_negative or false_positive != true_negative:
@@ -160,7 +164,7 @@ class BoundedRate(ConstraintOnRate):
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         largest = find_rate(self.rate).largest
         if self.bound > largest:
@@ -247,7 +251,7 @@ class MinimumRate(BoundedRate):
         validate_params(self)  # it is read before the constraint is bound
         return find_rate(self.rate).largest - self.bound
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         if np.isinf(self.tolerance):
             raise ValueError(

@@ -37,7 +37,7 @@ class AboveReference(RangeGap):
         ]
         return cls(tuple(pair if cls.reference_position else pair[::-1] for pair in pairs))
 
-    def _ranges(self, means):
+    def _ranges(self, means: np.ndarray) -> np.ndarray:
         high, low = np.reshape(np.array(self.blocks, dtype=np.intp), (-1, 2)).T
         return self.scale * means[high] - means[low]
 
@@ -70,7 +70,7 @@ class AboveReference(RangeGap):
     def aux_at(self, means: np.ndarray) -> np.ndarray:
         return np.empty(0)
 
-    def _rows(self, tolerance):
+    def _rows(self, tolerance: float) -> Any:
         for high, low in self.blocks:
             yield -np.inf, {high: self.scale, low: -1.0}, {}, tolerance
 

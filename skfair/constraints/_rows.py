@@ -1,7 +1,9 @@
 """Rows of constraints, which are all that solvers see: bounds, values and derivatives."""
 
+from __future__ import annotations
+
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -51,7 +53,7 @@ class ScoreJacobian:
         return self.basis.T @ by_mean if self._spread is None else self._spread(by_mean)
 
 
-def differentiate_means(events, slopes):
+def differentiate_means(events: Events, slopes: list[np.ndarray]) -> sparse.csr_array:
     """Derivative of the means of terms by each score, a csr_array of (n_sums, n_samples)."""
     # Chain rule: the weight of each sample in its event's mean times the slope of its term.
     averaging = events.averaging_matrix
@@ -63,7 +65,9 @@ def differentiate_means(events, slopes):
     return of_terms[0] if len(of_terms) == 1 else sparse.csr_array(sparse.vstack(of_terms))
 
 
-def spread_over_samples(events, factors, by_sum):
+def spread_over_samples(
+    events: Events, factors: list[np.ndarray], by_sum: np.ndarray
+) -> np.ndarray:
     """One weight per sample from one per sum, with a factor per sample for each term."""
     first, *others = np.split(by_sum, len(factors))
     weights = events.means_adjoint(first) * factors[0]
@@ -75,22 +79,22 @@ def spread_over_samples(events, factors, by_sum):
 class StackedJacobian(ScoreJacobian):
     """The Jacobians of several constraints, one below the other."""
 
-    def __init__(self, jacobians, n_samples):
+    def __init__(self, jacobians: list[ScoreJacobian], n_samples: int) -> None:
         self.jacobians = jacobians
         self.n_samples = n_samples
 
     @cached_property
-    def means_to_rows(self):
+    def means_to_rows(self) -> sparse.csr_array:
         """How means make up rows, a csr_array of shape (n_rows, n_means)."""
         blocks = [sparse.coo_array(one.means_to_rows) for one in self.jacobians]
         return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
     @cached_property
-    def basis(self):
+    def basis(self) -> sparse.csr_array:
         """Derivative of each mean by each score, a csr_array of shape (n_means, n_samples)."""
         return sparse.csr_array(sparse.vstack([one.basis for one in self.jacobians], format="csr"))
 
-    def adjoint(self, v):
+    def adjoint(self, v: np.ndarray) -> np.ndarray:
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
         blocks = split(v, [one.means_to_rows.shape[0] for one in self.jacobians])
         pairs = zip(self.jacobians, blocks, strict=True)
@@ -136,36 +140,36 @@ class ConstraintValues(NamedTuple):
     means_curvature: Callable | None = None
 
 
-def stack_values(values, n_samples):
+def stack_values(values: list[ConstraintValues], n_samples: int) -> ConstraintValues:
     """The `ConstraintValues` of several constraints as one."""
 
     # Rows lie one below the other, so that a vector with an entry per row is split.
-    def pair_with_rows(v):
+    def pair_with_rows(v: np.ndarray) -> Iterator:
         return zip(values, split(v, [len(one.values) for one in values]), strict=True)
 
-    def curvature(v):
+    def curvature(v: np.ndarray) -> np.ndarray:
         return sum(
             (one.curvature(weights) for one, weights in pair_with_rows(v)), np.zeros(n_samples)
         )
 
-    def aux_curvature(v):
+    def aux_curvature(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Auxiliary unknowns of different constraints do not interact: blocks on the diagonal.
         pairs = (_aux_curvature(one, weights) for one, weights in pair_with_rows(v))
         combines, hessians = zip(*pairs, strict=True)
         return block_diagonal(combines), block_diagonal(hessians)
 
-    def exact():
+    def exact() -> ConstraintValues:
         # Some components may be exact already.
         return stack_values([one.exact() if one.exact else one for one in values], n_samples)
 
-    def rows_at_shift(shift):
+    def rows_at_shift(shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Each constraint has means of its own, which move independently of the others.
         shifts = split(shift, [one.jacobian.means_to_rows.shape[1] for one in values])
         pairs = (_shift_rows(one, move) for one, move in zip(values, shifts, strict=True))
         moved, combines = zip(*pairs, strict=True)
         return np.concatenate(moved), block_diagonal(combines)
 
-    def means_curvature(v):
+    def means_curvature(v: np.ndarray) -> np.ndarray:
         n_means = [one.jacobian.means_to_rows.shape[1] for one in values]
         return block_diagonal(
             one.means_curvature(weights) if one.means_curvature else np.zeros((n, n))
@@ -185,7 +189,7 @@ def stack_values(values, n_samples):
     )
 
 
-def _shift_rows(values, shift):
+def _shift_rows(values: ConstraintValues, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows and their derivatives by the means, moved by a shift."""
     if values.rows_at_shift is not None:
         return values.rows_at_shift(shift)
@@ -194,7 +198,7 @@ def _shift_rows(values, shift):
     return values.values + combine @ shift, dense
 
 
-def _aux_curvature(values, v):
+def _aux_curvature(values: ConstraintValues, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Second derivatives that involve auxiliary unknowns; 0 of rows that are linear in them."""
     if values.aux_curvature is not None:
         return values.aux_curvature(v)
@@ -203,12 +207,12 @@ def _aux_curvature(values, v):
     return np.zeros((n_aux, n_means)), np.zeros((n_aux, n_aux))
 
 
-def concatenate(vectors):
+def concatenate(vectors: Iterator) -> np.ndarray:
     """Vectors one after the other."""
     return np.concatenate([np.empty(0), *vectors])
 
 
-def block_diagonal(matrices):
+def block_diagonal(matrices: Iterator | list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarray:
     """Dense matrices along the diagonal of one."""
     matrices = list(matrices)
     stacked = np.zeros(np.sum([(0, 0), *(one.shape for one in matrices)], axis=0))
@@ -221,7 +225,7 @@ def block_diagonal(matrices):
     return stacked
 
 
-def split(vector, lengths):
+def split(vector: np.ndarray, lengths: list[int]) -> Any:
     """Consecutive pieces of a vector."""
     ends = np.cumsum([0, *lengths])
     return [vector[start:end] for start, end in itertools.pairwise(ends)]
@@ -283,15 +287,17 @@ class SmoothConstraint(Protocol):
     upper: np.ndarray
     n_aux: int
 
-    def initial_aux(self, scores):
+    def initial_aux(self, scores: np.ndarray) -> Any:
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
 
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> None:
         """Rows and their derivatives, as `ConstraintValues`."""
 
 
 @lru_cache(maxsize=128)
-def batch_events(n_samples, start, n_events, n_per_event):
+def batch_events(
+    n_samples: int, start: int, n_events: int, n_per_event: int
+) -> tuple[Events, np.ndarray]:
     """Events one after the other, from a position on, and counts; equal batches share them."""
     codes = np.full(n_samples, -1)
     # Drawn samples lie event by event behind those of the loss, which are in no event.
@@ -308,30 +314,30 @@ class StackedRows:
         The rows of each constraint.
     """
 
-    def __init__(self, components):
+    def __init__(self, components: Iterator | tuple[SmoothConstraint, ...] | list) -> None:
         self.components = tuple(components)
         self.lower = concatenate(one.lower for one in self.components)
         self.upper = concatenate(one.upper for one in self.components)
         self.n_aux = sum(one.n_aux for one in self.components)
 
     @cached_property
-    def aux_jacobian(self):
+    def aux_jacobian(self) -> np.ndarray:
         """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
         return block_diagonal([one.aux_jacobian for one in self.components])
 
-    def split_aux(self, aux):
+    def split_aux(self, aux: np.ndarray) -> list[np.ndarray]:
         """Auxiliary unknowns of each constraint."""
         return split(aux, [one.n_aux for one in self.components])
 
-    def split_by_constraint(self, v):
+    def split_by_constraint(self, v: np.ndarray) -> Any:
         """One vector for each constraint, from one with an entry per row."""
         return split(v, [len(one.lower) for one in self.components])
 
-    def initial_aux(self, scores):
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
         return concatenate(one.initial_aux(scores) for one in self.components)
 
-    def __call__(self, scores, aux):
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         """Rows and derivatives, as `ConstraintValues`."""
         if not self.components:
             n_samples = len(scores)
@@ -343,21 +349,21 @@ class StackedRows:
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
 
-    def constant_term(self, aux):
+    def constant_term(self, aux: np.ndarray) -> np.ndarray:
         """Value of the rows where all sums are 0 before the offsets, (n_rows,)."""
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return concatenate(one.constant_term(of_one) for one, of_one in pairs)
 
-    def majorant(self, scores, aux):
+    def majorant(self, scores: np.ndarray, aux: np.ndarray) -> Any:
         """Convex rows that are nowhere easier to keep, and equal to these at one point."""
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return StackedRows(one.majorant(scores, of_one) for one, of_one in pairs)
 
-    def correct(self, scores):
+    def correct(self, scores: np.ndarray) -> StackedRows:
         """The rows with the means that the metric counts at these scores."""
         return StackedRows(one.correct(scores) for one in self.components)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Any:
         """The rows on a subset of the samples."""
         return StackedRows(one.take(rows) for one in self.components)
 
@@ -371,7 +377,7 @@ class OneSidedRows:
     Every finite bound is one component of G, upper ones first: ``c - upper`` or ``lower - c``.
     """
 
-    def __init__(self, lower, upper):
+    def __init__(self, lower: np.ndarray, upper: np.ndarray) -> None:
         capped = np.flatnonzero(np.isfinite(upper))
         floored = np.flatnonzero(np.isfinite(lower))
         self.rows = np.concatenate((capped, floored))
@@ -379,14 +385,14 @@ class OneSidedRows:
         self.bounds = np.concatenate((upper[capped], -lower[floored]))
         self.n_rows = len(lower)
 
-    def values(self, values):
+    def values(self, values: np.ndarray) -> np.ndarray:
         """G from c, (n_rows,) -> (n_bounds,): positive where a bound is violated."""
         return self.signs * values[self.rows] - self.bounds
 
-    def jacobian(self, jacobian):
+    def jacobian(self, jacobian: np.ndarray) -> np.ndarray:
         """Jacobian of G from that of c, (n_rows, n) -> (n_bounds, n)."""
         return self.signs[:, np.newaxis] * jacobian[self.rows]
 
-    def multipliers(self, duals):
+    def multipliers(self, duals: np.ndarray) -> np.ndarray:
         """Multipliers of c from those of G, (n_bounds,) -> (n_rows,): the adjoint of `values`."""
         return np.bincount(self.rows, self.signs * duals, minlength=self.n_rows)

@@ -3,7 +3,9 @@
 Constraints are bound here in units of a fit, from tolerances in those of the target.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,15 @@ from skfair.losses import (
 from skfair.metrics import METRICS
 from skfair.surrogates import Sigmoid
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.groups import Samples
+    from skfair.losses import TweedieLoss
+    from skfair.utils._tables import TableLike
+
 
 class Unit(NamedTuple):
     """Units that numbers are in: the distance from a center, over a spread."""
@@ -26,21 +37,21 @@ class Unit(NamedTuple):
     center: float = 0.0
     spread: float = 1.0
 
-    def to_unit(self, values):
+    def to_unit(self, values: TableLike) -> Any:
         """Values in these units."""
         return (values - self.center) / self.spread
 
-    def from_unit(self, values):
+    def from_unit(self, values: np.ndarray | float) -> Any:
         """Values in these units in the user's ones."""
         return self.center + self.spread * values
 
     @property
-    def target_unit(self):
+    def target_unit(self) -> Any:
         """Units of the target, where those of scores are others."""
         return self
 
     @property
-    def rule_unit(self):
+    def rule_unit(self) -> Any:
         """Units in which a rule is linear."""
         return self
 
@@ -60,21 +71,21 @@ class DecisionFunction(Unit):
 class LogScale(Unit):
     """Units of scores that are logarithms of predictions over the spread of the target."""
 
-    def to_unit(self, values):
+    def to_unit(self, values: TableLike) -> np.ndarray:
         """Logarithms of predictions."""
         return np.log(np.maximum(values, np.finfo(float).tiny) / self.spread)
 
-    def from_unit(self, values):
+    def from_unit(self, values: np.ndarray | float) -> np.ndarray:
         """Predictions of which values are logarithms."""
         return self.spread * _bounded_exponential(values)
 
     @property
-    def target_unit(self):
+    def target_unit(self) -> Unit:
         """Units of the target, which has no logarithm at 0."""
         return Unit(0.0, self.spread)
 
     @property
-    def rule_unit(self):
+    def rule_unit(self) -> Unit:
         """Units in which a rule is linear: those of logarithms of predictions as they are."""
         return Unit(float(np.log(self.spread)), 1.0)
 
@@ -83,7 +94,7 @@ _MAX_EXPONENT = 300.0
 """Largest size of a logarithm: squares of its exponential are finite."""
 
 
-def _bounded_exponential(values):
+def _bounded_exponential(values: TableLike) -> np.ndarray:
     """Exponential that is positive and finite."""
     return np.exp(np.clip(values, -_MAX_EXPONENT, _MAX_EXPONENT))
 
@@ -98,11 +109,11 @@ class OfExponential(NamedTuple):
     function: Any
 
     @property
-    def size(self):
+    def size(self) -> float:
         """Size that values are divided by."""
         return getattr(self.function, "size", 1.0)
 
-    def __call__(self, scores, *target):
+    def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature, as `Pointwise`."""
         predictions = _bounded_exponential(np.asarray(scores))
         value, slope, curvature = self.function(predictions, *target)
@@ -125,7 +136,7 @@ class ConvertedTerm(NamedTuple):
     unit: Unit
     size: float = 1.0
 
-    def __call__(self, scores, *target):
+    def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature, as `Pointwise`."""
         columns = map(self.unit.from_unit, (np.asarray(scores), *target))
         values = as_pointwise(self.function(*columns), len(scores), "A term of a constraint")
@@ -133,14 +144,20 @@ class ConvertedTerm(NamedTuple):
         return Pointwise._make(one * factor for one, factor in zip(values, factors, strict=True))
 
 
-def compares_predictions(constraint):
+def compares_predictions(constraint: BaseEstimator) -> bool:
     """Whether the public metric averages predictions: of a classifier its probabilities."""
     kind = getattr(METRICS.get(constraint.metric), "kind", None)
     exact = constraint.terms(step_function, LogisticLoss())
     return kind == "score" and exact == (pointwise_score,)
 
 
-def make_terms(constraint, surrogate, loss, samples, unit):
+def make_terms(
+    constraint: BaseEstimator,
+    surrogate: Sigmoid | Callable | None,
+    loss: BaseEstimator | Callable | None,
+    samples: Samples | None,
+    unit: Unit,
+) -> Any:
     """Smooth and exact terms for scores in units of a fit, and the unit of rates in the user's.
 
     Terms of one's own are functions of scores and targets in the user's units.
@@ -168,15 +185,15 @@ def make_terms(constraint, surrogate, loss, samples, unit):
     if not is_mean and len(exact) == 1 and degrees[0]:
         return smooth, exact, Unit(0.0, unit.spread ** degrees[0])
     # Sizes are those at constant and at exact predictions.
-    sizes = [_find_size(term, samples, unit) for term in exact]
+    sizes = [_find_size(term, samples, unit) for term in exact]  # type: ignore[arg-type]
     smooth, exact = (
         tuple(ConvertedTerm(term, unit, size) for term, size in zip(terms, sizes, strict=True))
         for terms in (smooth, exact)
     )
-    return smooth, exact, Unit(0.0, float(np.divide(*sizes)) if len(sizes) == 2 else sizes[0])
+    return smooth, exact, Unit(0.0, float(np.divide(*sizes)) if len(sizes) == 2 else sizes[0])  # type: ignore[call-overload]
 
 
-def loss_in_unit(loss, unit):
+def loss_in_unit(loss: BaseEstimator | Callable, unit: Unit) -> tuple:
     """A loss of scores and targets in units of a fit, and one unit of it in the user's.
 
     A loss of one's own is a function of scores and targets in the user's units.
@@ -198,7 +215,7 @@ def loss_in_unit(loss, unit):
     return ConvertedTerm(loss, unit, size), size
 
 
-def _find_size(term, samples, unit):
+def _find_size(term: TweedieLoss | Callable, samples: Samples, unit: Unit) -> float:
     """The larger mean size of a term at the mean of the target and at the target itself; or 1."""
     target = unit.from_unit(samples.target)
     predictions = [np.full_like(target, unit.center), target]

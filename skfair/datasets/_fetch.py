@@ -1,5 +1,7 @@
 """Files of data sets: sources with digests, downloads, and bunches made of them."""
 
+from __future__ import annotations
+
 import csv
 import hashlib
 import io
@@ -8,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -18,6 +21,15 @@ from sklearn.utils import Bunch
 from skfair.utils._api import make_docstring_decorator
 from skfair.utils._checks import warn
 from skfair.utils._fit import write_bytes
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Any
+
+    import numpy as np
+
+    from skfair.utils._tables import TableLike
+
 
 # The table of sources: every public file that data sets are read from, pinned by its digest.
 
@@ -72,7 +84,7 @@ _PINS = {
 """Address on GitHub and digest of every file, by its path below the folder of the data."""
 
 
-def pin_files(pins):
+def pin_files(pins: dict) -> dict[str, RemoteFile]:
     """Make the files of GitHub by their path, from the pairs (address, digest) of each path."""
     return {
         path: RemoteFile(f"https://raw.githubusercontent.com/{address}", sha256, path)
@@ -95,7 +107,7 @@ PERSONAL_COLUMNS = {
 """Columns of COMPAS that name people or their cases."""
 
 
-def drop_personal_columns(body):
+def drop_personal_columns(body: bytes) -> bytes:
     """Drop the columns that name people or their cases from the bytes of the public file."""
     # Columns to keep, by position, for header and rows.
     header, *rows = csv.reader(io.StringIO(body.decode(), newline=""))
@@ -127,7 +139,12 @@ TIMEOUT = 30.0
 """Seconds to wait for a connection, or for its next bytes."""
 
 
-def fetch(remote, *, data_home=None, download_if_missing=True):
+def fetch(
+    remote: RemoteFile,
+    *,
+    data_home: PathLike[str] | str | None = None,
+    download_if_missing: bool = True,
+) -> Path:
     """Path of a local copy of a `RemoteFile`, its digest checked.
 
     It is read from the folder named by the environment variable ``SKFAIR_DATA``, else from the
@@ -137,7 +154,7 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     if user_file is not None:
         return user_file
     # The cache: used if its digest is right, else replaced.
-    cached = cache_folder(data_home) / remote.path
+    cached = cache_folder(data_home) / remote.path  # type: ignore[arg-type]
     if cached.is_file():
         if _sha256(cached.read_bytes()) == remote.sha256:
             return cached
@@ -153,24 +170,29 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     return cached
 
 
-def fetch_csv(remote, data_home, download_if_missing, **layout):
+def fetch_csv(
+    remote: RemoteFile,
+    data_home: PathLike[str] | str | None,
+    download_if_missing: bool,
+    **layout: Any,
+) -> pd.DataFrame:
     """Parse a `RemoteFile`; `layout` is for :func:`pandas.read_csv`."""
     path = fetch(remote, data_home=data_home, download_if_missing=download_if_missing)
     return pd.read_csv(path, **layout)
 
 
-def user_folder():
+def user_folder() -> Path | None:
     """Folder named by the environment variable ``SKFAIR_DATA``; None if it is not set."""
     folder = os.environ.get("SKFAIR_DATA")
     return Path(folder).expanduser() if folder else None
 
 
-def cache_folder(data_home):
+def cache_folder(data_home: Path | None) -> Path:
     """Subfolder ``skfair`` of scikit-learn's data home."""
     return Path(get_data_home(data_home), "skfair")
 
 
-def find_user_file(remote):
+def find_user_file(remote: RemoteFile) -> Any:
     """Path of the file in the folder named by ``SKFAIR_DATA``; None if it is not there."""
     folder = user_folder()
     if folder is None or not (folder / remote.path).is_file():
@@ -186,7 +208,7 @@ def find_user_file(remote):
     return path
 
 
-def _download(remote, target):
+def _download(remote: RemoteFile, target: Path) -> bytes:
     """Download the body at ``remote.url`` and check its digest."""
     try:
         with urlopen(remote.url, timeout=TIMEOUT) as response:
@@ -212,7 +234,7 @@ def _download(remote, target):
     return body
 
 
-def _remedy(remote, target):
+def _remedy(remote: RemoteFile, target: Path) -> str:
     """Sentence that says where a copy of the file can be put."""
     return (
         f"Without a network, put a copy of the file with sha256 {remote.sha256} at {target}, or at "
@@ -220,7 +242,7 @@ def _remedy(remote, target):
     )
 
 
-def _sha256(body):
+def _sha256(body: bytes) -> str:
     """Hexadecimal digest."""
     return hashlib.sha256(body).hexdigest()
 
@@ -228,13 +250,13 @@ def _sha256(body):
 # Bunches, the form in which every dataset is returned.
 
 
-def categorize_texts(table, target):
+def categorize_texts(table: pd.DataFrame, target: str) -> pd.DataFrame:
     """Make a categorical column of every column of text but the target."""
     texts = table.drop(columns=target).select_dtypes(exclude="number").columns
     return table.astype(dict.fromkeys(texts, "category"))
 
 
-def select_sensitive(table, sensitive):
+def select_sensitive(table: pd.DataFrame, sensitive: str | list[str]) -> pd.DataFrame | pd.Series:
     """Categorical columns of a table by name: a Series for one name, a DataFrame for a list."""
     candidates = table.select_dtypes("category")
     names = [sensitive] if isinstance(sensitive, str) else sensitive
@@ -247,7 +269,14 @@ def select_sensitive(table, sensitive):
     return table[sensitive]
 
 
-def make_bunch(data, target, sensitive_features, descr, as_frame=True, return_X_y=False):
+def make_bunch(
+    data: pd.DataFrame,
+    target: pd.Series,
+    sensitive_features: TableLike,
+    descr: str,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Bunch | tuple[TableLike, TableLike]:
     """Make the bunch of a dataset from pandas objects, or with ``return_X_y`` data and target.
 
     With ``as_frame=False`` it holds arrays: a category becomes its position in
@@ -277,7 +306,7 @@ def make_bunch(data, target, sensitive_features, descr, as_frame=True, return_X_
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
-def _encode_categories(data):
+def _encode_categories(data: pd.DataFrame) -> np.ndarray:
     """Make a float array of shape (n_samples, n_features), each category as its ordinal code."""
     # Codes of missing categories become nan.
     codes = {

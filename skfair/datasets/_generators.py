@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
 from skfair.datasets._fetch import dataset_docs
-from skfair.utils._api import RandomState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+    from scipy import sparse
+    from scipy.sparse import csr_array
+
+    from skfair.utils._api import RandomState
+    from skfair.utils._tables import TableLike
+
 
 # Random points and graphs with groups, and with clusters that are known.
 
@@ -104,7 +113,7 @@ def make_fair_blobs(
     return X[order], y[order], groups[order]
 
 
-def check_shares(shares):
+def check_shares(shares: np.ndarray | tuple[float, ...] | list[float]) -> np.ndarray:
     """Return the shares of the groups as an array, positive and with sum 1."""
     shares = np.asarray(shares, dtype=float)
     if shares.ndim != 1 or not np.all(shares > 0) or not np.isclose(shares.sum(), 1):
@@ -114,7 +123,7 @@ def check_shares(shares):
     return shares
 
 
-def _group_counts(shares, n_samples):
+def _group_counts(shares: TableLike, n_samples: int) -> np.ndarray:
     """Integers with sum n_samples, each less than one away from its share."""
     shares = check_shares(shares)
     # Rounding cumulative sums keeps the total.
@@ -239,7 +248,9 @@ def make_fair_sbm(
     return adjacency, cluster[block], group[block]
 
 
-def _link_probabilities(cluster, group, probabilities):
+def _link_probabilities(
+    cluster: np.ndarray, group: np.ndarray, probabilities: TableLike
+) -> np.ndarray:
     """Matrix (n_blocks, n_blocks) of the table in `make_fair_sbm`, without the factor s."""
     values = np.asarray(probabilities, dtype=float)
     if values.shape != (4,) or not np.all((values >= 0) & (values <= 1)) or not values.any():
@@ -252,7 +263,9 @@ def _link_probabilities(cluster, group, probabilities):
     return np.where(same_cluster, np.where(same_group, a, c), np.where(same_group, b, d))
 
 
-def _scale_to_average_degree(links, sizes, average_degree):
+def _scale_to_average_degree(
+    links: np.ndarray, sizes: np.ndarray, average_degree: float
+) -> np.ndarray:
     """Scale the probabilities so that the expected mean degree is `average_degree`."""
     # Mean degree expected from the unscaled probabilities, without loops.
     expected = (sizes @ links @ sizes - sizes @ np.diag(links)) / sizes.sum()
@@ -267,7 +280,9 @@ def _scale_to_average_degree(links, sizes, average_degree):
     return np.minimum(links * (average_degree / expected), 1)
 
 
-def draw_edges(sizes, links, rng):
+def draw_edges(
+    sizes: np.ndarray, links: np.ndarray, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw the links of a block model in time proportional to their number: rows < cols.
 
     `sizes` are the numbers of nodes in the blocks, `links` the symmetric matrix of probabilities.
@@ -293,7 +308,7 @@ def draw_edges(sizes, links, rng):
     return rows[is_upper], cols[is_upper]
 
 
-def _draw_success_positions(n_trials, p, rng):
+def _draw_success_positions(n_trials: int, p: float, rng: np.random.RandomState) -> np.ndarray:
     """Ascending positions of the successes among independent trials: their gaps are geometric."""
     if p == 0:
         return np.empty(0, dtype=int)
@@ -373,7 +388,9 @@ def make_ranking(
     return X, y, np.repeat(np.arange(n_queries), n_documents), groups
 
 
-def adjacency_matrix(rows, cols, n_nodes, weights=None):
+def adjacency_matrix(
+    rows: TableLike, cols: np.ndarray | list[int], n_nodes: int, weights: np.ndarray | None = None
+) -> sparse.csr_array:
     """Make the symmetric adjacency matrix of the edges (row, column), each given once, no loops."""
     weights = np.ones(len(rows)) if weights is None else weights
     # 32 bits halve the memory, and some scikit-learn estimators take no wider indices.

@@ -1,7 +1,8 @@
 """Data sets of people: income, marketing, recidivism, law school, patients."""
 
-from os import PathLike
-from typing import Any, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from sklearn.datasets import load_diabetes
@@ -18,6 +19,11 @@ from skfair.datasets._fetch import (
     select_sensitive,
 )
 from skfair.utils._checks import check_choice
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Any, Literal
+
 
 ADULT_COLUMNS = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
@@ -127,7 +133,7 @@ def fetch_adult(
     return make_bunch(data, table["income"], groups, ADULT_DESCR, as_frame, return_X_y)
 
 
-def _read_adult(data_home, download_if_missing):
+def _read_adult(data_home: PathLike[str] | str | None, download_if_missing: bool) -> pd.DataFrame:
     """Parse the files into one table, indexed by (name of the file, row within it)."""
     # In these files "|" opens a comment, as the first line of the test file is.
     layout = {"names": ADULT_COLUMNS, "skipinitialspace": True, "comment": "|", "na_values": "?"}
@@ -485,7 +491,7 @@ def fetch_compas(
     return make_bunch(data, table["two_year_recid"], groups, COMPAS_DESCR, as_frame, return_X_y)
 
 
-def _read_compas(data_home, download_if_missing):
+def _read_compas(data_home: PathLike[str] | str | None, download_if_missing: bool) -> pd.DataFrame:
     """Parse the file without personal data."""
     name = "compas/compas-scores-two-years.csv"
     # A user's copy of the public file is equivalent to the anonymous one.

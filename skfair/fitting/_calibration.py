@@ -11,19 +11,26 @@ is solved again with rows that follow from the last gap:
 Very many samples are calibrated on a subsample first; fits of all start where its fits ended.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 
-from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._bound import BoundConstraint, ConstraintSystem
 from skfair.fitting._counting import TIE_TOLERANCE
-from skfair.fitting._fitter import (
-    FULL,
-    limit_iterations,
-    make_subsample_fitter,
-    round_to_bits,
-)
+from skfair.fitting._fitter import FULL, limit_iterations, make_subsample_fitter, round_to_bits
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+    from typing import Any
+
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Fitter
+    from skfair.utils._tables import TableLike
+
 
 SLACK = 0.01
 """How far below its tolerance a metric may end."""
@@ -32,7 +39,7 @@ _START_BITS = 24
 """Binary digits of the point that a fit starts at: more depend on the order of sums."""
 
 
-def calibrate_tolerances(fitter, max_solves=FULL.solves):
+def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Any:
     """The candidate of least objective that keeps the tolerances by the public metrics, or nearly.
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
@@ -68,12 +75,12 @@ def calibrate_tolerances(fitter, max_solves=FULL.solves):
     )
 
 
-def _refine_fit(fitter, candidate):
+def _refine_fit(fitter: Fitter, candidate: Candidate) -> Any:
     """The solution of the problem of a rough fit to all digits."""
     return fitter.fit(candidate.result.evaluation.problem, candidate.result.x)
 
 
-def _calibrate_subsample(fitter, start):
+def _calibrate_subsample(fitter: Fitter, start: Candidate) -> Any:
     """Where the fits of all samples begin, and the rows that theirs are like.
 
     Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
@@ -93,7 +100,9 @@ def _calibrate_subsample(fitter, start):
     return candidate._replace(scores=scores), list(rows)
 
 
-def _fit_calibrations(fitter, latest, rows, max_solves):
+def _fit_calibrations(
+    fitter: Fitter, latest: Any, rows: list[BoundConstraint | None], max_solves: int
+) -> Any:
     """Fits, each under rows that follow from the gaps of the last fit."""
     # One search per constraint. A gap that cannot be measured counts as 1.
     gaps = np.nan_to_num(latest.gaps, nan=1.0)
@@ -134,7 +143,11 @@ def _fit_calibrations(fitter, latest, rows, max_solves):
     return fits
 
 
-def _find_active(fitter, rows, candidate):
+def _find_active(
+    fitter: Fitter | SimpleNamespace,
+    rows: ConstraintSystem | list,
+    candidate: Candidate | SimpleNamespace,
+) -> np.ndarray:
     """Which constraints have active rows, (n_constraints,).
 
     Multipliers up to the solver's tolerance are rounding: an interior point leaves no exact 0.
@@ -144,13 +157,15 @@ def _find_active(fitter, rows, candidate):
     return np.array([of_rows.max(initial=0.0) > fitter.solver.tol for of_rows in multipliers])
 
 
-def _is_final(fitter, rows, candidate):
+def _is_final(
+    fitter: Fitter | SimpleNamespace, rows: TableLike, candidate: Candidate | SimpleNamespace
+) -> bool:
     """Whether a candidate keeps the bound, and all constraints with active rows use theirs."""
     is_used = candidate.gaps >= fitter.constraint.tolerances - SLACK
     return candidate.keeps_bound and is_used[_find_active(fitter, rows, candidate)].all()
 
 
-def _aimed_gap(tolerance):
+def _aimed_gap(tolerance: float) -> float:
     return tolerance - min(SLACK, tolerance) / 2
 
 
@@ -167,14 +182,14 @@ class CorrectionSearch:
         self.tolerance = self.aim if start is None else start.tolerance
         self.offset = None
 
-    def make_rows(self, scores):
+    def make_rows(self, scores: np.ndarray) -> BoundConstraint:
         """The rows at scores."""
         rows = replace(self.constraint.linearize_at(scores), tolerance=self.tolerance)
         residual = rows.rows.residual(scores)
         self.offset = residual if self.offset is None else (self.offset + residual) / 2
         return replace(rows, offset=self.offset)
 
-    def learn(self, gap, is_infeasible, is_active):
+    def learn(self, gap: float, is_infeasible: bool, is_active: bool) -> bool:
         """Change the tolerance by the gap of a fit under the last rows; always True."""
         # Decisions change sample by sample: half of what still exceeds the aim is added.
         self.tolerance = min(self.aim, max(0.0, self.tolerance + (self.aim - gap) / 2))
@@ -193,7 +208,7 @@ class Bracket:
     is_guessed: bool = False  # from an earlier fit
     is_measured: bool = False  # until then the gap of the plain fit stands for any tolerance above
 
-    def add(self, tolerance, gap):
+    def add(self, tolerance: float, gap: float) -> Any:
         """Replace an end by a tolerance and the gap that it leads to."""
         if gap > self.aim:
             self.high = tolerance
@@ -208,7 +223,7 @@ class Bracket:
         elif not self.is_measured and tolerance > self.high / 2:
             self.high *= 2.0
 
-    def split(self, largest):
+    def split(self, largest: float) -> float:
         """The tolerance that the secant points to; shares of the bracket are .1 to the largest."""
         share = (self.aim - self.low_gap) / max(self.high_gap - self.low_gap, 1e-12)
         return self.low + min(max(share, 0.1), largest) * (self.high - self.low)
@@ -221,7 +236,9 @@ class SecantSearch:
     too.
     """
 
-    def __init__(self, constraint, start, gap):
+    def __init__(
+        self, constraint: BoundConstraint, start: BoundConstraint | None, gap: float
+    ) -> None:
         self.constraint = constraint
         self.requested = constraint.tolerance
         self.is_narrowed = False
@@ -230,14 +247,14 @@ class SecantSearch:
         if start is not None:  # nearly right, so the bracket is narrow
             self.constraint = replace(constraint, gap=start.gap)
             self.tolerance = start.tolerance
-            aim = self.bracket.aim
+            aim = self.bracket.aim  # type: ignore[has-type]
             self.bracket = Bracket(aim, 2.0 * self.tolerance, 2.0 * aim, is_guessed=True)
 
-    def make_rows(self, scores):
+    def make_rows(self, scores: np.ndarray) -> BoundConstraint:
         """The rows at scores."""
         return replace(self.constraint.linearize_at(scores), tolerance=self.tolerance)
 
-    def learn(self, gap, is_infeasible, is_active):
+    def learn(self, gap: float, is_infeasible: bool, is_active: bool) -> bool:
         """Change tolerance or ramp by the gap of a fit under the last rows; False is the end."""
         bracket = self.bracket
         is_larger = bracket.is_measured and gap > bracket.high_gap + SLACK / 2
@@ -265,17 +282,17 @@ class SecantSearch:
                 self.tolerance = 0.0
         return True
 
-    def _open_bracket(self, gap):
+    def _open_bracket(self, gap: float) -> None:
         """Begin at the requested tolerance."""
         self.tolerance = self.requested
         self.bracket = Bracket(_aimed_gap(self.requested), max(self.requested, gap), gap)
 
-    def _narrow_ramp(self, gap):
+    def _narrow_ramp(self, gap: float) -> None:
         """Begin again with a narrower ramp."""
         criterion = self.constraint.gap.criterion
         if self.is_narrowed and self.requested > 0.0:  # at 0 more rows only increase the violation
             criterion = criterion._refine()
-        narrowed = replace(self.constraint.gap, criterion=criterion._narrow(0.25))
+        narrowed = replace(self.constraint.gap, criterion=criterion._narrow(0.25))  # type: ignore[type-var]
         self.constraint = replace(self.constraint, gap=narrowed)
         self.is_narrowed = True
         self._open_bracket(gap)

@@ -4,9 +4,11 @@ Solvers see smooth rates; what a search compares is counted here. One class for 
 one for partitioned samples, whose counts are sums over blocks, and one for ranks of these.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +17,16 @@ from skfair.constraints._bound import decision_outcomes, rate_moments
 from skfair.constraints._ranks import report_thresholds, share_moments
 from skfair.problems._evaluation import evaluate_losses
 from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem, predict_block
-from skfair.problems._problem import ConstrainedProblem
+from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.solvers._solver import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from skfair.constraints._bound import BoundConstraint, ConstraintSystem
+    from skfair.groups._events import Events
+
 
 # Errors and gaps along a line of models, from the decisions that flip on the way.
 #
@@ -36,13 +46,13 @@ SIGN_TOLERANCE = 1e-9
 another order. Intervals between flips must be wider."""
 
 
-def excess_of(constraint, sums):
+def excess_of(constraint: BoundConstraint, sums: np.ndarray) -> np.ndarray:
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
     excess = constraint.gap(constraint.sums.rates(sums)) - constraint.tolerance
     return np.nan_to_num(excess, nan=np.inf) if constraint.sums.is_quotient else excess
 
 
-def tabulate_flips(problem):
+def tabulate_flips(problem: Problem) -> tuple:
     """Effects of positive decisions, as the kernels of lines take them.
 
     The terms of all constraints follow each other, each as often as samples may be in one of its
@@ -68,10 +78,10 @@ def tabulate_flips(problem):
     )
 
 
-def disjoint_layers(events):
+def disjoint_layers(events: Events) -> list[tuple[np.ndarray, np.ndarray]]:
     """As `Events.codes_and_mean_weights`, one pair for each membership that a sample may have."""
     if events.codes_and_mean_weights is not None:
-        return [events.codes_and_mean_weights]
+        return [events.codes_and_mean_weights]  # type: ignore[list-item]
     averaging = sparse.csc_array(events.averaging_matrix)
     starts = averaging.indptr[:-1]
     sizes = np.diff(averaging.indptr)
@@ -87,7 +97,7 @@ def disjoint_layers(events):
     return layers
 
 
-def evaluate_lines(problem, effects, starts):
+def evaluate_lines(problem: Problem, effects: tuple, starts: list[LineStart]) -> tuple:
     """Points on lines of several starts: line, length, error and excess of each, (n_points,).
 
     ``effects`` are those of `tabulate_flips`, and ``starts`` as in
@@ -147,7 +157,7 @@ def evaluate_lines(problem, effects, starts):
     return line, round_midpoints(low, high), errors, _excess_of_means(problem, means)
 
 
-def _max_useful_values(limits, line, values):
+def _max_useful_values(limits: np.ndarray, line: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Largest value of a useful point on each line, of the values at ends of bins.
 
     It is at most the limit of the line, and that of its best end, but for rounding.
@@ -157,14 +167,14 @@ def _max_useful_values(limits, line, values):
     return np.minimum(limits + 1e-10, best)
 
 
-def _excess_of_means(problem, means):
+def _excess_of_means(problem: Problem, means: np.ndarray) -> np.ndarray:
     """The largest excess of a gap over its tolerance, of means in cells (n_points, n_cells)."""
     by_constraint = zip(problem.constraint, _split_cells(problem, means.T), strict=True)
     excess = [excess_of(one, sums) for one, sums in by_constraint]
     return excess[0] if len(excess) == 1 else np.max(excess, axis=0)
 
 
-def _split_cells(problem, values):
+def _split_cells(problem: Problem, values: np.ndarray) -> list[np.ndarray]:
     """Values of the sums of each constraint, (n_sums, ...), from those of all cells."""
     by_constraint = []
     first = 0
@@ -178,7 +188,7 @@ def _split_cells(problem, values):
     return by_constraint
 
 
-def intervals_around_edges(typical, n_bins):
+def intervals_around_edges(typical: float, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Low and high ends of a narrow interval around each end of the bins, two (n_bins + 1,)."""
     position = np.linspace(-1.0, 1.0, n_bins + 1)
     position[[0, -1]] = (position[[0, -1]] + position[[1, -2]]) / 2  # short of infinity
@@ -187,13 +197,15 @@ def intervals_around_edges(typical, n_bins):
     return lengths - width, lengths + width
 
 
-def round_midpoints(low, high):
+def round_midpoints(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """A number of few digits near the middle of each interval."""
     grid = np.exp2(np.floor(np.log2((high - low) / 4.0)))
     return np.rint((low + high) / 2.0 / grid) * grid
 
 
-def count_along_lines(block, start, directions, typical):
+def count_along_lines(
+    block: ConstrainedProblem, start: np.ndarray, directions: np.ndarray, typical: np.ndarray
+) -> tuple:
     """Share of a block in the errors and means at the ends of the bins of several lines.
 
     Returns errors (n_lines, n_bins + 1) and, of each constraint, sums (n_lines, n_sums, n_bins +
@@ -213,7 +225,13 @@ def count_along_lines(block, start, directions, typical):
     return np.array(errors), tuple(map(np.array, zip(*sums, strict=True))), negative
 
 
-def _count_bins(block, effects, scores, direction, typical):
+def _count_bins(
+    block: ConstrainedProblem,
+    effects: tuple,
+    scores: np.ndarray,
+    direction: np.ndarray,
+    typical: float,
+) -> tuple:
     from skfair._kernels.scores import add_flips, bin_flips
 
     bins, decisions = bin_flips(
@@ -300,22 +318,22 @@ class Candidate(NamedTuple):
     objective_bound: float = -np.inf
 
     @property
-    def keeps_bound(self):
+    def keeps_bound(self) -> bool:
         """Whether the public metrics keep their bounds."""
         return self.violation == 0.0
 
     @property
-    def is_solver_result(self):
+    def is_solver_result(self) -> bool:
         """Whether the model is the solver's own result, which no search has moved."""
         return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])
 
     @property
-    def is_unconstrained(self):
+    def is_unconstrained(self) -> bool:
         """Whether no constraint has moved the model: the solver's result, without multipliers."""
         return self.is_solver_result and not self.result.multipliers.any()
 
     @property
-    def sort_key(self):
+    def sort_key(self) -> Any:
         """Key of comparisons: violation first, then clear decisions, then errors."""
         return (
             round(self.violation, DECIMALS),
@@ -339,13 +357,13 @@ class DecisionCounter:
         The samples whose scores are in memory: here all.
     """
 
-    def __init__(self, problem, rounding=TIE_TOLERANCE):
+    def __init__(self, problem: Problem, rounding: np.ndarray | float = TIE_TOLERANCE) -> None:
         self.problem = self.scored = problem
         self.tolerances = problem.constraint.tolerances
         # Excess of each gap over its tolerance that is no violation.
         self.rounding = np.maximum(TIE_TOLERANCE, rounding)
 
-    def evaluate(self, points, result):
+    def evaluate(self, points: list[np.ndarray], result: Result) -> Any:
         """The candidates with these parameters; the result is the solver's that led to them."""
         candidates = []
         for parameters, count in zip(points, self.measure_models(points), strict=True):
@@ -365,7 +383,7 @@ class DecisionCounter:
             candidates.append(candidate)
         return candidates
 
-    def measure_models(self, points):
+    def measure_models(self, points: np.ndarray | list[np.ndarray]) -> list[tuple]:
         """Scores, error, gaps, whether decisions are stable, and which occur, of several models.
 
         These are attributes of `Candidate`.
@@ -386,18 +404,20 @@ class DecisionCounter:
             counts.append((scores, error, gaps, is_clear, decisions))
         return counts
 
-    def predict_scores(self, parameters):
+    def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
         """Scores as predictions will have them; None if they are not in memory."""
         return self.problem.predict_scores(parameters)
 
-    def correct(self, constraint, parameters, step_size=1.0):
+    def correct(
+        self, constraint: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
+    ) -> ConstraintSystem:
         """A constraint with its smooth rates moved to those of the decisions of a model.
 
         ``step_size`` is the share of the way that offsets are moved.
         """
         return constraint.correct(self.problem.predict_scores(parameters), step_size)
 
-    def evaluate_along_lines(self, model, starts):
+    def evaluate_along_lines(self, model: Any, starts: list[LineStart]) -> tuple:
         """Errors and gaps along lines through models, between any two flips of decisions.
 
         ``starts`` are `LineStart`. The result has, with one entry per point, the number of its
@@ -417,11 +437,11 @@ class DecisionCounter:
         return evaluate_lines(self.problem, self._flip_table, starts)
 
     @cached_property
-    def _flip_table(self):
+    def _flip_table(self) -> tuple:
         """What kernels take of flips."""
         return tabulate_flips(self.problem)
 
-    def summarize_model(self, parameters):
+    def summarize_model(self, parameters: np.ndarray) -> tuple:
         """Objective, number of rows, and columns of the constraint's report, of a model."""
         problem = self.problem
         constraint = self.problem.constraint
@@ -438,12 +458,12 @@ class PartitionedCounter(DecisionCounter):
     The samples in memory are those of the subsample.
     """
 
-    def __init__(self, problem, rounding=TIE_TOLERANCE):
+    def __init__(self, problem: Problem, rounding: np.ndarray = TIE_TOLERANCE) -> None:  # type: ignore[assignment]
         super().__init__(problem, rounding)
         self.scored = problem.subsample
         self._sums = {}  # of every model that was counted: the result of a fit is one of them
 
-    def measure_models(self, points):
+    def measure_models(self, points: np.ndarray | list[np.ndarray]) -> list[tuple]:
         """Counts of several models, from one pass.
 
         All count as clear: of very many samples some have a score near 0, and one sample counts
@@ -464,17 +484,19 @@ class PartitionedCounter(DecisionCounter):
             counts.append((None, float(error), np.array(gaps), True, decisions))
         return counts
 
-    def predict_scores(self, parameters):
+    def predict_scores(self, parameters: np.ndarray) -> Any:
         """None: scores are not brought into memory."""
         return None
 
-    def correct(self, constraint, parameters, step_size=1.0):
+    def correct(
+        self, constraint: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
+    ) -> ConstraintSystem:
         """A constraint with its smooth rates moved to those of a model's decisions."""
         residuals = self.problem.partitions.reduce(_residuals, parameters)
         pairs = zip(constraint, residuals, strict=True)
         return type(constraint)(one.move_offset(of_one, step_size) for one, of_one in pairs)
 
-    def evaluate_along_lines(self, model, starts):
+    def evaluate_along_lines(self, model: Any, starts: list[LineStart]) -> tuple:
         """Errors and gaps along lines, from one pass per start that counts bins.
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
@@ -483,7 +505,7 @@ class PartitionedCounter(DecisionCounter):
         numbers = np.repeat(np.arange(len(lines)), [len(lengths) for lengths, *_ in lines])
         return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *lines, strict=True))
 
-    def _evaluate_bin_ends(self, start):
+    def _evaluate_bin_ends(self, start: LineStart) -> list:
         """Lengths, errors and excess of the gap at the ends of the bins of each line."""
         directions = []
         typical = []
@@ -499,8 +521,8 @@ class PartitionedCounter(DecisionCounter):
         nothing = np.empty((3, 0))
         if not is_counted.any():
             return [nothing] * len(typical)
-        directions = np.array(directions)[is_counted]
-        typical = np.array(typical)[is_counted]
+        directions = np.array(directions)[is_counted]  # type: ignore[assignment]
+        typical = np.array(typical)[is_counted]  # type: ignore[assignment]
         errors, sums, negative = self.problem.partitions.reduce(
             count_along_lines, start.parameters, directions, typical
         )
@@ -513,13 +535,18 @@ class PartitionedCounter(DecisionCounter):
         counted = iter(zip(lengths, errors, excess, strict=True))
         return [next(counted) if is_one else nothing for is_one in is_counted]
 
-    def summarize_model(self, parameters):
+    def summarize_model(self, parameters: np.ndarray) -> tuple:
         """Objective, number of rows and report of a model, from one pass unless it was counted."""
         self.measure_models([parameters])
         _, _, objective, moments = self._sums[parameters.tobytes()]
         return self._summarize_model(parameters, objective, moments)
 
-    def _summarize_model(self, parameters, objective, moments):
+    def _summarize_model(
+        self,
+        parameters: np.ndarray,
+        objective: float,
+        moments: Iterator | tuple[tuple[np.ndarray, ...], ...],
+    ) -> tuple:
         problem = self.problem
         penalty = float(problem.ridge @ parameters**2 / 2)
         report = problem.constraint.report_columns(moments=moments)
@@ -529,16 +556,16 @@ class PartitionedCounter(DecisionCounter):
 class RankCounter(PartitionedCounter):
     """Gaps between ranks of partitioned samples, from the few samples near thresholds."""
 
-    def measure_models(self, points):
+    def measure_models(self, points: np.ndarray | list[np.ndarray]) -> list[tuple]:
         """Counts of several models: their gaps alone; errors are nan."""
         no_decisions = np.empty(0, dtype=bool)
         return [(None, np.nan, self._gaps(point), True, no_decisions) for point in points]
 
-    def _gaps(self, parameters):
+    def _gaps(self, parameters: np.ndarray) -> np.ndarray:
         condensed = self.problem.condense_all(parameters)
         return np.array([constraint.value(scores) for constraint, scores in condensed])
 
-    def summarize_model(self, parameters):
+    def summarize_model(self, parameters: np.ndarray) -> tuple[float, int, dict[str, list]]:
         """Objective, number of rows and report of a model."""
         condensed = self.problem.condense_all(parameters)
         thresholds = [
@@ -561,13 +588,15 @@ COUNTERS = {
 """Counters of the decisions of problems, by class."""
 
 
-def _gap_of_moments(constraint, moments):
+def _gap_of_moments(constraint: BoundConstraint, moments: tuple[np.ndarray, ...]) -> float:
     """The gap, from the sums of a constraint's moments over partitions."""
     sums = moments[0][: len(constraint.sums.exact) * constraint.sums.events.n_events]
     return constraint.gap(constraint.sums.rates(sums))
 
 
-def _measure_models(block, points):
+def _measure_models(
+    block: ConstrainedProblem, points: np.ndarray
+) -> tuple[tuple[float, tuple, float, tuple], ...]:
     """Share of a block in error, decisions, objective and moments of each of several models.
 
     Moments are those of the report: three arrays for each constraint.
@@ -581,7 +610,7 @@ def _measure_models(block, points):
     )
 
 
-def _measure_model(block, parameters):
+def _measure_model(block: ConstrainedProblem, parameters: np.ndarray) -> tuple:
     """Share of a block in error, decisions, objective and moments of a model."""
     scores = block.predict_scores(parameters)
     is_positive = scores > 0
@@ -591,7 +620,7 @@ def _measure_model(block, parameters):
     return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
 
 
-def _residuals(block, parameters):
+def _residuals(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray]:
     """Share of a block in the differences between exact and smooth sums, by constraint."""
     residuals = block.compiled and block.compiled.residuals(parameters)
     if residuals is not None:
@@ -600,7 +629,9 @@ def _residuals(block, parameters):
     return tuple(one.rows.residual(scores) for one in block.constraint)
 
 
-def _sum_above_thresholds(block, parameters, thresholds):
+def _sum_above_thresholds(
+    block: ConstrainedProblem, parameters: np.ndarray, thresholds: list[np.ndarray]
+) -> tuple:
     """Contribution of a block to the objective, and to the shares above thresholds."""
     pairs = zip(block.constraint, thresholds, strict=True)
     scores = predict_block(block, parameters)
@@ -618,7 +649,7 @@ class TargetRanks:
     correlation of random ranks.
     """
 
-    def __init__(self, target, weights):
+    def __init__(self, target: np.ndarray, weights: np.ndarray) -> None:
         from skfair._kernels.ranks import average_ranks
 
         self.weights = weights
@@ -628,7 +659,7 @@ class TargetRanks:
         # 1 / 12 is the variance of ranks.
         self.deviation = np.sqrt((weights**2).sum() / (12.0 * variance))
 
-    def correlate(self, scores):
+    def correlate(self, scores: np.ndarray) -> float:
         """Correlation of ranks of scores with those of the target.
 
         Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve.

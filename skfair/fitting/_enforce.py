@@ -23,7 +23,10 @@ compared that of least objective, or of best ranks where these are searched. Con
 which keep every parity of decisions, are the last resort.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +35,7 @@ from skfair.fitting._counting import sort_key
 from skfair.fitting._fitter import (
     FULL,
     SHORT,
+    Fitter,
     limit_iterations,
     search_intercept,
     search_lines,
@@ -44,10 +48,19 @@ from skfair.fitting._quadratic import QuadraticProgram
 from skfair.fitting._rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Effort
+    from skfair.solvers._solver import Progress, Result
+
+
 # The loops.
 
 
-def choose_loop(fitter):
+def choose_loop(fitter: Fitter) -> Callable:
     """The loop ``enforce(fitter, effort)`` for what the constraint of a fitter counts."""
     counted = fitter.constraint.metric_inputs
     if "ranks" in counted:
@@ -83,7 +96,7 @@ def enforce_decisions(fitter, effort):
     return _best_or_constant(fitter, best)
 
 
-def enforce_losses(fitter, effort):
+def enforce_losses(fitter: Fitter, effort: Effort) -> Candidate:
     """The candidate whose losses, or losses and decisions, keep the bound, without any search."""
     first = fitter.plain_fit
     if first is None or not first.keeps_bound:
@@ -102,7 +115,7 @@ def enforce_losses(fitter, effort):
     return _best_or_constant(fitter, tighten_tolerances(fitter, best))
 
 
-def enforce_ranks(fitter, effort):
+def enforce_ranks(fitter: Fitter, effort: Effort) -> Candidate | None:
     """The candidate that keeps constraints on ranks: by calibration, then by random searches."""
     candidate = calibrate_tolerances(fitter, effort.solves)
     if not effort.starts:
@@ -112,7 +125,7 @@ def enforce_ranks(fitter, effort):
     return search_ranks(fitter, candidate) if loses_ranks(fitter, candidate) else candidate
 
 
-def enforce_blocks(fitter, effort):
+def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
     """The candidate of partitioned samples, whose fits begin at those of the subsample."""
     on_subsample = fitter.restrict_to(fitter.problem.subsample)
     # The plain fit, if it keeps the bound: not if that of the subsample leaves twice the tolerance.
@@ -147,7 +160,7 @@ def enforce_blocks(fitter, effort):
     return _best_or_constant(fitter, best)._replace(is_local=start.is_local)
 
 
-def fit_smooth_rates(fitter):
+def fit_smooth_rates(fitter: Fitter) -> Candidate:
     """The fit under the smooth rates as they are, whatever its decisions."""
     problem = fitter.problem
     statistics = fitter.constraint.metric_inputs
@@ -159,7 +172,7 @@ def fit_smooth_rates(fitter):
     return first if "ranks" in statistics else fit_from_starts(fitter, first, FULL.starts)
 
 
-def _clear_decisions(fitter, candidate):
+def _clear_decisions(fitter: Fitter, candidate: Candidate) -> Candidate:
     """A candidate that keeps the bound, with another intercept if a decision depends on rounding.
 
     One that a row binds is left as it is.
@@ -168,7 +181,7 @@ def _clear_decisions(fitter, candidate):
     return candidate if is_clear else search_intercept(fitter, candidate)
 
 
-def _best_or_constant(fitter, candidate):
+def _best_or_constant(fitter: Fitter, candidate: Any) -> Candidate:
     """A candidate, or the best constant decisions where no search has come to these.
 
     These are better if it does not keep the bound, or perhaps if there is no intercept.
@@ -185,7 +198,7 @@ def _best_or_constant(fitter, candidate):
 # Their steps: several starts, where differences of mean losses have many local minima.
 
 
-def fit_from_starts(fitter, first, n_starts):
+def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: float) -> Candidate:
     """The best of fits from several starts under smooth rates, where one start may mislead.
 
     That is where linear models bound mean losses and the Lagrangian is not convex. If the fits that
@@ -201,7 +214,7 @@ def fit_from_starts(fitter, first, n_starts):
     program = QuadraticProgram.from_problem(fitter.problem)
     if program is None:
         rng = np.random.default_rng(0)
-        starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]
+        starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]  # type: ignore[call-overload]
         bound = -np.inf
     else:
         # There are up to four times as many starts where a fit stays far above its bound.
@@ -221,21 +234,21 @@ def fit_from_starts(fitter, first, n_starts):
     return best._replace(objective_bound=bound, is_local=is_local)
 
 
-def _choose_fit(fits):
+def _choose_fit(fits: list[Candidate]) -> Candidate:
     """The fit of least objective that keeps the bound; of those that agree the first converged."""
     best = min(fits, key=lambda one: (not one.keeps_bound and one.violation, one.result.fun))
     agree = [one for one in fits if _is_near(one, best.result.fun)]
     return next((one for one in agree if one.result.status == "optimal"), best)
 
 
-def _is_near(candidate, objective):
+def _is_near(candidate: Candidate, objective: float) -> bool:
     """Whether a candidate keeps the bound, and its objective exceeds another only by rounding."""
     is_known = np.isfinite(objective)
     slack = 1e-6 * (1.0 + abs(objective))
     return is_known and candidate.keeps_bound and candidate.result.fun - objective <= slack
 
 
-def _is_global(result):
+def _is_global(result: Result) -> bool:
     """Whether a solution is known to be a global one, as the Lagrangian there is convex."""
     evaluation = result.evaluation
     multipliers = result.multipliers
@@ -253,7 +266,7 @@ def _is_global(result):
 # Smooth rates adapted to decisions: by corrections, and tighter tolerances.
 
 
-def fit_corrections(fitter, start, n_corrections):
+def fit_corrections(fitter: Fitter, start: Candidate, n_corrections: int) -> Any:
     """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
 
     A correction that takes the decisions further from the bound is made half as far.
@@ -276,7 +289,7 @@ def fit_corrections(fitter, start, n_corrections):
             step_size /= 2
 
 
-def tighten_tolerances(fitter, candidate):
+def tighten_tolerances(fitter: Fitter, candidate: Candidate) -> Candidate:
     """Correct with tolerances less the excess of decisions so far, until these keep the bound.
 
     Gaps of decisions jump: a smooth rate that is right at the bound leaves them on either side.
@@ -288,7 +301,7 @@ def tighten_tolerances(fitter, candidate):
             break
         excess += np.maximum(0.0, best.gaps - fitter.constraint.tolerances)
         tolerances = np.maximum(0.0, fitter.constraint.tolerances - excess)
-        constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
+        constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)  # type: ignore[arg-type]
         problem = fitter.problem_with_constraint(constraint)
         x = problem.initial_point(best.parameters)
         latest = fitter.fit(problem, x, limit_iterations(fitter.solver))
@@ -301,7 +314,13 @@ def tighten_tolerances(fitter, candidate):
 # Guarantees for the population: the loop for each tolerance, and without each fold.
 
 
-def enforce_in_population(fitter, enforcement, confidence, train_without=None, clusters=None):
+def enforce_in_population(
+    fitter: Fitter,
+    enforcement: str | None,
+    confidence: float | None,
+    train_without: Callable | None = None,
+    clusters: np.ndarray | None = None,
+) -> Any:
     """The guarantee of a model that meets the constraint of a fitter, in the population too.
 
     `enforcement` is the estimator's: "auto", or None for the smooth rates as they are. `confidence`
@@ -322,7 +341,7 @@ def enforce_in_population(fitter, enforcement, confidence, train_without=None, c
             "they are; pass enforcement='auto', or confidence_level=None."
         )
 
-    def make_fit(rows):
+    def make_fit(rows: np.ndarray | None) -> _FoldFit:
         of_all = fitter if rows is None or train_without is None else train_without(rows)
         return _FoldFit(of_all, rows, train_without is not None)
 
@@ -340,7 +359,7 @@ class _FoldFit:
     another network has other parameters, nor under ranks.
     """
 
-    def __init__(self, fitter, rows, has_learned_features):
+    def __init__(self, fitter: Fitter, rows: np.ndarray | None, has_learned_features: bool) -> None:
         self.fitter = fitter
         self.rows = rows
         self.start = None
@@ -357,7 +376,7 @@ class _FoldFit:
             self.effort = SHORT._replace(solves=4)
         self.enforce = choose_loop(self.fold)
 
-    def fit_plain(self):
+    def fit_plain(self) -> Any:
         """Model and parameters of the plain fit; the model has the columns of all samples."""
         return self.fitter.problem.model, self.fold.fit_unconstrained().parameters
 
@@ -374,7 +393,7 @@ class _FoldFit:
         return self.start._replace(scores=scores)
 
 
-def _warm_start_fitter(fitter, start):
+def _warm_start_fitter(fitter: Fitter, start: Candidate) -> Fitter:
     """The fitter started at a fit of other tolerances.
 
     Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
@@ -387,7 +406,7 @@ def _warm_start_fitter(fitter, start):
     callback = fitter.options.get("callback")
     violations = []
 
-    def stop(progress):
+    def stop(progress: Progress) -> bool:
         if progress.n_iter == 0:
             violations.clear()
         violations.append(progress.evaluation.violation)

@@ -1,9 +1,11 @@
 """Fits of a constrained problem, and searches around the models that they give."""
 
+from __future__ import annotations
+
 import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -21,6 +23,18 @@ from skfair.fitting._counting import (
 )
 from skfair.problems._problem import draw_subsample
 from skfair.solvers import SQP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skfair.fitting._counting import DecisionCounter
+    from skfair.models._linear import LinearModel
+    from skfair.problems._evaluation import Evaluation
+    from skfair.problems._problem import Problem
+    from skfair.solvers import Solver
+    from skfair.solvers._solver import Progress, Result
+    from skfair.utils._tables import TableLike
+
 
 MAX_SEARCHED = 1 << 15
 """Samples up to which metrics of ranks are searched: they are evaluated hundreds of times."""
@@ -66,7 +80,7 @@ INTERCEPT = Effort(rounds=0, starts=0, corrections=0)
 """Of a fit that keeps a single row by another intercept of the smooth fit."""
 
 
-def limit_iterations(solver, max_iter=40):
+def limit_iterations(solver: Solver, max_iter: int = 40) -> Solver:
     """The solver with a limit to its iterations, if they are Newton's.
 
     From a similar fit 3 to 10 are usual, and more lead nowhere.
@@ -76,7 +90,7 @@ def limit_iterations(solver, max_iter=40):
     return clone(solver).set_params(max_iter=max_iter)
 
 
-def _errors_and_margins(constraint, tol):
+def _errors_and_margins(constraint: ConstraintSystem, tol: float) -> Any:
     """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
 
     Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses, no
@@ -108,26 +122,26 @@ class Fitter:
         Share of the samples that are selected by their scores; None where the sign decides.
     """
 
-    problem: object
+    problem: Any
     start: np.ndarray
-    solver: object
+    solver: Any
     options: dict = field(default_factory=dict)
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
     share: float | None = None
 
     @property
-    def constraint(self):
+    def constraint(self) -> ConstraintSystem:
         """The constraint, which has the public metrics."""
         return self.problem.constraint
 
     @cached_property
-    def counter(self):
+    def counter(self) -> DecisionCounter:
         """What counts the decisions of models."""
         errors, margins = _errors_and_margins(self.constraint, self.solver.tol)
-        return COUNTERS[type(self.problem)](self.problem, errors - margins)
+        return COUNTERS[type(self.problem)](self.problem, errors - margins)  # type: ignore[index]
 
-    def evaluate(self, parameters, result):
+    def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
         return self.counter.evaluate([move_cut(self, parameters)], result)[0]
 
@@ -163,7 +177,7 @@ class Fitter:
         return self.evaluate(parameters, result)
 
     @cached_property
-    def plain_fit(self):
+    def plain_fit(self) -> Any:
         """The fit without constraint, from the start; a rough one if it is far from the bound.
 
         None if the constraint is known to be active.
@@ -171,7 +185,7 @@ class Fitter:
         if self.is_constraint_active:
             return None
 
-        def is_finished(progress):
+        def is_finished(progress: Progress) -> bool:
             if not progress.residual <= 5e-3:
                 return False
             # More digits would not lead a clear violation back to the bound.
@@ -183,17 +197,19 @@ class Fitter:
         return self.fit(free, self.start, is_finished=is_finished if is_newton else None)
 
     @cached_property
-    def converged_plain_fit(self):
+    def converged_plain_fit(self) -> Candidate:
         """The fit without constraint to all digits, by Newton's method: it is smooth and convex."""
         rough = self.fit_unconstrained_roughly()
         return self.fit_unconstrained(rough.parameters, SQP(tol=1e-8))
 
-    def fit_unconstrained(self, parameters=None, solver=None):
+    def fit_unconstrained(
+        self, parameters: np.ndarray | None = None, solver: Solver | None = None
+    ) -> Any:
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters
         return self.fit(self.problem_with_constraint(ConstraintSystem(())), x, solver)
 
-    def fit_unconstrained_roughly(self):
+    def fit_unconstrained_roughly(self) -> Candidate:
         """A fit without constraint that others may start from, on the subsample if there is one."""
         fitter = make_subsample_fitter(self, self.start)
         if fitter is None:
@@ -201,7 +217,7 @@ class Fitter:
         rough = fitter.fit_unconstrained_roughly()
         return self.evaluate(rough.parameters, rough.result)
 
-    def shrink_scores(self, candidate):
+    def shrink_scores(self, candidate: Candidate) -> Candidate:
         """A candidate with scores that smooth rates can compare, from which constrained fits start.
 
         Scores of separable classes are huge: surrogates are then nearly as rough as decisions or
@@ -213,7 +229,7 @@ class Fitter:
         deviation = 0.0
         if candidate.scores is not None:
             weights = self.problem.mean_weights
-            deviation = np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0))
+            deviation = np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0))  # type: ignore[assignment]
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
@@ -221,9 +237,9 @@ class Fitter:
         parameters = candidate.parameters.copy()
         n_last = self.problem.model.last_layer(parameters).n_parameters
         parameters[-n_last:] *= factor
-        return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
+        return candidate._replace(parameters=parameters, scores=factor * candidate.scores)  # type: ignore[arg-type]
 
-    def fit_smooth(self, plain=None):
+    def fit_smooth(self, plain: Candidate | None = None) -> Any:
         """The fit under the smooth rates; that of a network starts at a plain fit.
 
         Linear models start at scores of 0, where smooth rates are nearly linear.
@@ -236,23 +252,23 @@ class Fitter:
         if "ranks" in self.constraint.metric_inputs:
             rough = self.shrink_scores(self.fit_unconstrained_roughly())
             start = rough.parameters
-            problem = self.problem_with_constraint(self.constraint.linearize_at(rough.scores))
+            problem = self.problem_with_constraint(self.constraint.linearize_at(rough.scores))  # type: ignore[arg-type]
         elif problem.subsample is not problem:
             subsample = problem.subsample
             warm = SQP(tol=1e-5).solve(subsample, subsample.initial_point(start), **self.options)
             start = warm.x[: subsample.n_parameters]
         return self.fit(problem, problem.initial_point(start))
 
-    def problem_with_constraint(self, constraint):
+    def problem_with_constraint(self, constraint: ConstraintSystem) -> Problem:
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
 
-    def replace_tolerances(self, tolerances):
+    def replace_tolerances(self, tolerances: np.ndarray) -> Fitter:
         """The same fitter with other tolerances, (n_constraints,)."""
         constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.problem_with_constraint(constraint))
 
-    def restrict_to(self, problem, tol=1e-4):
+    def restrict_to(self, problem: Problem, tol: float = 1e-4) -> Fitter:
         """The fitter of a subsample, with a tolerance that suits its sampling error."""
         tol = max(tol, self.solver.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
@@ -272,13 +288,13 @@ _DIRECTION_BITS = 16
 """Binary digits of directions: solvers agree on more."""
 
 
-def make_subsample_fitter(fitter, start):
+def make_subsample_fitter(fitter: Fitter, start: np.ndarray) -> Fitter | None:
     """The fitter of the subsample, from given parameters; None if there is no subsample."""
     problem = fitter.problem.subsample
     return None if problem is fitter.problem else replace(fitter, problem=problem, start=start)
 
 
-def move_cut(fitter, parameters):
+def move_cut(fitter: Fitter, parameters: np.ndarray) -> np.ndarray:
     """The parameters with the intercept by which the fitter's share of samples is selected.
 
     Of equal scores at the cut all or none are selected, whichever is nearer to the share.
@@ -296,7 +312,7 @@ def move_cut(fitter, parameters):
     return problem.model.parameters(coef, intercept + ends.mean())
 
 
-def search_intercept(fitter, candidate):
+def search_intercept(fitter: Fitter, candidate: Candidate) -> Candidate:
     """The best intercept for a candidate's coefficients, by decisions; ties stay near it."""
     lines = _LineSearch(fitter, candidate)
     intercept = lines.model.intercept_direction()
@@ -306,7 +322,7 @@ def search_intercept(fitter, candidate):
     return next(lines.improvements(points), (candidate, None))[0]
 
 
-def search_lines(fitter, candidate, effort=FULL):
+def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candidate:
     """The best point of searches along several lines at a time, round after round.
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most
@@ -346,7 +362,7 @@ def search_lines(fitter, candidate, effort=FULL):
     return min(best, candidate, key=sort_key)
 
 
-def _search_planes(lines, best):
+def _search_planes(lines: _LineSearch, best: Candidate) -> Candidate:
     """The best point on lines of the intercept through points beside a candidate.
 
     Where no line through a point is better, a step along one and another intercept may be.
@@ -376,7 +392,7 @@ def _search_planes(lines, best):
 class _LineSearch:
     """Lines of the last layer of a model, all layers before it fixed, and points on them."""
 
-    def __init__(self, fitter, candidate, max_coefficients=0):
+    def __init__(self, fitter: Fitter, candidate: Candidate, max_coefficients: int = 0) -> None:
         self.fitter = fitter
         self.max_coefficients = max_coefficients
         problem = fitter.problem
@@ -387,7 +403,7 @@ class _LineSearch:
         self.model = self.scored.model if problem.is_partitioned else model
         self.n_in_memory = len(self.scored.target)
 
-    def scale(self, directions):
+    def scale(self, directions: TableLike) -> Any:
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
 
         Directions that move no score are left out.
@@ -405,7 +421,9 @@ class _LineSearch:
                 lines.append((direction * unit, slopes * unit))
         return lines
 
-    def find_lines(self, candidate, latest=None):
+    def find_lines(
+        self, candidate: Candidate, latest: np.ndarray | None = None
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Lines to search through a candidate: those found at the start, and one to the bounds.
 
         That of the latest direction, whose best point the candidate is, is left out.
@@ -426,7 +444,7 @@ class _LineSearch:
         return [*lines, *self.scale([back])]
 
     @cached_property
-    def directions(self):
+    def directions(self) -> tuple[list[tuple], np.ndarray, np.ndarray]:
         """Lines, Newton's direction of each row, and what each row gains by each direction."""
         problem = self.problem.subsample
         x = problem.initial_point(self.parameters)
@@ -458,13 +476,13 @@ class _LineSearch:
                 directions.append((is_equal & (coef != 0.0)).astype(float))
         return self.scale(directions), newton, effects
 
-    def _scores(self, candidate):
+    def _scores(self, candidate: Candidate) -> np.ndarray:
         """Scores in memory of a candidate: of all samples, or of the subsample."""
         if candidate.scores is not None:
             return candidate.scores
         return self.scored.predict_scores(candidate.parameters)
 
-    def better_points(self, starts):
+    def better_points(self, starts: list[tuple[Candidate, list]]) -> Iterator:
         """Points that are better than their start by count, best first, before they are evaluated.
 
         Each is its start, the number of its line, and the line's direction and the length along it.
@@ -492,15 +510,15 @@ class _LineSearch:
         is_better = violations < violation
         is_better |= (violations == violation) & ((is_unclear > 0.0) | (errors < error))
         points = violations, errors, numbers, lengths
-        return _sort_points(*(values[is_better] for values in points), steps)
+        return _sort_points(*(values[is_better] for values in points), steps)  # type: ignore[call-arg]
 
-    def improvements(self, points):
+    def improvements(self, points: Iterator) -> Any:
         """Yield the first point of each line that is better than its start, and its direction."""
         lines = set()
         batches = ([point] for point in points if point[1] not in lines)
         if self.fitter.problem.is_partitioned:  # two points, both in one pass
             pair = list(itertools.islice(points, 2))
-            batches = [pair] if pair else []
+            batches = [pair] if pair else []  # type: ignore[assignment]
         for batch in batches:
             parameters = [
                 np.append(self.before, start.parameters[len(self.before) :] + length * direction)
@@ -520,7 +538,13 @@ class _LineSearch:
                     yield candidate, direction
 
 
-def _sort_points(violations, errors, numbers, lengths, steps):
+def _sort_points(
+    violations: np.ndarray,
+    errors: np.ndarray,
+    numbers: np.ndarray,
+    lengths: np.ndarray,
+    steps: list[tuple[Candidate, np.ndarray]],
+) -> Any:
     """Yield points by violation, error, line and distance to the start, of each line the first few.
 
     ``steps`` are start and direction of each line, and a point is these and its line and length.
@@ -540,7 +564,9 @@ def _sort_points(violations, errors, numbers, lengths, steps):
                 yield start, line, direction, float(lengths[k])
 
 
-def _newton_directions(evaluation, hessian):
+def _newton_directions(
+    evaluation: Evaluation, hessian: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Newton's direction ``H^-1 J'`` of each row, and what each row gains by each."""
     n_parameters = evaluation.problem.n_parameters
     jacobian = evaluation.jacobian[:, :n_parameters]
@@ -551,7 +577,7 @@ def _newton_directions(evaluation, hessian):
     return newton, jacobian @ newton
 
 
-def round_to_bits(values, bits):
+def round_to_bits(values: np.ndarray, bits: int) -> np.ndarray:
     """Values rounded to this number of binary digits of the largest."""
     largest = np.abs(values).max(initial=0.0)
     if not largest > 0.0:
@@ -568,7 +594,7 @@ def round_to_bits(values, bits):
 # it, or one among random parameters.
 
 
-def search_metric(fitter, fairest):
+def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     """The candidate of least violation, by a search of the last layer from the fairest fit.
 
     Where the metrics depend on ranks alone, its scale and intercept are those of least objective.
@@ -584,7 +610,7 @@ def search_metric(fitter, fairest):
     before = fairest.parameters[: -layer.n_parameters]
     rng = np.random.default_rng(0)  # the same search for the same samples
 
-    def evaluate(parameters):
+    def evaluate(parameters: np.ndarray) -> Candidate:
         return fitter.evaluate(np.append(before, parameters), plain.result)
 
     # Near the fairest fit, where the objective is low.
@@ -613,11 +639,13 @@ def search_metric(fitter, fairest):
     return min(evaluate(rescaled), best, key=_violation)
 
 
-def _violation(candidate):
+def _violation(candidate: Candidate) -> float:
     return candidate.violation
 
 
-def _local_search(evaluate, parameters, rng):
+def _local_search(
+    evaluate: Callable, parameters: np.ndarray, rng: np.random.Generator
+) -> Candidate:
     """The least violation by random steps, each from the best parameters so far.
 
     There are 60 of each length, relative to the parameters.
@@ -632,12 +660,14 @@ def _local_search(evaluate, parameters, rng):
     return best
 
 
-def optimize_scale_intercept(parameters, layer, objective):
+def optimize_scale_intercept(
+    parameters: np.ndarray, layer: LinearModel, objective: Callable
+) -> np.ndarray:
     """Parameters times a factor, plus an intercept, of least objective."""
     intercept = layer.intercept_direction()
     directions = np.zeros((0, len(parameters))) if intercept is None else intercept[np.newaxis]
 
-    def move(steps):
+    def move(steps: np.ndarray) -> np.ndarray:
         return np.exp(steps[0]) * parameters + steps[1:] @ directions
 
     steps = minimize(

@@ -35,17 +35,29 @@ for it. Over the points of planes e differs more, and the chosen point has a lar
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from skfair.constraints._bound import make_posterior
+from skfair.constraints._bound import ConstraintSystem, make_posterior
 from skfair.constraints._units import MEANS_OF_PREDICTIONS
 from skfair.fitting._planes import PlainFit, find_planes
+
+if TYPE_CHECKING:
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Fitter
+    from skfair.fitting._leave_one_out import LeaveOneOut
+    from skfair.fitting._planes import Plane
+    from skfair.utils._tables import TableLike
+
 
 N_FOLDS = 5
 """Folds without which models of a guarantee are fitted."""
@@ -81,10 +93,6 @@ _TINY = 1e-12
 """Smallest risk that is distinguished from none."""
 
 
-_ROUNDING = 1e-12
-"""Errors of gaps by rounding."""
-
-
 class Guarantee(NamedTuple):
     """A fit, and the probability that the population keeps the tolerances.
 
@@ -105,7 +113,7 @@ class Guarantee(NamedTuple):
         Requested tolerances as reports state them; None before they are in the user's units.
     """
 
-    candidate: object
+    candidate: Any
     training_tolerances: np.ndarray
     probability: float = np.nan
     size_factor: float = 1.0
@@ -114,8 +122,13 @@ class Guarantee(NamedTuple):
 
 
 def fit_with_guarantee(
-    constraint, confidence, make_fit, clusters=None, fitter=None, leave_one_out=None
-):
+    constraint: ConstraintSystem,
+    confidence: float,
+    make_fit: Callable,
+    clusters: np.ndarray | None = None,
+    fitter: Fitter | None = None,
+    leave_one_out: LeaveOneOut | None = None,
+) -> Guarantee:
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
     Several constraints have equal shares of the risk. ``make_fit(rows)`` returns a function
@@ -151,7 +164,7 @@ def fit_with_guarantee(
     return Guarantee(best.candidate, best.tolerances, probability, size_factor, limits)
 
 
-def _fit_rounds(refits, confidence, aim):
+def _fit_rounds(refits: _Refits, confidence: float, aim: float) -> list[_Evidence]:
     """Evidence of fits at lower and lower tolerances, until one is certain enough or none can be.
 
     Lower tolerances are those at which the probability is expected to be `aim`.
@@ -190,7 +203,7 @@ def _fit_rounds(refits, confidence, aim):
     return rounds
 
 
-def _slopes(rounds):
+def _slopes(rounds: list[_Evidence]) -> np.ndarray:
     """Fall of each out-of-fold gap per unit of the training gap, between the last two rounds."""
     slopes = rounds[0].first_slopes
     for before, after in zip(rounds[:-1], rounds[1:], strict=True):
@@ -201,7 +214,7 @@ def _slopes(rounds):
     return slopes
 
 
-def _first_slope(sums):
+def _first_slope(sums: TableLike) -> float:
     """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
     # Means of predictions fall by as much as those in training.
     is_loss = sums.metric_input == "values" and sums.exact[0] not in MEANS_OF_PREDICTIONS
@@ -221,7 +234,16 @@ class _Evidence:
     a `share` of the risk.
     """
 
-    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, share=1.0):
+    def __init__(
+        self,
+        constraint: ConstraintSystem,
+        fit: tuple,
+        scores: np.ndarray,
+        training: np.ndarray,
+        clusters: np.ndarray | None,
+        hidden: np.ndarray | float = 0.0,
+        share: float = 1.0,
+    ) -> None:
         self.constraint = constraint
         (self.tolerances, self.candidate) = fit
         self.scores = scores
@@ -243,7 +265,7 @@ class _Evidence:
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
         self.probability = self.probability_of_fit(training)
 
-    def excess(self, level):
+    def excess(self, level: float) -> np.ndarray:
         """By how much gaps exceed the largest that keep each tolerance with a probability.
 
         It is -inf where the gap itself is certain enough.
@@ -255,7 +277,7 @@ class _Evidence:
             self.gaps, largest, out=np.full(len(largest), -np.inf), where=np.isfinite(largest)
         )
 
-    def lower(self, excess, slopes=1.0):
+    def lower(self, excess: np.ndarray, slopes: np.ndarray | float = 1.0) -> np.ndarray:
         """The tolerances at which gaps are expected to fall by their excess, (n_constraints,).
 
         They are unchanged where there is no excess, and where fits violate them: no fit has smaller
@@ -269,7 +291,7 @@ class _Evidence:
         is_violated = self.training - self.tolerances > margin
         return np.minimum(self.tolerances, np.where(is_violated, np.inf, lowest))
 
-    def is_final(self, level):
+    def is_final(self, level: float) -> bool:
         """Whether the probability reaches a level, or a lower tolerance would not help.
 
         A lower tolerance is tried once even if the level is out of reach: it is more certain.
@@ -280,13 +302,13 @@ class _Evidence:
             return False
         return not self.can_reach(level)
 
-    def can_reach(self, level):
+    def can_reach(self, level: float) -> bool:
         """Whether gaps of 0 would be certain enough."""
         rows = zip(self.posteriors, self.multiples, strict=True)
         risks = [1.0 - one.probability(0.0, multiple) for one, multiple in rows]
         return level <= 1.0 - sum(risks)
 
-    def probability_of_fit(self, training, error_factor=1.0):
+    def probability_of_fit(self, training: np.ndarray, error_factor: float = 1.0) -> float:
         """Probability that all requested tolerances are kept by a fit of these training gaps.
 
         Standard errors are multiplied by the factor.
@@ -296,14 +318,14 @@ class _Evidence:
         risks = [1.0 - one.probability(factor, multiple) for one, factor, multiple in rows]
         return max(0.0, 1.0 - float(np.sum(risks)) / self.share)
 
-    def limits(self, training, level):
+    def limits(self, training: np.ndarray, level: float) -> np.ndarray:
         """Smallest tolerances that such a fit keeps with a probability each, (n_constraints,)."""
         factors = self._gap_factors(training)
         rows = zip(self.posteriors, factors, self.multiples, self.is_ratio, strict=True)
         counted = _counted_level(level, self.share)
         return np.array([_find_limit(*row, counted) for row in rows])
 
-    def _gap_factors(self, training):
+    def _gap_factors(self, training: np.ndarray) -> np.ndarray:
         """Gaps of a fit of these training gaps, relative to pooled ones, (n_constraints,).
 
         Smaller training gaps guarantee nothing. An excess over violated tolerances counts.
@@ -314,7 +336,7 @@ class _Evidence:
         is_known = (self.pooled > 0) & np.isfinite(self.pooled)
         return np.divide(expected, self.pooled, out=ones, where=is_known)
 
-    def required_size_factor(self, training, level):
+    def required_size_factor(self, training: np.ndarray, level: float) -> float:
         """Multiple of the sample size at which the gap of such a fit is certain enough.
 
         The gap is assumed to be optimism, which is inversely proportional to the size.
@@ -322,7 +344,7 @@ class _Evidence:
         rows = list(zip(self.posteriors, self._gap_factors(training), self.multiples, strict=True))
         counted = _counted_level(level, self.share)
 
-        def are_certain(multiple):
+        def are_certain(multiple: float) -> bool:
             return all(
                 posterior.probability(factor / multiple, multiple * effective) >= counted
                 for posterior, factor, effective in rows
@@ -343,12 +365,14 @@ class _Evidence:
         return float(enough)
 
 
-def _counted_level(level, share):
+def _counted_level(level: float, share: float) -> float:
     """The probability of a counted gap whose risk is a share of that at the level."""
     return 1.0 - share * (1.0 - level)
 
 
-def _largest_certain_gap(posterior, pooled, expected, multiple, level):
+def _largest_certain_gap(
+    posterior: Any, pooled: float, expected: float, multiple: float, level: float
+) -> float:
     """The largest gap that keeps the tolerance with a probability, or nearly if there is none.
 
     It is infinite where the expected multiple of the pooled gap is certain enough.
@@ -369,10 +393,12 @@ def _largest_certain_gap(posterior, pooled, expected, multiple, level):
     return max(0.0, factor - _FACTOR_TOLERANCE) * pooled
 
 
-def _find_limit(posterior, factor, multiple, is_ratio, level):
+def _find_limit(
+    posterior: Any, factor: float, multiple: float, is_ratio: bool, level: float
+) -> float:
     """The smallest tolerance that is kept with a probability, by a multiple of the gap."""
 
-    def probability(tolerance):
+    def probability(tolerance: float) -> float:
         return posterior.probability(factor, multiple, tolerance)
 
     # A ratio cannot be less than 0, the tolerance 1.
@@ -388,14 +414,16 @@ def _find_limit(posterior, factor, multiple, is_ratio, level):
     return min(largest, _find_level(probability, level, (0.0, largest), precision) + precision)
 
 
-def _find_level(probability, level, ends, precision):
+def _find_level(
+    probability: Callable, level: float, ends: tuple[float, float], precision: float
+) -> float:
     """The argument between two ends at which a probability has a level.
 
     On the scale of normal quantiles it is nearly a line, which the root of few values is found of.
     """
     sought = ndtri(level)
 
-    def excess(argument):
+    def excess(argument: float) -> float:
         return ndtri(np.clip(probability(argument), _TINY, 1.0 - _TINY)) - sought
 
     return brentq(cache(excess), *ends, xtol=precision)
@@ -404,7 +432,14 @@ def _find_level(probability, level, ends, precision):
 class _Refits:
     """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
-    def __init__(self, constraint, make_fit, clusters, fitter, leave_one_out):
+    def __init__(
+        self,
+        constraint: ConstraintSystem,
+        make_fit: Callable,
+        clusters: np.ndarray | None,
+        fitter: Fitter | None,
+        leave_one_out: LeaveOneOut | None,
+    ) -> None:
         self.constraint = constraint
         self.make_fit = make_fit
         self.clusters = clusters
@@ -414,29 +449,29 @@ class _Refits:
         self.fit = make_fit(None)
 
     @cached_property
-    def first(self):
+    def first(self) -> Any:
         """The fit at the requested tolerances."""
         return self.fit(self.constraint.tolerances)
 
     @property
-    def can_move(self):
+    def can_move(self) -> bool:
         """Whether decisions alone are compared, of models that can be moved within planes."""
         counts_decisions = self.constraint.metric_inputs == {"decisions"}
         return self.fitter is not None and counts_decisions and self._has_decisions
 
     @property
-    def _has_decisions(self):
+    def _has_decisions(self) -> bool:
         """Whether scores decide between two classes by their sign."""
-        return bool(np.isin(self.fitter.problem.target, (-1.0, 1.0)).all())
+        return bool(np.isin(self.fitter.problem.target, (-1.0, 1.0)).all())  # type: ignore[union-attr]
 
     @cached_property
-    def fold(self):
+    def fold(self) -> np.ndarray:
         """Fold of each sample, (n_samples,)."""
         scores = self.first.scores if self.fitter is None else self.fitter.problem.target
         return _assign_folds(self.constraint, len(scores), self.clusters)
 
     @cached_property
-    def fits(self):
+    def fits(self) -> list[tuple]:
         """Training rows, fit and constraint of each fold; none if an event needs a whole fold."""
         training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
         # If one fold has all samples of an event, nothing can be learned without it.
@@ -450,11 +485,11 @@ class _Refits:
                 f"{error} Or pass confidence_level=None."
             ) from error
 
-    def evaluate_training(self):
+    def evaluate_training(self) -> _Evidence:
         """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
         return self._make_evidence(self.first, self.first.scores, self.constraint.tolerances)
 
-    def evaluate(self, tolerances):
+    def evaluate(self, tolerances: np.ndarray) -> _Evidence:
         """The evidence of fits at these tolerances, as `_Evidence`."""
         candidate = self.first
         if not np.array_equal(tolerances, self.constraint.tolerances):
@@ -469,7 +504,7 @@ class _Refits:
         fit = tolerances, candidate
         return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden)
 
-    def shrink(self, evidence, excess):
+    def shrink(self, evidence: _Evidence, excess: np.ndarray) -> Any:
         """The evidence of a candidate whose scores are so small that gaps fall by their excess.
 
         None where there is no excess, and where not all gaps are those of losses that are equal at
@@ -493,7 +528,7 @@ class _Refits:
         tolerances = np.maximum(evidence.tolerances, self.constraint.gaps(candidate.scores))
         return self._make_evidence(candidate, small * scores, tolerances)
 
-    def search_planes(self, confidence, aim):
+    def search_planes(self, confidence: float, aim: float) -> list[_Evidence]:
         """Evidence of points of planes through the plain fit, or of this if it is certain enough.
 
         None where not even equal rates would be certain enough.
@@ -507,7 +542,7 @@ class _Refits:
             return [plain]
         if not plain.can_reach(confidence):
             return []
-        planes = list(find_planes(self.fitter.problem, plain_fit))
+        planes = list(find_planes(self.fitter.problem, plain_fit))  # type: ignore[union-attr]
         excess = plain.excess(_counted_level(aim, _SELECTION_SHARE))
         margins = tolerances - self._certain_gaps(plain, excess)
         # A margin is at least a fiftieth of the tolerance.
@@ -520,7 +555,9 @@ class _Refits:
                 break
         return moves
 
-    def _bisect_margins(self, plain, planes, margins, confidence):
+    def _bisect_margins(
+        self, plain: _Evidence, planes: list[Plane], margins: np.ndarray, confidence: float
+    ) -> list[_Evidence]:
         """Evidence of the points of fewest errors at multiples of the margins of the tolerances."""
         if not planes:
             return []
@@ -540,11 +577,11 @@ class _Refits:
             ends[int(is_certain)] = middle
         return [move for move in moves.values() if move.candidate.keeps_bound]
 
-    def _fit_plain(self):
+    def _fit_plain(self) -> Any:
         """The plain fit, as `PlainFit`; None if an event needs a whole fold."""
         if self.leave_one_out is not None:
             return self.leave_one_out.plain
-        candidate = self.fitter.fit_unconstrained()
+        candidate = self.fitter.fit_unconstrained()  # type: ignore[union-attr]
         models = []
         scores = np.array(candidate.scores)
         folds = []
@@ -556,33 +593,36 @@ class _Refits:
             folds.append(rows)
         return PlainFit(candidate, scores, folds, models) if folds else None
 
-    def _evaluate_point(self, evidence, plane, k):
+    def _evaluate_point(self, evidence: _Evidence, plane: Plane, k: int) -> _Evidence:
         """The evidence of a point of a plane."""
         parameters, scores = plane.point(k)
-        candidate = self.fitter.evaluate(parameters, evidence.candidate.result)
+        candidate = self.fitter.evaluate(parameters, evidence.candidate.result)  # type: ignore[union-attr]
         training = self.constraint.gaps(candidate.scores)
         # Counts at single points are fair by chance, or unfair: the smoothed gap is expected.
         hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
         # The point keeps these tolerances however its gaps are computed: a ratio is 1 minus a gap.
-        tolerances = training + _ROUNDING
+        # Errors of gaps by rounding.
+        tolerances = training + 1e-12
         return self._make_evidence(candidate, scores, tolerances, hidden, _SELECTION_SHARE)
 
-    def _certain_gaps(self, evidence, excess):
+    def _certain_gaps(self, evidence: _Evidence, excess: np.ndarray) -> np.ndarray:
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
         return np.clip(evidence.pooled - excess, 0.0, self.constraint.tolerances)
 
-    def _make_evidence(self, candidate, scores, tolerances, *selection):
+    def _make_evidence(
+        self, candidate: Candidate, scores: np.ndarray, tolerances: np.ndarray, *selection: Any
+    ) -> _Evidence:
         """The evidence of one candidate and its scores of samples left out."""
         training = self.constraint.gaps(candidate.scores)
         fit = tolerances, candidate
         return _Evidence(self.constraint, fit, scores, training, self.clusters, *selection)
 
-    def count_errors(self, evidence):
+    def count_errors(self, evidence: _Evidence) -> float:
         """The weighted share of wrong decisions about samples left out."""
-        problem = self.fitter.problem
+        problem = self.fitter.problem  # type: ignore[union-attr]
         return float(problem.mean_weights @ ((evidence.scores > 0) != (problem.target > 0)))
 
-    def _score(self, tolerances, candidate):
+    def _score(self, tolerances: np.ndarray, candidate: Candidate) -> Any:
         """Scores of samples left out, and of training samples, and mean gaps in training.
 
         Those of the candidate itself if there are no fits without a fold.
@@ -608,7 +648,7 @@ class _Refits:
         return outside, inside, np.mean(gaps, axis=0)
 
 
-def _smallest_tolerance(constraint, posterior):
+def _smallest_tolerance(constraint: BoundConstraint, posterior: Any) -> float:
     """The smallest tolerance that is tried: a gap of decisions cannot be less than one sample.
 
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
@@ -623,7 +663,9 @@ def _smallest_tolerance(constraint, posterior):
     return constraint.gap.one_sample_change(posterior.means, size)
 
 
-def _assign_folds(constraint, n_samples, clusters=None):
+def _assign_folds(
+    constraint: ConstraintSystem, n_samples: int, clusters: np.ndarray | None = None
+) -> np.ndarray:
     """Fold of each sample: the members of a stratum are distributed evenly, at random.
 
     Where rates of all samples are compared, classes are left to chance, as in new data: the strata
@@ -637,14 +679,14 @@ def _assign_folds(constraint, n_samples, clusters=None):
     return _distribute(_strata(constraint, n_samples), rng)
 
 
-def _strata(constraint, n_samples):
+def _strata(constraint: ConstraintSystem, n_samples: int) -> np.ndarray:
     if not len(constraint):
         return np.zeros(n_samples, dtype=np.intp)
     candidates = [one.sums.events.membership_codes for one in constraint]
     return min(candidates, key=lambda codes: ((codes < 0).sum(), codes.max()))
 
 
-def _distribute(strata, rng):
+def _distribute(strata: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A fold of each item, such that the members of a stratum are spread evenly."""
     order = rng.permutation(len(strata))
     fold = np.empty(len(strata), dtype=np.intp)
@@ -652,7 +694,7 @@ def _distribute(strata, rng):
     return fold
 
 
-def _all_occur(constraint, rows):
+def _all_occur(constraint: ConstraintSystem, rows: np.ndarray) -> bool:
     """Whether each event that is compared occurs among these rows."""
     strata = [one.sums.events.membership_codes for one in constraint]
     return all(np.isin(codes, codes[rows]).all() for codes in strata)

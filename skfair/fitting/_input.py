@@ -1,14 +1,22 @@
 """Checked input of fits, as training data, and warnings for dependent samples."""
 
+from __future__ import annotations
+
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.constraints._units import DecisionFunction, LogOdds, LogScale, Unit, loss_in_unit
+from skfair.constraints._units import (
+    DecisionFunction,
+    LogOdds,
+    LogScale,
+    Unit,
+    loss_in_unit,
+)
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
 from skfair.groups._known import warn_of_missing_marks
@@ -42,6 +50,18 @@ from skfair.utils._checks import (
 from skfair.utils._copies import hash_rows, warn_of_clustered_samples
 from skfair.utils._sklearn import safe_indexing
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
+    from skfair.groups._groups import Groups
+    from skfair.partitions._partitions import Partitions
+    from skfair.problems._problem import ConstrainedProblem, Problem
+    from skfair.utils._tables import TableLike
+
+
 # Checked input of fits, as training data.
 
 
@@ -71,30 +91,30 @@ class TrainingData(NamedTuple):
     X: np.ndarray
     classes: np.ndarray
     samples: Samples
-    pos_label: object = None
+    pos_label: Any = None
     unit: Unit = Unit()
     lacks_groups: bool = False
     is_bounded: bool = True
 
-    def score_unit(self, loss):
+    def score_unit(self, loss: BaseEstimator | Callable) -> Unit:
         """Units of the scores of a fit by a loss, and of a real target."""
         of_classes = LogOdds() if gives_log_odds(loss) else DecisionFunction()
-        return self.unit if self.classes is None else of_classes
+        return self.unit if self.classes is None else of_classes  # type: ignore[comparison-overlap]
 
-    def loss_unit(self, loss):
+    def loss_unit(self, loss: BaseEstimator | Callable) -> float:
         """One unit of the mean loss of a fit in the user's."""
         return loss_in_unit(loss, self.score_unit(loss))[1]
 
     @property
-    def labels(self):
+    def labels(self) -> np.ndarray:
         """Class of each sample, or its real target, (n_samples,)."""
-        if self.classes is None:
+        if self.classes is None:  # type: ignore[comparison-overlap]
             return self.unit.target_unit.from_unit(self.samples.target)
         if len(self.classes) > 2:
             return self.classes[self.samples.target.astype(np.intp)]
         return to_class_labels(self.samples.target > 0, self.classes, self.pos_label)
 
-    def one_vs_rest(self, bounded=None):
+    def one_vs_rest(self, bounded: str | list[str] | None = None) -> list[TrainingData]:
         """One binary problem per class, in which it is positive; the same data with two classes.
 
         Constraints are on the classes that are `bounded`; None is all.
@@ -113,7 +133,9 @@ class TrainingData(NamedTuple):
         ]
 
 
-def check_classification_data(estimator, X, y, columns, compares_groups):
+def check_classification_data(
+    estimator: BaseEstimator, X: TableLike, y: TableLike, columns: dict, compares_groups: bool
+) -> TrainingData:
     """Validated input of a classifier's ``fit``, as `TrainingData`.
 
     Columns are ``sensitive_features``, ``sample_weight`` and the like, as passed to fit. Where a
@@ -161,7 +183,9 @@ _MIN_RECORDED = 500
 """Recorded samples below which the model of the groups is a warning."""
 
 
-def check_missing_group_settings(estimator, constraints, without_groups):
+def check_missing_group_settings(
+    estimator: BaseEstimator, constraints: list[Constraint], without_groups: dict
+) -> None:
     """Raise for settings with modelled groups that need the group of every sample.
 
     ``without_groups`` has parameters that can make predictions depend on the group, each with the
@@ -191,7 +215,9 @@ def check_missing_group_settings(estimator, constraints, without_groups):
         )
 
 
-def _check_group_arguments(estimator, columns):
+def _check_group_arguments(
+    estimator: BaseEstimator, columns: dict[str, TableLike | dict[str, int] | None]
+) -> None:
     """Raise for arguments about groups that contradict each other or the estimator."""
     groups = columns["sensitive_features"]
     probabilities = columns.get("group_probabilities")
@@ -223,7 +249,7 @@ def _check_group_arguments(estimator, columns):
         )
 
 
-def estimate_missing_groups(training, missing):
+def estimate_missing_groups(training: TrainingData, missing: str) -> TrainingData:
     """The training data, with probabilities of groups in place of those that are missing.
 
     A decision that depends on X alone is independent of the group given X and y, so that rates of
@@ -241,7 +267,7 @@ def estimate_missing_groups(training, missing):
     return fill_groups(training, estimate_group_probabilities(training, columns))
 
 
-def estimate_group_probabilities(training, columns):
+def estimate_group_probabilities(training: TrainingData, columns: list[np.ndarray]) -> np.ndarray:
     """Probabilities of groups given columns, and probabilities that were passed, if there are."""
     samples = training.samples
     if samples.group_probabilities is not None:
@@ -250,14 +276,14 @@ def estimate_group_probabilities(training, columns):
     return predict_group_probabilities(_stack(columns), groups.recorded_codes, len(groups.labels))
 
 
-def _stack(columns):
+def _stack(columns: list[np.ndarray]) -> np.ndarray:
     """Matrices of columns side by side, of which the first may be sparse."""
     if sparse.issparse(columns[0]):
         return sparse.hstack(columns).tocsr()
     return np.hstack(columns)
 
 
-def fill_groups(training, probabilities):
+def fill_groups(training: TrainingData, probabilities: np.ndarray) -> TrainingData:
     """The training data, with these probabilities of the groups that are missing."""
     groups = training.samples.groups
     n_recorded = int((groups.recorded_codes >= 0).sum())
@@ -271,13 +297,13 @@ def fill_groups(training, probabilities):
     return _replace_groups(training, groups.fill_missing(probabilities))
 
 
-def _replace_groups(training, groups):
+def _replace_groups(training: TrainingData, groups: Groups) -> TrainingData:
     """The training data with other groups."""
     samples = training.samples._replace(groups=groups)
     return training._replace(samples=samples.largest_first())
 
 
-def assumption_attributes(training, missing):
+def assumption_attributes(training: TrainingData, missing: str) -> Any:
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
@@ -289,7 +315,7 @@ def assumption_attributes(training, missing):
     return {"assumption_": known}
 
 
-def _find_classes(y):
+def _find_classes(y: np.ndarray) -> np.ndarray:
     """Sorted class labels; raises scikit-learn's errors for invalid ones."""
     if y.dtype.kind == "O":  # labels of several types cannot be sorted
         check_one_label_type(y, "y")
@@ -302,7 +328,7 @@ def _find_classes(y):
     return classes
 
 
-def _check_many_classes(estimator, classes):
+def _check_many_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
     """Raise for more than two classes where they are not supported, and a positive one of them."""
     if not get_tags(estimator).classifier_tags.multi_class:
         raise ValueError(
@@ -327,7 +353,7 @@ def _check_many_classes(estimator, classes):
         )
 
 
-def choose_positive(classes, pos_label, is_compared):
+def choose_positive(classes: np.ndarray, pos_label: int | str | None, is_compared: bool) -> Any:
     """The positive class; by default the second one where no groups are compared."""
     warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
@@ -336,20 +362,30 @@ def choose_positive(classes, pos_label, is_compared):
     return classes[classes.tolist().index(positive)]
 
 
-def to_class_labels(is_positive, classes, pos_label):
+def to_class_labels(
+    is_positive: np.ndarray, classes: np.ndarray, pos_label: str | float
+) -> np.ndarray:
     """Classes of decisions, from whether each is the positive one of two classes."""
     return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]
 
 
-def check_regression_data(estimator, X, y, columns, compares_groups):
+def check_regression_data(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: TableLike,
+    columns: dict[str, TableLike | None],
+    compares_groups: bool,
+) -> TrainingData:
     """Input of a regressor's ``fit``, as `TrainingData`; see `check_classification_data`."""
     X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, compares_groups)
     target = to_floats("y", y)
     check_finite_squares(target, "y")
-    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
+    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)  # type: ignore[arg-type]
 
 
-def standardize_target(training, is_centered, is_log=False):
+def standardize_target(
+    training: TrainingData, is_centered: bool, is_log: bool = False
+) -> TrainingData:
     """The same data with real targets in units of their spread, so that a penalty fits any scale.
 
     They are centered if there is an intercept, unless scores are logarithms of predictions.
@@ -364,7 +400,13 @@ def standardize_target(training, is_centered, is_log=False):
     return training._replace(samples=samples, unit=unit)
 
 
-def _check_input(estimator, X, y, columns, compares_groups):
+def _check_input(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: TableLike,
+    columns: dict[str, TableLike | dict[str, int] | None],
+    compares_groups: bool,
+) -> Any:
     """Features, targets and samples of positive weight; whether groups are missing."""
     refuse_partitioned(estimator, X)
     check_alignment(X=X, y=y, **columns)
@@ -405,7 +447,7 @@ def _check_input(estimator, X, y, columns, compares_groups):
     return checked, target, samples, lacks_groups
 
 
-def warn_if_revealed(X, groups, setting):
+def warn_if_revealed(X: TableLike, groups: Groups, setting: str) -> None:
     """Warn if sensitive attributes are columns of X, as they are or one-hot encoded.
 
     Groups that overlap are not looked for.
@@ -421,7 +463,7 @@ def warn_if_revealed(X, groups, setting):
             return
 
 
-def _is_revealed(X, of_group, codes):
+def _is_revealed(X: TableLike, of_group: np.ndarray, codes: np.ndarray) -> bool:
     """Whether columns that are constant within every value of an attribute identify all values.
 
     ``of_group`` is the value of each group, and ``codes`` the group of each sample.
@@ -440,7 +482,7 @@ def _is_revealed(X, of_group, codes):
     return len(np.unique(values[first][:, is_constant], axis=0)) == len(first)
 
 
-def warn_of_group_in_features(setting):
+def warn_of_group_in_features(setting: str) -> None:
     """Warn that X reveals the group, so that decisions depend on it as with a setting."""
     warn(
         f"X reveals the group of nearly all samples, so that decisions depend on the group as "
@@ -449,7 +491,7 @@ def warn_of_group_in_features(setting):
     )
 
 
-def refuse_partitioned(estimator, X):
+def refuse_partitioned(estimator: BaseEstimator, X: TableLike | dict[str, int] | None) -> None:
     """Raise for partitioned samples, which a fit in memory would gather without being asked."""
     if is_partitioned(X):
         raise TypeError(
@@ -460,7 +502,7 @@ def refuse_partitioned(estimator, X):
         )
 
 
-def loss_weights(class_weight, training):
+def loss_weights(class_weight: str | dict | None, training: TrainingData) -> np.ndarray:
     """Weight of each sample's loss, (n_samples,): its own times that of its class."""
     if class_weight is None:
         return training.samples.weights
@@ -483,7 +525,7 @@ def loss_weights(class_weight, training):
 # From what users call a constraint to objects.
 
 
-def find_min_group_size(estimator):
+def find_min_group_size(estimator: BaseEstimator) -> Any:
     """The size that all constraints of an estimator require of groups; "auto" if they differ."""
     constraint = estimator.constraint
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
@@ -494,7 +536,7 @@ def find_min_group_size(estimator):
 # Warning for samples that depend on one another: copies, and members of one household.
 
 
-def warn_of_dependence(X, training):
+def warn_of_dependence(X: np.ndarray, training: TrainingData) -> None:
     """Warn if samples seem to belong together: ``confidence_level`` needs independent ones.
 
     X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
@@ -519,7 +561,7 @@ def warn_of_dependence(X, training):
     )
 
 
-def _share_of_copies(X, training):
+def _share_of_copies(X: np.ndarray, training: TrainingData) -> float:
     """Share of samples that repeat another one, if it is large and no chance; else 0."""
     features = hash_rows(X)
     if features is None or len(features) != len(training.samples.target):
@@ -544,7 +586,7 @@ def _share_of_copies(X, training):
     return 0.0 if 1.0 - among_equal > 0.1 * (1.0 - among_all) else share
 
 
-def _count_ordered_pairs(counts):
+def _count_ordered_pairs(counts: np.ndarray) -> float:
     """Twice the number of pairs within sets of equal samples."""
     counts = counts.astype(float)
     return float(counts @ (counts - 1.0))
@@ -553,7 +595,7 @@ def _count_ordered_pairs(counts):
 # Problems of very many samples, in blocks of rows that threads process at the same time.
 
 
-def partition_problem(problem, solver, n_jobs):
+def partition_problem(problem: Problem, solver: BaseEstimator, n_jobs: int | None) -> Problem:
     """A problem of very many samples in blocks of rows for threads.
 
     The problem itself if it is small, or not a sum over its samples.
@@ -570,8 +612,10 @@ def partition_problem(problem, solver, n_jobs):
     return make_partitioned(problem, partitions, subsample)
 
 
-def make_partitioned(problem, partitions, subsample):
+def make_partitioned(
+    problem: Problem, partitions: Partitions, subsample: ConstrainedProblem
+) -> PartitionedProblem:
     """A problem's settings, with partitions in place of its samples."""
     compares_ranks = "ranks" in problem.constraint.metric_inputs
     make = PartitionedRankProblem if compares_ranks else PartitionedProblem
-    return make.from_problem(problem, partitions, subsample)
+    return make.from_problem(problem, partitions, subsample)  # type: ignore[arg-type]

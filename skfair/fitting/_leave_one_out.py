@@ -1,7 +1,10 @@
 """Scores of samples by a linear model fitted without them."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -11,11 +14,19 @@ from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._rows import spread_over_samples
 from skfair.fitting._planes import PlainFit, assign_folds
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Fitter
+    from skfair.problems._problem import Problem
+
+
 _RANK_TOL = 1e-8
 """Part of the largest row in addition to others, below which a row depends on them."""
 
 
-def can_leave_one_out(problem, clusters=None):
+def can_leave_one_out(problem: Problem, clusters: np.ndarray | None = None) -> bool:
     """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks.
 
     A step of Newton's method does not lead far enough where clusters are large.
@@ -35,24 +46,24 @@ class LeaveOneOut:
     Samples of equal code in `clusters` are left out together; None if all are independent.
     """
 
-    def __init__(self, fitter, clusters=None):
+    def __init__(self, fitter: Fitter, clusters: np.ndarray | None = None) -> None:
         self.fitter = fitter
         self.problem = fitter.problem
         self.clusters = clusters
 
     @cached_property
-    def plain(self):
+    def plain(self) -> PlainFit:
         """The plain fit, as `PlainFit`: its columns are the same without each fold."""
         plain = self.fitter.fit_unconstrained()
         scores = self.scores(plain, ConstraintSystem(()))
         folds = assign_folds(len(scores), self.clusters)
         return PlainFit(plain, scores, folds, [self.problem.model] * len(folds))
 
-    def shrink(self, candidate, factor):
+    def shrink(self, candidate: Candidate, factor: float) -> Candidate:
         """The candidate with all scores multiplied by a factor."""
         return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
 
-    def scores(self, candidate, constraint):
+    def scores(self, candidate: Candidate, constraint: ConstraintSystem) -> np.ndarray:
         r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
 
         Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
@@ -81,7 +92,7 @@ class LeaveOneOut:
             multipliers = np.zeros(len(problem.lower))
         evaluation = problem.evaluate(x, multipliers)
         p = problem.n_parameters
-        active, effects = _active_rows(constraint, candidate.scores, multipliers)
+        active, effects = _active_rows(constraint, candidate.scores, multipliers)  # type: ignore[arg-type]
         jacobian = evaluation.jacobian_of(active)
         combinations = _combine_without_aux(jacobian[:, p:])
         basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)
@@ -114,14 +125,14 @@ class LeaveOneOut:
         share = np.clip(self._sum_left_out(leverage), 0.0, 0.9)
         return candidate.scores + change / (1.0 - share)
 
-    def _sum_left_out(self, values):
+    def _sum_left_out(self, values: np.ndarray) -> np.ndarray:
         """Sum of values over all samples that are left out with each sample, (n_samples,)."""
         if self.clusters is None:
             return values
         return np.bincount(self.clusters, values)[self.clusters]
 
 
-def _estimate_multipliers(problem, x):
+def _estimate_multipliers(problem: Problem, x: np.ndarray) -> np.ndarray:
     """Multipliers at which unknowns come nearest to a minimum of the Lagrangian, (n_rows,)."""
     none = np.zeros(len(problem.lower))
     p = problem.n_parameters
@@ -134,12 +145,12 @@ def _estimate_multipliers(problem, x):
     return -combinations @ lstsq(rows, root.T @ evaluation.grad[:p], cond=_RANK_TOL)[0]
 
 
-def _combine_without_aux(by_aux):
+def _combine_without_aux(by_aux: np.ndarray) -> np.ndarray:
     """Combinations of rows that auxiliary unknowns, which are free, do not move."""
     return null_space(by_aux.T) if by_aux.size else np.eye(len(by_aux))
 
 
-def _inverse_root(hessian):
+def _inverse_root(hessian: np.ndarray) -> np.ndarray:
     """A root of the inverse of a Hessian, of whose eigenvalues the absolute values are taken."""
     sizes, axes = np.linalg.eigh(hessian)  # also of no directions
     # Where all scores are far from 0, as those of separable classes, no curvature is left.
@@ -149,7 +160,7 @@ def _inverse_root(hessian):
     return axes / np.sqrt(sizes)
 
 
-def _active_rows(constraint, scores, multipliers):
+def _active_rows(constraint: ConstraintSystem, scores: np.ndarray, multipliers: np.ndarray) -> Any:
     """Active rows of constraints, and the part that each sample has in them, (n_samples, n_rows).
 
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.

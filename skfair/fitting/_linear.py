@@ -1,8 +1,10 @@
 """Linear models trained under constraints, on data in memory or collections."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -28,7 +30,11 @@ from skfair.fitting._input import (
 from skfair.fitting._model import ConstrainedEstimator, check_loss, make_problem, make_solver
 from skfair.fitting._outcome import FitTask
 from skfair.groups import Groups, Samples
-from skfair.groups._groups import check_attribute_label_types, check_one_label_type, unique_inverse
+from skfair.groups._groups import (
+    check_attribute_label_types,
+    check_one_label_type,
+    unique_inverse,
+)
 from skfair.groups._known import encode_groups_for_prediction, warn_of_unclear_labels
 from skfair.groups._samples import (
     EncodedBlock,
@@ -48,15 +54,22 @@ from skfair.solvers._solver import choose_rows
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name, validate_data
 from skfair.utils._sklearn import StrOptions
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
+    from skfair.constraints._partial import PartialParity
+    from skfair.fitting._counting import Candidate
+    from skfair.partitions._blocks import Blocks
+    from skfair.partitions._collections import Block
+    from skfair.partitions._partitions import Partitions
+    from skfair.problems._problem import ConstrainedProblem, Problem
+    from skfair.utils._tables import TableLike
+
+
 # Base of linear estimators that are trained under constraints.
-
-
-_RANK_TOL = 1e-4
-"""Residual at which a solver chosen by name stops, where gaps are differences of ranks.
-
-Their problems are not convex, and another test ends at another model. So all linear estimators
-have one.
-"""
 
 
 class ConstrainedLinearEstimator(ConstrainedEstimator):
@@ -71,22 +84,22 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
     """What happens to samples without a group; a parameter of some estimators."""
 
     @property
-    def _shares_coefficients(self):
+    def _shares_coefficients(self) -> bool:
         return not self.group_interactions or self.group_interactions == "intercept"
 
     @property
-    def _group_parameters_name(self):
+    def _group_parameters_name(self) -> str:
         """Name of the parameters that each group has for itself, in messages."""
         return "an intercept" if self._shares_coefficients else "coefficients"
 
     @property
-    def _coefficient_names(self):
+    def _coefficient_names(self) -> tuple[str, str]:
         return (
             "coef_" if self._shares_coefficients else "group_coef_",
             "group_intercept_" if self.group_interactions else "intercept_",
         )
 
-    def _scores(self, X, sensitive_features):
+    def _scores(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Score of each row, by the parameters of its group."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
@@ -111,7 +124,7 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
             scores[rows] = X[rows] @ coef + intercepts[code]
         return scores
 
-    def _append_mean(self, parameters):
+    def _append_mean(self, parameters: np.ndarray) -> np.ndarray:
         """Parameters of all groups, and those of an unknown one: their weighted mean."""
         return np.concatenate((parameters, [self._group_shares @ parameters]))
 
@@ -119,7 +132,14 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
 # A fit of a linear model, from its input to the task's end.
 
 
-def fit_samples(estimator, check, X, y, columns, constraints):
+def fit_samples(
+    estimator: BaseEstimator,
+    check: Callable,
+    X: TableLike | Blocks,
+    y: TableLike | Blocks,
+    columns: dict[str, TableLike | Blocks | None],
+    constraints: list[Constraint],
+) -> ConstrainedLinearEstimator:
     """A linear classifier or regressor, fitted to samples in memory or partitions.
 
     ``check`` is `check_classification_data`, whose columns these are, or `check_regression_data`:
@@ -132,14 +152,21 @@ def fit_samples(estimator, check, X, y, columns, constraints):
     check_missing_group_settings(estimator, constraints, {"group_interactions": False})
     training = check(estimator, X, y, columns, bool(constraints))
     training = estimate_missing_groups(training, estimator.missing)
-    check_loss(estimator, "numbers" if training.classes is None else "classes")
+    check_loss(estimator, "numbers" if training.classes is None else "classes")  # type: ignore[comparison-overlap]
     # The penalty must not depend on the unit of y: fit it in standard deviations.
-    if training.classes is None:
+    if training.classes is None:  # type: ignore[comparison-overlap]
         training = standardize_target(training, estimator.fit_intercept)
     return fit_linear_model(estimator, X, y, training, constraints)
 
 
-def fit_linear_model(estimator, X, y, training, constraints, problem=None):
+def fit_linear_model(
+    estimator: BaseEstimator,
+    X: TableLike | Blocks,
+    y: TableLike | Blocks,
+    training: TrainingData,
+    constraints: list[Constraint],
+    problem: Problem | None = None,
+) -> ConstrainedLinearEstimator:
     """A linear classifier, regressor or ranker, fitted to training data under constraints.
 
     A problem may be passed, such as that of partitioned samples. X and y are those of ``fit``.
@@ -158,7 +185,10 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     # From smooth rates to decisions, and on to the population if a confidence is requested.
     options = {"random_state": check_random_state(estimator.random_state), "callback": task.watch}
     if isinstance(estimator.solver, str) and "ranks" in problem.constraint.metric_inputs:
-        solver.tol = _RANK_TOL
+        # Residual at which a solver chosen by name stops, where gaps are differences of ranks.
+        # Their problems are not convex, and another test ends at another model. So all linear
+        # estimators have one.
+        solver.tol = 1e-4
     fitter = Fitter(problem, _make_start(estimator, problem.model, training), solver, options)
     guarantee = enforce_in_population(
         fitter, estimator.enforcement, task.confidence, clusters=training.samples.clusters
@@ -170,7 +200,7 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     return task.finish(fitter, guarantee, fitted)
 
 
-def _suits_secants(estimator, problem):
+def _suits_secants(estimator: ConstrainedEstimator, problem: Problem) -> bool:
     """Whether secants cost less than Hessians: of many columns, and losses of similar curvature.
 
     Fits without folds, for guarantees, start so near their answers that a Hessian costs less.
@@ -180,7 +210,9 @@ def _suits_secants(estimator, problem):
     return estimator.confidence_level is None and is_smooth and has_rough_gram(problem.model)
 
 
-def _make_linear_model(estimator, training):
+def _make_linear_model(
+    estimator: BaseEstimator, training: TrainingData
+) -> GroupInterceptsModel | GroupwiseModel | LinearModel:
     if not estimator.group_interactions:
         X = training.X
         weights = training.samples.weights
@@ -230,16 +262,22 @@ def _describe_coefficients(estimator, model, parameters, training):
     return dict(zip(estimator._coefficient_names, (coef, intercept), strict=True)) | fitted
 
 
-def _expand_groups(estimator, coefficients, training):
+def _expand_groups(
+    estimator: BaseEstimator,
+    coefficients: tuple[np.ndarray, np.ndarray | float],
+    training: TrainingData,
+) -> Any:
     """Coefficients and intercepts of all groups; small groups share theirs."""
     if not estimator.group_interactions:
         return coefficients
     coef, intercept = coefficients
     _, positions = training.samples.merge_small_groups()
-    return coef if estimator._shares_coefficients else coef[positions], intercept[positions]
+    return coef if estimator._shares_coefficients else coef[positions], intercept[positions]  # type: ignore[index]
 
 
-def _describe_thresholds(constraints, problem, candidate, unit):
+def _describe_thresholds(
+    constraints: list[Constraint], problem: Problem, candidate: Candidate, unit: Unit
+) -> dict[str, np.ndarray]:
     """The thresholds of percentiles, which are the auxiliary unknowns of a constraint on ranks."""
     if len(constraints) != 1 or problem.constraint.metric_inputs != {"ranks"}:
         return {}
@@ -247,7 +285,11 @@ def _describe_thresholds(constraints, problem, candidate, unit):
     return {"thresholds_": unit.from_unit(thresholds if constraints[0].adds_up else thresholds[:0])}
 
 
-def _make_start(estimator, model, training):
+def _make_start(
+    estimator: BaseEstimator,
+    model: GroupInterceptsModel | GroupwiseModel | LinearModel,
+    training: TrainingData,
+) -> np.ndarray:
     """Model parameters to start from: those of the previous fit with ``warm_start``, or zeros."""
     zero = np.zeros(model.n_parameters)
     unit = training.unit
@@ -285,7 +327,7 @@ _PERCENTILE_SOLVERS = {
 PercentileSolver = Annotated[str, StrOptions(_PERCENTILE_SOLVERS)]
 
 
-def make_partial_parity(estimator):
+def make_partial_parity(estimator: BaseEstimator) -> PartialParity:
     """The constraint of an estimator on its interval, passed by name or as an object."""
     constraint = estimator.constraint
     interval = estimator.interval
@@ -306,7 +348,7 @@ def make_partial_parity(estimator):
 # constraints compare nothing else, so one sample of each cell stands for all of its samples.
 
 
-def encode_samples(block, name, is_real):
+def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | ValueError:
     """Samples of positive weight of a block with their cells, or what is wrong with the block.
 
     Errors are returned, so that all partitions are known when the first one is raised.
@@ -317,7 +359,7 @@ def encode_samples(block, name, is_real):
         if len(y) and (y != y).any():
             raise ValueError("Input y contains NaN.")
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.partition_index)
+        return partition_error(error, block.partition_index)  # type: ignore[arg-type]
     weights = np.ones(len(y)) if weights is None else weights
     present = weights > 0
     if not present.all():
@@ -341,13 +383,15 @@ def encode_samples(block, name, is_real):
     )
 
 
-def check_cell_label_types(cells):
+def check_cell_label_types(cells: list[tuple[tuple, float | str]]) -> None:
     """Raise for labels of groups or classes that cannot be compared."""
     check_attribute_label_types([group for group, _ in cells])
     check_one_label_type([label for _, label in cells], "y")
 
 
-def cell_sort_key(cell):
+def cell_sort_key(
+    cell: tuple[tuple[float | str, ...], float | str],
+) -> list[tuple[str, float | str]]:
     """Key that orders cells, whatever labels are."""
     group, label = cell
     return [(str(type(name)), name) for name in (*group, label)]
@@ -387,7 +431,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     return TrainingData(None, classes, samples._replace(target=target), positive, unit)
 
 
-def _check_real_target(y, name):
+def _check_real_target(y: np.ndarray, name: str) -> np.ndarray:
     y = check_array(
         y, dtype=float, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
     )
@@ -406,7 +450,13 @@ _MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
 """Samples up to which all are gathered and fitted in memory."""
 
 
-def fit_partitioned(estimator, X, y, columns, constraints):
+def fit_partitioned(
+    estimator: BaseEstimator,
+    X: TableLike | Blocks,
+    y: TableLike | Blocks,
+    columns: dict[str, TableLike | Blocks | None],
+    constraints: list[Constraint],
+) -> ConstrainedLinearEstimator:
     """The linear classifier or regressor, fitted to partitioned samples.
 
     Columns are ``sensitive_features`` and ``sample_weight``; probabilities of groups are refused.
@@ -437,7 +487,7 @@ def fit_partitioned(estimator, X, y, columns, constraints):
         if summary.counts.sum() > _MAX_GATHERED_SAMPLES:
             make_block = partial(_make_block_problem, frame, training, summary.positions)
             # Made again in every pass: stored, it would need more memory than the samples.
-            problem = make_partitioned(frame, blocks.map(make_block), problem)
+            problem = make_partitioned(frame, blocks.map(make_block), problem)  # type: ignore[assignment]
         fit_linear_model(estimator, X, y, training, constraints, problem)
         summary.check_unchanged(blocks)
         return estimator
@@ -445,7 +495,12 @@ def fit_partitioned(estimator, X, y, columns, constraints):
         blocks.release()
 
 
-def _check_partitionable(estimator, constraints, solver, columns):
+def _check_partitionable(
+    estimator: BaseEstimator,
+    constraints: list[Constraint],
+    solver: BaseEstimator,
+    columns: dict[str, TableLike | Blocks | None],
+) -> None:
     """Raise for settings and constraints that are no sums over samples."""
     remedy = "; fit a subsample in memory, or change it."
     if is_pairwise(resolve_name(OBJECTIVES, estimator.loss, "loss")):
@@ -491,12 +546,19 @@ def _check_partitionable(estimator, constraints, solver, columns):
         )
 
 
-def _make_block_problem(frame, training, positions, block):
+def _make_block_problem(
+    frame: ConstrainedProblem,
+    training: TrainingData,
+    positions: dict[tuple[tuple, float], int],
+    block: EncodedBlock,
+) -> ConstrainedProblem:
     """Share of a block's samples in the problem of all."""
     return _make_contribution(frame, training, *_block_arrays(block, training, positions))
 
 
-def _block_arrays(block, training, positions):
+def _block_arrays(
+    block: EncodedBlock, training: TrainingData, positions: dict[tuple[tuple, float], int]
+) -> tuple:
     """Features in float64, targets, positions of representatives, and weights of a block."""
     X = np.require(block.X, np.float64, "A")  # aligned, as models expect
     codes = block.recode(positions)
@@ -506,7 +568,14 @@ def _block_arrays(block, training, positions):
     return X, target, codes, weights
 
 
-def _make_contribution(frame, training, X, target, codes, weights):
+def _make_contribution(
+    frame: ConstrainedProblem,
+    training: TrainingData,
+    X: np.ndarray,
+    target: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+) -> ConstrainedProblem:
     """Share of samples, given their representatives, in the problem of all."""
     factors = weights / training.samples.weights[codes]
     return replace(
@@ -519,7 +588,9 @@ def _make_contribution(frame, training, X, target, codes, weights):
     )
 
 
-def _draw_partitioned_subsample(blocks, frame, training, summary):
+def _draw_partitioned_subsample(
+    blocks: Partitions, frame: ConstrainedProblem, training: TrainingData, summary: SampleSummary
+) -> ConstrainedProblem:
     """The problem on a subsample, with enough samples of every cell."""
     # Every 256th sample, between the limits of the size.
     size = np.clip(summary.counts.sum() / 256, *SUBSAMPLE_SIZES["linear, partitions"])
@@ -531,7 +602,12 @@ def _draw_partitioned_subsample(blocks, frame, training, summary):
     return replace(problem, alpha=frame.alpha, total=None)
 
 
-def _draw_from_block(block, training, positions, rates):
+def _draw_from_block(
+    block: EncodedBlock,
+    training: TrainingData,
+    positions: dict[tuple[tuple, float], int],
+    rates: np.ndarray,
+) -> tuple:
     """Samples of a block, with features as stored, weighted up to those that they are drawn from.
 
     A block draws the same samples whatever blocks there are besides it.

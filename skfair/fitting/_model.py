@@ -1,10 +1,11 @@
 """What estimators that are trained under constraints share: parameters, problems, docstrings."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -15,19 +16,25 @@ from skfair.fitting._input import loss_weights
 from skfair.fitting._outcome import REPORT_ATTRIBUTE
 from skfair.groups._samples import check_metric_input
 from skfair.groups._state import PlainStateMixin
-from skfair.losses import (
-    LOSSES,
-    OBJECTIVES,
-    is_of_positive_numbers,
-    is_pairwise,
-    loss_targets,
-)
+from skfair.losses import LOSSES, OBJECTIVES, is_of_positive_numbers, is_pairwise, loss_targets
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SOLVERS
 from skfair.surrogates import Sigmoid
-from skfair.utils._api import MatrixLike, make_docstring_decorator
+from skfair.utils._api import make_docstring_decorator
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._sklearn import CallbackSupportMixin
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skfair.constraints import Constraint
+    from skfair.fitting._input import TrainingData
+    from skfair.losses import ScoreFunction
+    from skfair.models._linear import GroupInterceptsModel, GroupwiseModel, LinearModel
+    from skfair.solvers import Solver
+    from skfair.utils._api import MatrixLike
+
 
 # Estimators with a report of their constraint.
 
@@ -65,7 +72,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
     class_weight: Any = None
     """Weights of classes; a parameter of some classifiers."""
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -74,7 +81,13 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 # The problem of a model under constraints.
 
 
-def make_problem(estimator, model, training, constraints, loss=None):
+def make_problem(
+    estimator: BaseEstimator,
+    model: GroupInterceptsModel | GroupwiseModel | LinearModel,
+    training: TrainingData,
+    constraints: list[Constraint],
+    loss: ScoreFunction | None = None,
+) -> ConstrainedProblem:
     """The problem of a model with smooth rates; without a loss, the one of the estimator."""
     loss = resolve_name(OBJECTIVES, estimator.loss, "loss") if loss is None else loss
     unit = training.score_unit(loss)
@@ -111,7 +124,7 @@ def make_problem(estimator, model, training, constraints, loss=None):
     )
 
 
-def check_loss(estimator, target, is_positive=False):
+def check_loss(estimator: BaseEstimator, target: str, is_positive: bool = False) -> Any:
     """The loss that an estimator's parameter names, or is, if it is for "classes" or "numbers".
 
     ``is_positive`` says that predictions may be of "positive numbers", too.
@@ -127,7 +140,7 @@ def check_loss(estimator, target, is_positive=False):
     return loss
 
 
-def make_solver(estimator):
+def make_solver(estimator: BaseEstimator) -> Solver:
     """The solver that an estimator's parameter names, or is."""
     solver = estimator.solver
     return SOLVERS[solver]() if isinstance(solver, str) else solver

@@ -1,6 +1,9 @@
 """Networks trained under constraints: all layers on smooth rates, then the last one enforced."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,15 +14,37 @@ from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._guarantee import Guarantee
 from skfair.fitting._model import make_problem, make_solver
+from skfair.fitting._outcome import FitProgressCallback
 from skfair.models._linear import LinearModel
 from skfair.solvers import SQP
 from skfair.utils._checks import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
+    from skfair.fitting._input import TrainingData
+    from skfair.fitting._outcome import FitTask
+    from skfair.problems._problem import ConstrainedProblem, Problem
+    from skfair.solvers import Solver
+    from skfair.solvers._solver import Progress, Result
+
 
 _LAST_LAYER_SOLVER = SQP(max_iter=1000, tol=1e-4)
 """Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
 
 
-def make_network_problem(estimator, model, training, constraints, loss, least_alpha):
+def make_network_problem(
+    estimator: BaseEstimator,
+    model: Any,
+    training: TrainingData,
+    constraints: list[Constraint],
+    loss: Any,
+    least_alpha: float,
+) -> ConstrainedProblem:
     """The problem of a network with smooth rates; ``alpha=None`` is at least the last argument."""
     problem = make_problem(estimator, model, training, constraints, loss)
     if estimator.alpha is not None:
@@ -29,7 +54,9 @@ def make_network_problem(estimator, model, training, constraints, loss, least_al
     return replace(problem, alpha=max(least_alpha, 5.0 * weights.min() / weights.sum()))
 
 
-def fit_network(task, to_train, start, solve):
+def fit_network(
+    task: FitTask, to_train: ConstrainedProblem, start: np.ndarray | None, solve: Callable
+) -> Any:
     """The estimator of a task, with a network that is fitted under the constraints of a problem.
 
     The solver trains all layers on smooth rates, in single precision unless the model has its own
@@ -47,7 +74,7 @@ def fit_network(task, to_train, start, solve):
     if groups.is_disjoint:
         strata += 2 * groups.codes
 
-    def train(part, strata):
+    def train(part: ConstrainedProblem, strata: np.ndarray) -> tuple:
         """The problem of the trained network as it predicts, its parameters; result and curves."""
         parameters, *outcome = _train(task, part, strata, start, solve)
         model, parameters = to_train.model.finish(parameters)
@@ -57,7 +84,7 @@ def fit_network(task, to_train, start, solve):
     problem, parameters, result, curves = train(to_train, strata)
     # Enforce the constraint in the last layer.
     if estimator.enforcement is None and task.confidence is None:
-        fitter = Fitter(problem, None, make_solver(estimator))
+        fitter = Fitter(problem, None, make_solver(estimator))  # type: ignore[arg-type]
         candidate = fitter.evaluate(parameters, result)
         guarantee = Guarantee(candidate, problem.constraint.tolerances)
     else:
@@ -112,7 +139,9 @@ def _train(task, problem, strata, start, solve):
     return trained, result, epochs.curves
 
 
-def _batch_constraints(constraint, solver, enforcement):
+def _batch_constraints(
+    constraint: ConstraintSystem, solver: Solver, enforcement: str | None
+) -> ConstraintSystem:
     """The constraints that the solver can see on mini-batches, which show few ranks."""
     if "majorant" in solver.requires:
         # Rows at one threshold exist only near given scores, which training moves far.
@@ -137,7 +166,7 @@ def _batch_constraints(constraint, solver, enforcement):
 class _EpochCallback:
     """Callback of a training: its losses, and the best epoch for held-out samples."""
 
-    def __init__(self, watch, patience):
+    def __init__(self, watch: FitProgressCallback, patience: int) -> None:
         self.watch = watch
         self.patience = patience
         self.held_out = None  # the objective of held-out samples
@@ -147,12 +176,12 @@ class _EpochCallback:
         self._waited = 0
         self.curves = {"loss_curve_": []}
 
-    def __call__(self, progress):
+    def __call__(self, progress: Progress) -> bool:
         """Record an epoch; True if the training shall stop."""
         is_stopped = self.watch(progress)
         if progress.n_iter > 0:
             self.curves["loss_curve_"].append(progress.evaluation.fun)
-            self.latest = progress.best
+            self.latest = progress.best  # type: ignore[assignment]
         if self.held_out is None:
             return is_stopped
         loss = self.held_out.evaluate(progress.evaluation.parameters).fun
@@ -170,11 +199,17 @@ class _EpochCallback:
         return is_stopped or self._waited >= self.patience
 
 
-def solve_or_interrupt(solver, problem, start, random_state, epochs):
+def solve_or_interrupt(
+    solver: Solver,
+    problem: Problem,
+    start: np.ndarray,
+    random_state: np.random.RandomState,
+    epochs: _EpochCallback,
+) -> Result:
     """The result of a training; Ctrl-C ends it with the epoch that the solver would return."""
     x = problem.initial_point(start)
     try:
-        return solver.solve(problem, x, random_state=random_state, callback=epochs)
+        return solver.solve(problem, x, random_state=random_state, callback=epochs)  # type: ignore[arg-type]
     except KeyboardInterrupt:
         if epochs.latest is None:
             raise  # nothing was learned yet
@@ -183,7 +218,7 @@ def solve_or_interrupt(solver, problem, start, random_state, epochs):
         return solver.solve(problem, epochs.latest.x, callback=lambda progress: True)
 
 
-def warn_of_interrupt(n_epochs, rank):
+def warn_of_interrupt(n_epochs: int, rank: str) -> None:
     """Warn that Ctrl-C ended a training, and name the epoch that is kept."""
     warn(
         f"Training interrupted after {n_epochs} epochs: the {rank} of them is kept, and its last "
@@ -192,17 +227,19 @@ def warn_of_interrupt(n_epochs, rank):
     )
 
 
-def _last_layer_fitter(problem, parameters):
+def _last_layer_fitter(problem: Problem, parameters: np.ndarray) -> Fitter:
     """Fitter of the last layer, a linear model of the outputs of the others."""
     last = problem.model.last_layer(parameters)
     *coef, intercept = parameters[-last.n_parameters :]
     last = LinearModel.from_features(last.X, problem.weights)
     return Fitter(
-        replace(problem, model=last), last.parameters(np.array(coef), intercept), _LAST_LAYER_SOLVER
+        replace(problem, model=last),  # type: ignore[type-var]
+        last.parameters(np.array(coef), intercept),
+        _LAST_LAYER_SOLVER,
     )
 
 
-def _check_enforced(scores, enforced):
+def _check_enforced(scores: np.ndarray, enforced: np.ndarray) -> None:
     """Raise if the network does not decide as the last layer for which the constraint was kept."""
     is_equal = (scores > 0) == (enforced > 0)
     is_equal &= np.isclose(scores, enforced, rtol=1e-6, atol=1e-6 * np.abs(enforced).max())
@@ -217,7 +254,9 @@ def _check_enforced(scores, enforced):
         )
 
 
-def _split_held_out(strata, fraction, random_state):
+def _split_held_out(
+    strata: np.ndarray, fraction: float, random_state: np.random.RandomState
+) -> Any:
     """Rows to train on and rows held out, the same share of each stratum."""
     held_out = np.zeros(len(strata), dtype=bool)
     for stratum in np.unique(strata):

@@ -1,8 +1,10 @@
 """Outcome of a constrained fit: status, warnings, cost, and reports of iterations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -25,6 +27,25 @@ from skfair.solvers import SQP
 from skfair.statistics._gaps import find_verdict
 from skfair.utils._checks import bound_text, join_names, limit_text, number_text, warn
 
+if TYPE_CHECKING:
+    from types import SimpleNamespace, TracebackType
+    from typing import Self
+
+    from sklearn.base import BaseEstimator
+    from sklearn.callback import CallbackContext
+
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Fitter
+    from skfair.fitting._guarantee import Guarantee
+    from skfair.fitting._input import TrainingData
+    from skfair.partitions._blocks import Blocks
+    from skfair.problems._evaluation import Evaluation
+    from skfair.problems._problem import Problem
+    from skfair.solvers._solver import Progress
+    from skfair.utils._tables import TableLike
+
+
 # Outcome of a constrained fit: status, warnings, and reports of iterations.
 
 
@@ -35,7 +56,9 @@ _TINY_TOLERANCE = 1e-3 * DEFAULT_TOLERANCE
 """Tolerance in units of a fit below which one of a real target is warned of."""
 
 
-def to_user_units(guarantee, constraint, loss_unit):
+def to_user_units(
+    guarantee: Guarantee, constraint: ConstraintSystem, loss_unit: float
+) -> Guarantee:
     """A guarantee with gaps, tolerances and multipliers in the user's units, from those of the fit.
 
     The tolerances and limits of ratios and floors are these numbers themselves. `loss_unit` is one
@@ -54,7 +77,7 @@ def to_user_units(guarantee, constraint, loss_unit):
             result=replace(candidate.result, multipliers=multipliers),
         )
 
-    def state(tolerances):
+    def state(tolerances: np.ndarray) -> np.ndarray:
         """Tolerances as bounds are stated, in the user's units."""
         pairs = zip(constraint, tolerances, strict=True)
         return units * np.array([one.gap.state(tolerance) for one, tolerance in pairs])
@@ -68,7 +91,7 @@ def to_user_units(guarantee, constraint, loss_unit):
     )
 
 
-def status_of(candidate, enforcement):
+def status_of(candidate: Candidate, enforcement: str | None) -> str:
     """The ``status_`` of a candidate: "optimal", "feasible", "max_iter" or "infeasible".
 
     "infeasible": the bound is not met; by the solver's smooth rates if enforcement is None, else by
@@ -85,7 +108,9 @@ def status_of(candidate, enforcement):
     return "optimal" if is_certified else "feasible"
 
 
-def guarantee_attributes(estimator, guarantee, status):
+def guarantee_attributes(
+    estimator: BaseEstimator, guarantee: Guarantee, status: str
+) -> dict[str, np.ndarray | float | str]:
     """Fitted attributes of a guarantee for the population.
 
     The verdict is "shown" where new data keep the bound, too, with the requested probability.
@@ -95,7 +120,7 @@ def guarantee_attributes(estimator, guarantee, status):
     is_shown = level is not None and guarantee.probability >= level
     n_constraints = len(guarantee.training_tolerances)
     return {
-        "tolerances_": guarantee.tolerances,
+        "tolerances_": guarantee.tolerances,  # type: ignore[dict-item]
         "tightened_tolerances_": guarantee.training_tolerances,
         "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
         "guarantee_probability_": guarantee.probability,
@@ -104,7 +129,14 @@ def guarantee_attributes(estimator, guarantee, status):
     }
 
 
-def solution_attributes(estimator, guarantee, status, n_rows, report, is_unconstrained):
+def solution_attributes(
+    estimator: BaseEstimator,
+    guarantee: Guarantee,
+    status: str,
+    n_rows: int,
+    report: dict[str, Any],
+    is_unconstrained: bool,
+) -> dict[str, Any]:
     """Fitted attributes of multipliers, violation, guarantee, and the columns of the report."""
     candidate = guarantee.candidate
     multipliers = candidate.result.multipliers
@@ -118,7 +150,9 @@ def solution_attributes(estimator, guarantee, status, n_rows, report, is_unconst
     return fitted | (unconstrained_fit_attributes(report) if is_unconstrained else {})
 
 
-def compares_nothing(training, constraints):
+def compares_nothing(
+    training: TrainingData, constraints: ConstraintSystem | list[BoundConstraint]
+) -> bool:
     """Whether groups were to be compared, but no bound constraint of several compares any."""
     samples = training.samples
     is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
@@ -130,7 +164,7 @@ def compares_nothing(training, constraints):
     return training.lacks_groups or (bool(is_free) and all(is_free))
 
 
-def warn_of_one_group(training, constraints):
+def warn_of_one_group(training: TrainingData, constraints: TableLike) -> None:
     """Warn if all samples are in one group, unless it was said that no groups were passed."""
     names = training.samples.groups.names
     if len(names) == 1 and not training.lacks_groups:
@@ -143,7 +177,7 @@ def warn_of_one_group(training, constraints):
         )
 
 
-def unconstrained_fit_attributes(report):
+def unconstrained_fit_attributes(report: dict[str, Any]) -> dict[str, Any]:
     """Fitted attributes of a fit without two groups to be compared: it certifies nothing."""
     return {
         REPORT_ATTRIBUTE: {name: values[:0] for name, values in report.items()},
@@ -155,7 +189,9 @@ def unconstrained_fit_attributes(report):
     }
 
 
-def warn_of_outcome(estimator, problem, guarantee, is_real=False):
+def warn_of_outcome(
+    estimator: BaseEstimator, problem: Problem, guarantee: Guarantee, is_real: bool = False
+) -> None:
     """Warn of a violated bound or a missing guarantee, an early stop, or a bound without effect."""
     candidate = guarantee.candidate
     constraint = problem.constraint
@@ -182,7 +218,9 @@ def warn_of_outcome(estimator, problem, guarantee, is_real=False):
     warn_of_weak_bounds(constraint, columns, candidate.scores, is_binding)
 
 
-def _warn_of_constant_decisions(estimator, constraint, candidate):
+def _warn_of_constant_decisions(
+    estimator: BaseEstimator, constraint: ConstraintSystem, candidate: Candidate
+) -> bool:
     """Warn of constant decisions that the constraint has caused; return whether it was done."""
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
     is_counted = "decisions" in constraint.metric_inputs or estimator.confidence_level is not None
@@ -190,7 +228,7 @@ def _warn_of_constant_decisions(estimator, constraint, candidate):
     if not is_counted or classes is None or candidate.is_unconstrained:
         return False
     if len(classes) > 2:
-        labels = classes[candidate.scores.reshape(len(classes), -1).argmax(axis=0)]
+        labels = classes[candidate.scores.reshape(len(classes), -1).argmax(axis=0)]  # type: ignore[union-attr]
     else:
         labels = to_class_labels(candidate.occurring_decisions, classes, estimator.pos_label_)
     if len(np.unique(labels)) > 1:
@@ -203,7 +241,7 @@ def _warn_of_constant_decisions(estimator, constraint, candidate):
     return True
 
 
-def _warn_of_distant_bound(candidate):
+def _warn_of_distant_bound(candidate: Candidate) -> None:
     """Warn of an objective that is far above the bound that no model is below.
 
     Where all starts end at one objective, the bound may be as far from the least one.
@@ -222,7 +260,7 @@ def _warn_of_distant_bound(candidate):
         )
 
 
-def _warn_of_tiny_tolerances(constraints):
+def _warn_of_tiny_tolerances(constraints: ConstraintSystem) -> None:
     """Warn of tolerances in units of a real target that are far below the default.
 
     They may be meant in standard deviations, in which a fit counts.
@@ -237,7 +275,7 @@ def _warn_of_tiny_tolerances(constraints):
             )
 
 
-def _warn_of_wide_bounds(problem, candidate):
+def _warn_of_wide_bounds(problem: Problem, candidate: Candidate) -> None:
     """Warn of bounds on means that no group exceeds, even if predictions are the best constant."""
     constraints = problem.constraint
     for one, unit, gap in zip(constraints, constraints.units, candidate.gaps, strict=True):
@@ -254,7 +292,7 @@ def _warn_of_wide_bounds(problem, candidate):
             )
 
 
-def advise_relaxation(constraints):
+def advise_relaxation(constraints: ConstraintSystem | list[BoundConstraint]) -> str:
     """Advice by which bounds are easier to keep."""
     changes = {
         "lower the ratio" if one.gap.is_ratio else "raise the tolerance" for one in constraints
@@ -262,13 +300,15 @@ def advise_relaxation(constraints):
     return " or ".join(sorted(changes)).capitalize()
 
 
-def lacks_guarantee(estimator):
+def lacks_guarantee(estimator: BaseEstimator) -> bool:
     """Whether the probability of a guarantee is known, and less than was requested."""
     level = estimator.confidence_level
     return level is not None and estimator.guarantee_probability_ < level
 
 
-def describe_open_verdict(estimator, guarantee, constraints):
+def describe_open_verdict(
+    estimator: BaseEstimator, guarantee: Guarantee, constraints: ConstraintSystem
+) -> str:
     """Message for a bound that cannot be guaranteed: what can be, and how many samples it needs."""
     # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
@@ -284,7 +324,7 @@ def describe_open_verdict(estimator, guarantee, constraints):
     )
     # The strictest bound of each constraint that the population keeps.
     strictest = []
-    for one, limit in zip(constraints, guarantee.limits, strict=True):
+    for one, limit in zip(constraints, guarantee.limits, strict=True):  # type: ignore[arg-type]
         text = limit_text(limit, is_lower=one.gap.bounded != "tolerance")
         strictest.append(f"a {one.gap.bounded} of {text} ({one.name})")
     return (
@@ -298,7 +338,7 @@ def describe_open_verdict(estimator, guarantee, constraints):
     )
 
 
-def describe_violation(constraint, candidate):
+def describe_violation(constraint: ConstraintSystem, candidate: Candidate | SimpleNamespace) -> str:
     """Message for a tolerance that the training data exceed."""
     # The constraint that exceeds its tolerance most; unknown gaps come first.
     tolerances = constraint.tolerances * constraint.units
@@ -331,7 +371,7 @@ def describe_violation(constraint, candidate):
     )
 
 
-def _advise(constraint, scores):
+def _advise(constraint: BoundConstraint, scores: np.ndarray | None) -> str:
     """Advice for a tolerance that is not kept, in addition to raising it."""
     if constraint.sums.metric_input != "ranks":
         return "leave small groups out (min_group_size)"
@@ -344,7 +384,7 @@ def _advise(constraint, scores):
     return "or widen the interval"
 
 
-def _advise_other_model(estimator, constraints):
+def _advise_other_model(estimator: BaseEstimator, constraints: ConstraintSystem) -> str:
     """Advice for ranks that one linear model of all groups, or a line per group, leaves unequal."""
     names = {one.name for one in constraints if one.sums.metric_input == "ranks"}
     if names and getattr(estimator, "group_interactions", True) is False:
@@ -356,7 +396,7 @@ def _advise_other_model(estimator, constraints):
     return ""
 
 
-def _describe_smooth_violation(constraint, candidate):
+def _describe_smooth_violation(constraint: ConstraintSystem, candidate: Candidate) -> str:
     evaluation = candidate.result.evaluation
     excess = evaluation.excess * evaluation.problem.constraint.row_units
     return (
@@ -370,7 +410,7 @@ REPORT_ATTRIBUTE = "_report_columns_"
 """Attribute of the columns of a report, from which ``constraint_report_`` is made when read."""
 
 
-def store_fit(estimator, fitted):
+def store_fit(estimator: BaseEstimator, fitted: dict[str, Any]) -> None:
     """Replace all fitted attributes, whose names end in an underscore, at once.
 
     An earlier fit stays intact until then.
@@ -385,20 +425,28 @@ class Subtask:
     The number of steps within it, ``max_subtasks``, is None if it is unknown.
     """
 
-    def __init__(self, estimator, context, name, max_subtasks=0):
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        context: CallbackContext,
+        name: str,
+        max_subtasks: int | None = 0,
+    ) -> None:
         self.estimator = estimator
         self.context = context.subcontext(task_name=name, max_subtasks=max_subtasks)
         self.name = name
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.context.call_on_fit_task_begin(estimator=self.estimator)
         return self
 
-    def subtask(self, name):
+    def subtask(self, name: str) -> Subtask:
         """A child task of this one, which callbacks see under its name."""
         return Subtask(self.estimator, self.context, name)
 
-    def __exit__(self, error_type, error, traceback):
+    def __exit__(
+        self, error_type: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if error is None:
             self.context.call_on_fit_task_end(estimator=self.estimator)
             if getattr(self.estimator, "verbose", 0):
@@ -424,7 +472,7 @@ class FitProgressCallback:
     n_iter: int = 0
     is_stopped: bool = False
 
-    def __call__(self, progress):
+    def __call__(self, progress: Progress) -> bool:
         """Report an iteration; True if a callback wants the fit to stop."""
         self.n_problems += progress.n_iter == 0
         if self.is_stopped or progress.n_iter == 0:  # the start is no iteration
@@ -447,7 +495,7 @@ class FitProgressCallback:
         )
         return self.is_stopped
 
-    def _attributes(self, progress):
+    def _attributes(self, progress: Progress) -> dict[str, Any]:
         objective, violation = self._measure(progress.evaluation)
         return self.describe(progress.evaluation) | {
             "objective_": objective,
@@ -455,7 +503,7 @@ class FitProgressCallback:
             "residual_": progress.residual,
         }
 
-    def _measure(self, evaluation):
+    def _measure(self, evaluation: Evaluation) -> tuple[float, float]:
         """Objective and largest excess of a row, in the user's units."""
         if self.loss_unit == 1.0:
             return evaluation.fun, evaluation.violation
@@ -475,7 +523,15 @@ class FitTask(NamedTuple):
     watch: FitProgressCallback
 
     @classmethod
-    def begin(cls, estimator, X, y, training, problem, describe):
+    def begin(
+        cls,
+        estimator: BaseEstimator,
+        X: TableLike,
+        y: TableLike | Blocks,
+        training: TrainingData,
+        problem: Problem,
+        describe: Callable,
+    ) -> FitTask:
         """The task of a problem; callbacks see it begin.
 
         ``describe(estimator, model, parameters, training)`` has the fitted attributes that
@@ -507,7 +563,7 @@ class FitTask(NamedTuple):
             watch=watch,
         )
 
-    def finish(self, fitter, guarantee, fitted):
+    def finish(self, fitter: Fitter, guarantee: Guarantee, fitted: dict[str, Any]) -> Any:
         """The estimator, with the attributes of its outcome and those passed; then warn."""
         estimator = self.estimator
         training = self.training
@@ -526,7 +582,7 @@ class FitTask(NamedTuple):
         is_real = training.classes is None
         is_guaranteed = self.confidence is not None
         warn_of_outcome(estimator, fitter.problem, guarantee, is_real)
-        if fitter.start is not None and not (is_free or self.watch.is_stopped):
+        if fitter.start is not None and not (is_free or self.watch.is_stopped):  # type: ignore[comparison-overlap]
             warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)
         self.watch.context.call_on_fit_task_end(estimator=estimator, X=self.X, y=self.y)
         return estimator
@@ -540,7 +596,9 @@ _UNCONSTRAINED_SOLVER = SQP(max_iter=10, tol=1e-3)
 digits, in a small share of the time of a fit."""
 
 
-def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
+def warn_if_linear_model_costly(
+    fitter: Fitter, candidate: Candidate, is_real: bool, is_guaranteed: bool = False
+) -> None:
     """`warn_of_cost` for the fitter of a linear model, with its fit without constraint.
 
     Of many samples this is fitted to a subsample, unless the fit has it, and both are judged on
@@ -565,7 +623,7 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
         warn_of_moved_decisions(problem.mean_weights, *scores)
 
 
-def _draw_subsample(problem, size):
+def _draw_subsample(problem: Problem, size: int) -> Any:
     """The problem, or a subsample of it where it has more samples."""
     if len(problem.target) <= size:
         return problem
@@ -573,7 +631,9 @@ def _draw_subsample(problem, size):
     return problem.take(np.random.default_rng(0).integers(len(problem.target), size=size))
 
 
-def warn_of_moved_decisions(weights, scores, plain_scores):
+def warn_of_moved_decisions(
+    weights: np.ndarray, scores: np.ndarray, plain_scores: np.ndarray
+) -> Any:
     """Warn if far more or fewer decisions are positive than without constraint, or nearly none.
 
     Rates of nearly constant decisions are nearly equal in all groups of any population, so that a
@@ -603,13 +663,15 @@ def warn_of_moved_decisions(weights, scores, plain_scores):
     )
 
 
-def _is_rare(share, plain):
+def _is_rare(share: float, plain: float) -> bool:
     """Whether a class is rare, and far more so than without constraint."""
     is_below_limit = share < 0.01 and plain >= 0.02
     return share > 0.0 and (is_below_limit or 10.0 * share < plain)
 
 
-def warn_of_cost(problem, parameters, plain, is_real=False):
+def warn_of_cost(
+    problem: Problem, parameters: np.ndarray, plain: np.ndarray, is_real: bool = False
+) -> None:
     """Warn if a model is nearer to a constant prediction than to the fit without constraint.
 
     A constant prediction is not warned of, nor a fit without constraint that is better than one by
@@ -631,7 +693,9 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
         )
 
 
-def warn_of_worse_ranks(target, weights, scores, free):
+def warn_of_worse_ranks(
+    target: np.ndarray, weights: np.ndarray, scores: np.ndarray, free: np.ndarray
+) -> Any:
     """Warn if scores rank the target worse than random ranks, and others do not."""
     ranks = TargetRanks(target, weights)
     if ranks.correlate(scores) < 0.0 and ranks.correlate(free) > 2.0 * ranks.deviation:
@@ -643,13 +707,13 @@ def warn_of_worse_ranks(target, weights, scores, free):
         )
 
 
-def _is_costly(taken, unconstrained, useless, noise):
+def _is_costly(taken: float, unconstrained: float, useless: float, noise: float) -> bool:
     """Whether half of what is clearly better than a useless model is lost, by measures of error."""
     is_useful = useless - unconstrained > 2.0 * noise
     return is_useful and taken - unconstrained > (useless - unconstrained) / 2.0
 
 
-def _describe_cost(problem, scores, free, is_real):
+def _describe_cost(problem: Problem, scores: np.ndarray, free: np.ndarray, is_real: bool) -> str:
     """Accuracies or losses of scores with and without constraint; empty if they are near."""
     # Error or loss of the model, of the fit without constraint, and of the best constant.
     measure = _loss if is_real else _error_rate
@@ -675,7 +739,9 @@ def _describe_cost(problem, scores, free, is_real):
     )
 
 
-def _describe_cost_of_ranks(target, weights, scores, free):
+def _describe_cost_of_ranks(
+    target: np.ndarray, weights: np.ndarray, scores: np.ndarray, free: np.ndarray
+) -> str:
     """How well scores rank the target with and without constraint; empty if they are near.
 
     Vanishing scores with random ranks have the loss and the decisions of a constant.
@@ -698,7 +764,7 @@ def _describe_cost_of_ranks(target, weights, scores, free):
     )
 
 
-def _error_rate(problem, scores):
+def _error_rate(problem: Problem, scores: np.ndarray) -> float:
     """Weighted share of wrong decisions; of several classes each has a score per sample."""
     wrong = (scores > 0) != (problem.target > 0)
     n_classes = max(2, len(problem.model.constants()))
@@ -706,12 +772,12 @@ def _error_rate(problem, scores):
     return float(problem.mean_weights @ wrong) * n_classes / 2
 
 
-def _loss(problem, scores):
+def _loss(problem: Problem, scores: np.ndarray) -> float:
     """Weighted mean loss."""
     return float(problem.mean_weights @ evaluate_losses(problem, scores).value)
 
 
-def _constant_scores(problem, is_real):
+def _constant_scores(problem: Problem, is_real: bool) -> list[np.ndarray]:
     """Scores of constant predictions, the best of them among them."""
     if not is_real:
         return [problem.predict_scores(one) for one in problem.model.constants()]
@@ -729,7 +795,7 @@ def _constant_scores(problem, is_real):
     return [np.full(n_scores, level) for level in (mean, problem.target[middle])]
 
 
-def _describe_largest_violation(constraint, scores):
+def _describe_largest_violation(constraint: ConstraintSystem, scores: np.ndarray) -> str:
     """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)

@@ -7,15 +7,22 @@ by multiples of their standard errors. Scores of samples that are left out are l
 Of networks all this is about the last layer: that of the fit without a fold has its own columns.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
 from skfair.constraints._bound import decision_outcomes
 from skfair.constraints._rows import spread_over_samples
+
+if TYPE_CHECKING:
+    from skfair.models._linear import LinearModel
+    from skfair.problems._problem import Problem
+
 
 _N_DIRECTION_FOLDS = 10
 """Folds without which directions are learned."""
@@ -37,14 +44,11 @@ _BY_GRID = np.linspace(-1.0, 1.0, 61)
 """Parts of the intercept at which a point can be taken."""
 
 
-_RIDGE = 1e-6
-"""Curvature that is added to a Gram matrix, relative to its mean eigenvalue."""
-
 _TINY = 1e-12
 """Smallest weight or deviation that is distinguished from none."""
 
 
-def _smoother(counted, grid):
+def _smoother(counted: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """The matrix from counts at some parts to a polynomial at others, (n_grid, n_counted)."""
     # Rates rise like normal distributions, so that polynomials of degree 5 smooth them.
     basis, at = (chebyshev.chebvander(one, 5) for one in (counted, grid))
@@ -63,7 +67,7 @@ class Plane:
     whole intercept, of the parameters `up`, adds `reach` to all scores.
     """
 
-    problem: object
+    problem: Any
     parameters: np.ndarray
     scores: np.ndarray
     direction: np.ndarray
@@ -71,14 +75,16 @@ class Plane:
     up: np.ndarray
     reach: float
 
-    def point(self, k):
+    def point(self, k: int) -> Any:
         """Parameters and scores of samples left out at a point of the grid."""
         a = _ALONG_GRID[k // len(_BY_GRID)]
         b = _BY_GRID[k % len(_BY_GRID)]
         parameters = self.parameters + a * self.direction + b * self.reach * self.up
         return parameters, self.scores + a * self.slopes + b * self.reach
 
-    def _tabulate(self, rows, event, gains, n_events):
+    def _tabulate(
+        self, rows: np.ndarray | slice, event: np.ndarray | int, gains: np.ndarray, n_events: int
+    ) -> np.ndarray:
         """Smoothed sums of the gains of positive decisions at each point, (n_events, n_points)."""
         size = len(_BY) + 1
         # Where the counted intercepts turn decisions positive, in numbers of them.
@@ -92,14 +98,14 @@ class Plane:
         return smooth.reshape(n_events, -1)
 
     @cached_property
-    def errors(self):
+    def errors(self) -> np.ndarray:
         """Smoothed share of wrong decisions about samples left out, (n_points,)."""
         weights = self.problem.mean_weights
         target = self.problem.target
         return self._tabulate(slice(None), 0, -weights * np.sign(target), 1)[0]
 
     @cached_property
-    def gaps(self):
+    def gaps(self) -> np.ndarray:
         """Smoothed gaps of samples left out, (n_constraints, n_points)."""
         gaps = []
         for one in self.problem.constraint:
@@ -129,20 +135,20 @@ class PlainFit(NamedTuple):
         The last layer without each fold, of all samples: features may be learned from the others.
     """
 
-    candidate: object
+    candidate: Any
     scores: np.ndarray
     folds: list
     models: list
 
 
-def assign_folds(n_samples, clusters=None):
+def assign_folds(n_samples: int, clusters: np.ndarray | None = None) -> list[np.ndarray]:
     """Samples of each of ten folds; samples of equal code in `clusters` are in one."""
     codes = np.arange(n_samples) if clusters is None else clusters
     fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % _N_DIRECTION_FOLDS
     return [np.flatnonzero(fold == number) for number in range(_N_DIRECTION_FOLDS)]
 
 
-def find_planes(problem, plain):
+def find_planes(problem: Problem, plain: PlainFit) -> Any:
     """Planes through a `PlainFit` of a problem with a linear model."""
     model = problem.model
     scores = plain.scores
@@ -179,7 +185,7 @@ def find_planes(problem, plain):
             )
 
 
-def effects(problem, scores):
+def effects(problem: Problem, scores: np.ndarray) -> np.ndarray:
     """What a positive decision of each sample adds to the gaps, per weight, (n_samples,)."""
     total = np.zeros(len(scores))
     for one in problem.constraint:
@@ -196,7 +202,13 @@ def effects(problem, scores):
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()
 
 
-def _fold_moments(model, parameters, folds, weights, values):
+def _fold_moments(
+    model: LinearModel,
+    parameters: np.ndarray,
+    folds: list[np.ndarray],
+    weights: np.ndarray,
+    values: np.ndarray,
+) -> np.ndarray:
     """Weighted sums of products of columns and values over each fold, (n_folds, p + 1, p + 1)."""
     moments = []
     for rows in folds:
@@ -208,7 +220,7 @@ def _fold_moments(model, parameters, folds, weights, values):
     return np.array(moments)
 
 
-def _directions(moments, n_samples, up):
+def _directions(moments: np.ndarray, n_samples: int, up: np.ndarray) -> np.ndarray:
     """Directions against the values, by least squares, (n_shrinkages, p).
 
     All coefficients but the intercept's are shrunk by multiples of their standard errors.
@@ -216,7 +228,8 @@ def _directions(moments, n_samples, up):
     gram = moments[:-1, :-1]
     products = moments[:-1, -1]
     square = moments[-1, -1]
-    inverse = np.linalg.inv(gram + _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram)))
+    # Curvature that is added to a Gram matrix, relative to its mean eigenvalue.
+    inverse = np.linalg.inv(gram + 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram)))
     coefficients = inverse @ products
     residual = max(0.0, square - coefficients @ products)
     errors = np.sqrt(np.diag(inverse) * residual / n_samples)

@@ -10,14 +10,22 @@ Every local minimum is a stationary point of the Lagrangian at its own multiplie
 points for multipliers in several directions are what further fits start at.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from skfair.losses import SquaredLoss
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.problems._problem import Problem
+
 
 _LENGTHS = np.array([0.3, 0.6, 0.85, 0.97, 1.03, 1.2, 1.6, 2.5, 5.0, 20.0])
 """Lengths along a direction, relative to that at which the Lagrangian is no longer convex."""
@@ -42,7 +50,7 @@ class QuadraticProgram:
     hessians: np.ndarray
 
     @classmethod
-    def from_problem(cls, problem):
+    def from_problem(cls, problem: Problem) -> Any:
         """The program of a problem in memory; None if it is not quadratic, or too large."""
         if problem.is_partitioned or not isinstance(problem.loss, SquaredLoss):
             return None
@@ -84,22 +92,22 @@ class QuadraticProgram:
         return program if is_quadratic else None
 
     @property
-    def n_rows(self):
+    def n_rows(self) -> int:
         """Number of constraints."""
         return len(self.constants) - 1
 
-    def evaluate(self, points):
+    def evaluate(self, points: np.ndarray) -> np.ndarray:
         """Objective and constraints at points, (n_points, n_parameters) -> (n_points, 1 + rows)."""
         curved = np.einsum("ni,kij,nj->nk", points, self.hessians, points, optimize=True)
         return self.constants + points @ self.gradients.T + curved / 2.0
 
     @cached_property
-    def _regular_hessian(self):
+    def _regular_hessian(self) -> np.ndarray:
         """Hessian of the objective, made positive definite where features repeat."""
         hessian = self.hessians[0]
         return hessian + 1e-10 * max(np.trace(hessian), 1e-200) * np.eye(len(hessian))
 
-    def bound_and_starts(self, n_starts):
+    def bound_and_starts(self, n_starts: Any) -> Any:
         """A number that no objective is below where the constraints are kept; starts of fits."""
         bound, minimizer = self._solve_dual()
         # Stationary points of Lagrangians, each of a direction of multipliers of its own.
@@ -115,7 +123,7 @@ class QuadraticProgram:
         points.sort(key=lambda pair: pair[0])
         return bound, [minimizer, *(point for _, point in points[: n_starts - 1])]
 
-    def _solve_dual(self):
+    def _solve_dual(self) -> tuple[float, np.ndarray]:
         """The largest minimum of a convex Lagrangian, and where it is."""
         # An interior-point method: barriers keep the Lagrangian convex and multipliers positive.
         multipliers = np.full(self.n_rows, 1e-3)
@@ -142,7 +150,7 @@ class QuadraticProgram:
                 weight /= 5.0
         return float(best.minimum), best.minimizer
 
-    def _newton_step(self, latest, weight):
+    def _newton_step(self, latest: _Lagrangian, weight: float) -> tuple[np.ndarray, float]:
         """Newton's step of the sum of the minimum and the weighted barriers, and its decrement."""
         multipliers = latest.multipliers
         slopes = self.gradients[1:] + self.hessians[1:] @ latest.minimizer
@@ -156,7 +164,9 @@ class QuadraticProgram:
         step = cho_solve(cho_factor(curvature), gradient)
         return step, max(float(gradient @ step), 0.0)
 
-    def _move_multipliers(self, latest, step, decrement):
+    def _move_multipliers(
+        self, latest: _Lagrangian, step: np.ndarray, decrement: float
+    ) -> _Lagrangian | None:
         """The convex Lagrangian along a step; None if no length leads to one."""
         # Near the optimum the full step is right; else that for self-concordant barriers.
         length = 1.0 / (1.0 + np.sqrt(decrement)) if decrement > 0.0625 else 1.0
@@ -169,7 +179,7 @@ class QuadraticProgram:
             length /= 2.0
         return None
 
-    def _minimize_lagrangian(self, multipliers):
+    def _minimize_lagrangian(self, multipliers: np.ndarray) -> _Lagrangian | None:
         """The Lagrangian at positive multipliers; None if it is not convex."""
         hessian = self._regular_hessian + np.tensordot(multipliers, self.hessians[1:], 1)
         try:
@@ -182,7 +192,7 @@ class QuadraticProgram:
         minimum = constant + gradient @ minimizer / 2.0
         return _Lagrangian(multipliers, factor, minimizer, minimum)
 
-    def _stationary_points_along(self, direction):
+    def _stationary_points_along(self, direction: np.ndarray) -> np.ndarray:
         """Stationary points at several lengths of a direction of multipliers."""
         curved = np.tensordot(direction, self.hessians[1:], 1)
         # Where the Lagrangian is no longer convex along this direction.

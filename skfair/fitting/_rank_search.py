@@ -12,12 +12,14 @@ References
 .. [1] N. Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772, 2016.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._calibration import SLACK, calibrate_tolerances
-from skfair.fitting._counting import TargetRanks
-from skfair.fitting._fitter import MAX_SEARCHED, optimize_scale_intercept
+from skfair.fitting._counting import Candidate, TargetRanks
+from skfair.fitting._fitter import MAX_SEARCHED, Fitter, optimize_scale_intercept
 
 _PENALTY = 20.0
 """Correlation that an excess of 1 over a tolerance costs in searches."""
@@ -26,7 +28,7 @@ _MIN_SIGNAL = 0.1
 """Correlation up to which ranks are hardly better than random; further searches are made then."""
 
 
-def loses_ranks(fitter, candidate):
+def loses_ranks(fitter: Fitter, candidate: Candidate) -> bool:
     """Whether ranks in memory agree with the target far less than those of the plain fit do.
 
     Only of constraints on ranks alone: else decisions are compared.
@@ -39,8 +41,8 @@ def loses_ranks(fitter, candidate):
     if problem.model.last_layer(candidate.parameters).n_parameters > 256:
         return False
     ranks = TargetRanks(problem.target, problem.mean_weights)
-    taken = ranks.correlate(candidate.scores)
-    unconstrained = ranks.correlate(fitter.converged_plain_fit.scores)
+    taken = ranks.correlate(candidate.scores)  # type: ignore[arg-type]
+    unconstrained = ranks.correlate(fitter.converged_plain_fit.scores)  # type: ignore[arg-type]
     # A plain fit that ranks at random has nothing to lose.
     # Search ranks if more than .6 of the correlation of the plain fit is lost. Searches use a
     # tolerance to the last sample, so that gaps of held-out data are larger: from a smaller share
@@ -48,7 +50,7 @@ def loses_ranks(fitter, candidate):
     return unconstrained > 2.0 * ranks.deviation and taken < 0.4 * unconstrained
 
 
-def search_ranks(fitter, candidate):
+def search_ranks(fitter: Fitter, candidate: Candidate) -> Candidate:
     """The candidate of best ranks that keeps the bound, by searches of the last layer.
 
     The candidate itself is returned if none that keeps the bound ranks better.
@@ -76,7 +78,7 @@ def search_ranks(fitter, candidate):
     return search.rescale(search.best)
 
 
-def _fit_looser(fitter):
+def _fit_looser(fitter: Fitter) -> Candidate | None:
     """The fit of larger tolerances that keeps them; None without one."""
     for factor in (2.0, 4.0, 8.0):
         looser = fitter.replace_tolerances(factor * fitter.constraint.tolerances)
@@ -93,7 +95,7 @@ class _RankSearch:
     has the largest correlation; None without one.
     """
 
-    def __init__(self, fitter, candidate):
+    def __init__(self, fitter: Fitter, candidate: Candidate) -> None:
         self.fitter = fitter
         self.ranks = TargetRanks(fitter.problem.target, fitter.problem.mean_weights)
         self.layer = fitter.problem.model.last_layer(candidate.parameters)
@@ -105,24 +107,31 @@ class _RankSearch:
         self.highest = -np.inf
         if candidate.keeps_bound:
             # A gain of .01 is worth another model than the solver's.
-            self.highest = self.ranks.correlate(candidate.scores) + 0.01
+            self.highest = self.ranks.correlate(candidate.scores) + 0.01  # type: ignore[arg-type]
 
-    def evaluate(self, parameters):
+    def evaluate(self, parameters: np.ndarray) -> Candidate:
         """The candidate with these parameters of the last layer."""
         result = self.fitter.converged_plain_fit.result
         return self.fitter.evaluate(np.append(self.before, parameters), result)
 
-    def measure(self, parameters, penalty, aims):
+    def measure(self, parameters: np.ndarray, penalty: float, aims: np.ndarray) -> float:
         """The correlation less a penalty for the largest excess of a gap over its aim."""
         candidate = self.evaluate(parameters)
-        correlation = self.ranks.correlate(candidate.scores)
+        correlation = self.ranks.correlate(candidate.scores)  # type: ignore[arg-type]
         if candidate.keeps_bound and correlation > self.highest:
-            self.best = candidate
+            self.best = candidate  # type: ignore[assignment]
             self.highest = correlation
         excess = np.max(np.nan_to_num(candidate.gaps - aims, nan=1.0), initial=0.0)
         return correlation - penalty * float(excess)
 
-    def run(self, start, penalty, factor=1.0, step=0.3, n_evaluations=400):
+    def run(
+        self,
+        start: np.ndarray,
+        penalty: float,
+        factor: float = 1.0,
+        step: float = 0.3,
+        n_evaluations: int = 400,
+    ) -> np.ndarray:
         """Search from parameters at so many times the tolerances, and return the best ones."""
         parameters = start[len(self.before) :]
         intercept = self.layer.intercept_direction()
@@ -143,7 +152,7 @@ class _RankSearch:
         )
         return np.append(self.before, last)
 
-    def follow(self, parameters):
+    def follow(self, parameters: np.ndarray) -> np.ndarray:
         """Search at smaller and smaller tolerances, each time from where the last search ended.
 
         Models that keep tolerances smaller than the requested ones keep these, too.
@@ -152,9 +161,9 @@ class _RankSearch:
             parameters = self.run(parameters, _PENALTY, factor, step=0.2, n_evaluations=150)
         return parameters
 
-    def rescale(self, candidate):
+    def rescale(self, candidate: Candidate) -> Candidate:
         """The candidate with scale and intercept of least objective, on which no rank depends."""
-        if np.ptp(candidate.scores) == 0.0:
+        if np.ptp(candidate.scores) == 0.0:  # type: ignore[arg-type]
             return candidate
         free = self.fitter.problem_with_constraint(ConstraintSystem(()))
         parameters = optimize_scale_intercept(
@@ -166,7 +175,13 @@ class _RankSearch:
         return min(self.evaluate(parameters), candidate, key=lambda one: one.violation)
 
 
-def evolve(function, start, step, rng, n_evaluations=400):
+def evolve(
+    function: Callable,
+    start: np.ndarray,
+    step: float,
+    rng: np.random.Generator,
+    n_evaluations: int = 400,
+) -> np.ndarray:
     """The point of largest value that an evolution strategy (CMA-ES) finds; names are Hansen's."""
     n = len(start)
     n_points = max(8, 4 + int(3.0 * np.log(n)))

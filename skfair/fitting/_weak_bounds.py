@@ -4,12 +4,21 @@ A fit that keeps its bound need not be fair by it: the bound may hold for any de
 of the model, or the training data may be too few to tell. Each sentence states the numbers.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from skfair.exceptions import ConstraintCostWarning
 from skfair.utils._checks import bound_text, limit_text, number_text, warn
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.constraints._bound import BoundConstraint, ConstraintSystem
+    from skfair.utils._tables import TableLike
+
 
 _RECALL_NAMES = {"EqualOpportunity", "EqualizedOdds", "RateParity('true_positive_rate')"}
 """Names of constraints on true positive rates."""
@@ -24,7 +33,12 @@ class _ComparedRates(NamedTuple):
     counts: np.ndarray
 
 
-def warn_of_weak_bounds(constraints, columns, scores, is_binding):
+def warn_of_weak_bounds(
+    constraints: ConstraintSystem | list[BoundConstraint],
+    columns: dict[str, Any],
+    scores: np.ndarray | None,
+    is_binding: bool,
+) -> None:
     """Warn of bounds that cannot bind, and of bounds that only chance keeps.
 
     `columns` are those of the report. `scores` are those of the model; None if they are not in
@@ -51,13 +65,13 @@ def warn_of_weak_bounds(constraints, columns, scores, is_binding):
                 _warn_if(_describe_small_denominator(one, scores), ConstraintCostWarning)
 
 
-def _warn_if(message, category):
+def _warn_if(message: str, category: type) -> None:
     """Warn, unless the message is empty."""
     if message:
         warn(message, category)
 
 
-def _describe_empty_interval(one, rates, scores):
+def _describe_empty_interval(one: BoundConstraint, rates: _ComparedRates, scores: TableLike) -> str:
     """The sentence for an interval of percentiles without a decision; empty if there is one."""
     if one.sums.metric_input != "ranks" or not one.gap.is_correctable:
         return ""
@@ -79,7 +93,7 @@ def _describe_empty_interval(one, rates, scores):
     )
 
 
-def _describe_low_recall(one, rates):
+def _describe_low_recall(one: BoundConstraint, rates: _ComparedRates) -> str:
     """The sentence for a gap that is small as hardly any positives are found; empty otherwise."""
     if one.name not in _RECALL_NAMES or one.gap.compares == "bound":
         return ""
@@ -98,7 +112,7 @@ def _describe_low_recall(one, rates):
     )
 
 
-def _describe_sample_effect(one, rates):
+def _describe_sample_effect(one: BoundConstraint, rates: _ComparedRates) -> str:
     """The sentence for a tolerance below what one sample changes; empty if it is above."""
     smallest = np.argmin(rates.counts)
     n = rates.counts[smallest]
@@ -120,7 +134,7 @@ def _describe_sample_effect(one, rates):
     )
 
 
-def _describe_small_denominator(one, scores):
+def _describe_small_denominator(one: BoundConstraint, scores: np.ndarray) -> str:
     """The sentence for a quotient over few samples, such as a precision; empty otherwise."""
     rates = one.sums.measure(scores)
     shares = np.split(one.sums.exact_means(scores), 2)[1]
@@ -147,6 +161,6 @@ def _describe_small_denominator(one, scores):
     )
 
 
-def _state_bound(one):
+def _state_bound(one: BoundConstraint) -> str:
     """The bound of a constraint and what it is called."""
     return f"{one.gap.bounded} of {bound_text(one.gap.state(one.tolerance))}"

@@ -4,7 +4,10 @@ A metric that is a ratio of sums of weights is the same of these rows, of which 
 columns hold labels.
 """
 
+from __future__ import annotations
+
 from functools import partial, reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,8 +22,18 @@ from skfair.partitions import partitions_of
 from skfair.partitions._collections import check_alignment, is_partitioned
 from skfair.partitions._partitions import BLOCK, blocks, make_partitions
 
+if TYPE_CHECKING:
+    from typing import Any
 
-def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
+    from skfair.partitions._collections import Block
+    from skfair.utils._tables import TableLike
+
+    pass
+
+
+def merge_duplicate_rows(
+    sensitive_features: TableLike, sample_weight: TableLike | None, **columns: Any
+) -> tuple:
     """Distinct rows of groups and columns, with the total weight of each: (groups, weights, dict).
 
     Partitioned data are merged on each partition and then gathered. Arrays in memory are merged in
@@ -45,7 +58,9 @@ def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
     return *merged[:2], {name: merged[2][name] for name in columns}
 
 
-def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns):
+def merge_duplicate_rows_with_sizes(
+    sensitive_features: TableLike, sample_weight: TableLike | None, **columns: Any
+) -> tuple:
     """As `merge_duplicate_rows`, with the sums that effective sample sizes are computed from.
 
     Where rows were merged, the columns include ``n_samples``, the number of samples of positive
@@ -73,7 +88,9 @@ def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns
     return groups, totals, columns | {"n_samples": n_samples, "squared_weight": squares}
 
 
-def _merge_rows(sensitive_features, sample_weight, columns):
+def _merge_rows(
+    sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
+) -> Any:
     """Groups of the distinct rows, their sums of `_weight_powers`, and the columns there."""
     if is_partitioned(sensitive_features, sample_weight, *columns.values()):
         return _merge_partitions(sensitive_features, sample_weight, columns)
@@ -82,7 +99,7 @@ def _merge_rows(sensitive_features, sample_weight, columns):
     return _take_rows(sensitive_features, rows), sums, columns
 
 
-def _weight_powers(weights):
+def _weight_powers(weights: np.ndarray) -> np.ndarray:
     """What is added up of each sample: presence, weight and squared weight, (n_samples, 3)."""
     with np.errstate(over="ignore"):
         return np.column_stack((weights > 0.0, weights, weights**2))
@@ -92,7 +109,9 @@ class _NotMergeableError(Exception):
     """Rows that must stay as they are: too many distinct ones, or values that checks refuse."""
 
 
-def _merge_in_memory(sensitive_features, sample_weight, columns):
+def _merge_in_memory(
+    sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
+) -> Any:
     """Position of one row of each set of duplicates, and the sums over the set."""
     arrays = [_plain_array(column) for column in columns.values()]
     arrays += _attribute_arrays(sensitive_features)
@@ -117,7 +136,7 @@ def _merge_in_memory(sensitive_features, sample_weight, columns):
     return rows[distinct], sums
 
 
-def _attribute_arrays(sensitive_features):
+def _attribute_arrays(sensitive_features: TableLike) -> list[TableLike]:
     """One array for each sensitive attribute."""
     if getattr(sensitive_features, "ndim", 1) != 2:
         columns = [sensitive_features]
@@ -128,7 +147,7 @@ def _attribute_arrays(sensitive_features):
     return [_plain_array(column) for column in columns]
 
 
-def _plain_array(column):
+def _plain_array(column: TableLike) -> Any:
     """A column as an array of numpy, or of pandas where that has codes."""
     if getattr(column, "ndim", 1) != 1:  # such as a table of one column
         raise _NotMergeableError
@@ -142,7 +161,9 @@ def _plain_array(column):
     return array
 
 
-def _merge_duplicates_in_block(arrays, weights, block):
+def _merge_duplicates_in_block(
+    arrays: list[TableLike], weights: np.ndarray | None, block: slice
+) -> tuple[np.ndarray, np.ndarray]:
     """As `_merge_duplicates`, of a block of rows."""
     summands = None if weights is None else _weight_powers(np.asarray(weights[block], dtype=float))
     rows, sums = _merge_duplicates([array[block] for array in arrays], summands)
@@ -151,7 +172,9 @@ def _merge_duplicates_in_block(arrays, weights, block):
     return block.start + rows, sums
 
 
-def _merge_duplicates(arrays, summands):
+def _merge_duplicates(
+    arrays: list[TableLike], summands: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Position of one row of each set of duplicates, and sums over the set; None: all weigh 1."""
     if not len(arrays[0]) or (summands is not None and not (summands >= 0.0).all()):
         raise _NotMergeableError
@@ -168,7 +191,7 @@ def _merge_duplicates(arrays, summands):
     return rows[present], sums[present].astype(float)
 
 
-def _encode_column(array):
+def _encode_column(array: TableLike) -> tuple[np.ndarray, int]:
     """Codes from 0 on, equal where entries are equal, and an upper bound of their number."""
     if prefers_factorize(array):
         codes, values = array.factorize()
@@ -189,7 +212,9 @@ def _encode_column(array):
     return codes, len(values)
 
 
-def _combine_codes(first, second):
+def _combine_codes(
+    first: tuple[np.ndarray, int], second: tuple[np.ndarray, int]
+) -> tuple[np.ndarray, int]:
     """Codes of pairs of codes, with an upper bound of their number; compact if that is large."""
     (codes, n_codes) = first
     (others, n_others) = second
@@ -201,11 +226,13 @@ def _combine_codes(first, second):
     return codes, len(values)
 
 
-def _take_rows(table, rows):
+def _take_rows(table: TableLike, rows: np.ndarray | slice) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-def _merge_partitions(sensitive_features, sample_weight, columns):
+def _merge_partitions(
+    sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
+) -> tuple:
     """Distinct rows of partitioned data, and their sums, gathered in memory."""
     partitions = partitions_of(
         sensitive_features=sensitive_features, sample_weight=sample_weight, **columns
@@ -224,7 +251,7 @@ _SUM_COLUMNS = [("sum", 0), ("sum", 1), ("sum", 2)]
 """Columns of a table that hold the sums of `_weight_powers`."""
 
 
-def _merge_partition(names, partition):
+def _merge_partition(names: tuple[str, ...], partition: Block) -> pd.DataFrame:
     """Table of the distinct rows of a partition, with their sums."""
     groups = partition["sensitive_features"]
     weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=float)
@@ -243,17 +270,19 @@ def _merge_partition(names, partition):
     return _tabulate_partition(names, partition, rows, sums)
 
 
-def _tabulate_partition(names, partition, rows, sums):
+def _tabulate_partition(
+    names: tuple[str, ...], partition: Block, rows: np.ndarray | slice, sums: np.ndarray
+) -> pd.DataFrame:
     """DataFrame of rows of a partition, with their sums."""
     table = {("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names}
     groups = partition["sensitive_features"]
     groups = pd.DataFrame(groups if hasattr(groups, "iloc") else np.asarray(groups)).iloc[rows]
     table.update({("attribute", name): groups[name].to_numpy() for name in groups})
-    table.update(zip(_SUM_COLUMNS, sums.T, strict=True))
+    table.update(zip(_SUM_COLUMNS, sums.T, strict=True))  # type: ignore[arg-type]
     return pd.DataFrame(table)
 
 
-def _merge_tables(tables):
+def _merge_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:
     """One table of the distinct rows of all tables; missing values stay, to be refused later."""
     keys = [key for key in tables[0].columns if key not in _SUM_COLUMNS]
     attributes = [key for key in keys if key[0] == "attribute"]
@@ -265,6 +294,6 @@ def _merge_tables(tables):
     return table.groupby(keys, dropna=False, observed=True)[_SUM_COLUMNS].sum().reset_index()
 
 
-def _labels_of_each_type(column):
+def _labels_of_each_type(column: pd.Series) -> list[str]:
     """Labels of every type that a column holds: all of an object column, else the first."""
     return column.tolist() if column.dtype == object else column.dropna()[:1].tolist()

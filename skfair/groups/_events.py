@@ -1,14 +1,23 @@
 """Events: sets of samples over which means are taken, by class, percentile or query."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
 from skfair.groups._groups import count_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from skfair.utils._tables import TableLike
+
 
 # Events: sets of samples over which means are taken.
 
@@ -46,7 +55,13 @@ class Events:
     (array([3., 2.]), array([0.5, 1. , 0.5]))
     """
 
-    def __init__(self, n_events, n_samples, codes_and_mean_weights=None, averaging_matrix=None):
+    def __init__(
+        self,
+        n_events: int,
+        n_samples: int,
+        codes_and_mean_weights: tuple[np.ndarray, ...] | None = None,
+        averaging_matrix: sparse.csr_array | None = None,
+    ) -> None:
         self.n_events = n_events
         self.n_samples = n_samples
         self.codes_and_mean_weights = codes_and_mean_weights
@@ -55,7 +70,9 @@ class Events:
             self.averaging_matrix = averaging_matrix
 
     @staticmethod
-    def disjoint(codes, n_events, weights=None):
+    def disjoint(
+        codes: np.ndarray | list[int], n_events: int, weights: np.ndarray | None = None
+    ) -> Events:
         """Events without common samples, from the event of each sample; -1 is in no event.
 
         Weights are not negative; None weighs every sample equally.
@@ -70,7 +87,7 @@ class Events:
         return Events(n_events, len(codes), (codes, mean_weights))
 
     @staticmethod
-    def overlapping(membership, weights=None):
+    def overlapping(membership: sparse.sparray, weights: np.ndarray | None = None) -> Events:
         """Events that may share samples, from booleans of shape (n_samples, n_events).
 
         The membership may also be a probability.
@@ -90,30 +107,30 @@ class Events:
         mean_weights = (weighted / totals[event], members.indices, members.indptr)
         return _from_matrix(sparse.csr_array(mean_weights, shape=members.shape))
 
-    def copy_with_multiplicity(self, multiplicity):
+    def copy_with_multiplicity(self, multiplicity: np.ndarray | None) -> Self:
         """The same events of rows, each of which stands for so many samples; None: one each."""
         if multiplicity is not None:
-            self.multiplicity = np.asarray(multiplicity, dtype=float)
+            self.multiplicity = np.asarray(multiplicity, dtype=float)  # type: ignore[assignment]
         return self
 
     @property
-    def member_counts(self):
+    def member_counts(self) -> np.ndarray:
         """Number of samples of every membership, as in `memberships`, (n_entries,)."""
         rows = self.averaging_matrix.indices
         return np.ones(len(rows)) if self.multiplicity is None else self.multiplicity[rows]
 
-    def take_multiplicity(self, rows):
+    def take_multiplicity(self, rows: np.ndarray | slice) -> Any:
         """Numbers of samples of selected rows, or None."""
         return None if self.multiplicity is None else self.multiplicity[rows]
 
     @cached_property
-    def averaging_matrix(self):
-        codes, mean_weights = self.codes_and_mean_weights
+    def averaging_matrix(self) -> sparse.csr_array:
+        codes, mean_weights = self.codes_and_mean_weights  # type: ignore[misc]
         inside = np.flatnonzero(codes < self.n_events)
         entries = (mean_weights[inside], (codes[inside], inside))
         return sparse.csr_array(entries, shape=(self.n_events, self.n_samples))
 
-    def means(self, values):
+    def means(self, values: np.ndarray) -> np.ndarray:
         """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
         # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
         # np.bincount is faster for few samples, a sparse product for many.
@@ -123,28 +140,28 @@ class Events:
         codes, mean_weights = self.codes_and_mean_weights
         return np.bincount(codes, mean_weights * values, self.n_events + 1)[:-1]
 
-    def count_samples(self):
+    def count_samples(self) -> np.ndarray:
         """Number of samples in each event, (n_events,)."""
         if self.codes_and_mean_weights is None:
             return np.diff(self.averaging_matrix.indptr)
         codes, _ = self.codes_and_mean_weights
         return np.bincount(codes, minlength=self.n_events + 1)[:-1]
 
-    def sum_squared_mean_weights(self):
+    def sum_squared_mean_weights(self) -> np.ndarray:
         """Sum of the squared weights of each event, one over its effective number of samples."""
         if self.codes_and_mean_weights is None:
             return self.averaging_matrix.power(2).sum(axis=1)
         codes, mean_weights = self.codes_and_mean_weights
         return np.bincount(codes, mean_weights**2, self.n_events + 1)[:-1]
 
-    def means_adjoint(self, v):
+    def means_adjoint(self, v: np.ndarray) -> np.ndarray:
         """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``."""
         if self.codes_and_mean_weights is None or np.ndim(v) > 1:
             return self.averaging_matrix.T @ v
         codes, mean_weights = self.codes_and_mean_weights
         return mean_weights * np.append(v, 0.0)[codes]
 
-    def take(self, rows):
+    def take(self, rows: TableLike) -> Events:
         """The events of selected samples; the weights in each sum to 1 again.
 
         `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
@@ -164,7 +181,7 @@ class Events:
         events = Events(self.n_events, len(codes), (codes, mean_weights))
         return events.copy_with_multiplicity(self.take_multiplicity(rows))
 
-    def contribution(self, rows, factors=1.0):
+    def contribution(self, rows: TableLike, factors: TableLike = 1.0) -> Events:
         """The weights of selected samples in the events: means of subsets add up to those of all.
 
         `factors` multiply the weights. Rows are samples of a block, and stand for one each.
@@ -174,12 +191,12 @@ class Events:
             factors = np.broadcast_to(factors, taken.shape[1])
             mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
             return _from_matrix(sparse.csr_array(mean_weights, shape=taken.shape))
-        codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)
+        codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)  # type: ignore[assignment]
         if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
             mean_weights = mean_weights * factors
-        return Events(self.n_events, len(codes), (codes, mean_weights))
+        return Events(self.n_events, len(codes), (codes, mean_weights))  # type: ignore[arg-type]
 
-    def embed(self, rows, n_samples):
+    def embed(self, rows: slice, n_samples: int) -> Events:
         """The same events among n_samples, of which `rows` are theirs; the others are in none."""
         if self.codes_and_mean_weights is None:
             averaging = self.averaging_matrix
@@ -192,7 +209,7 @@ class Events:
         return Events(self.n_events, n_samples, (codes, mean_weights))
 
     @property
-    def membership_codes(self):
+    def membership_codes(self) -> np.ndarray:
         """Code of the set of events that each sample is in, (n_samples,); -1 for none."""
         if self.codes_and_mean_weights is not None:
             codes, _ = self.codes_and_mean_weights
@@ -206,19 +223,19 @@ class Events:
         return np.where(totals > 0, codes, -1)
 
     @cached_property
-    def memberships(self):
+    def memberships(self) -> Any:
         """Sample, event and weight of every membership, event by event: three (n_entries,)."""
         averaging = self.averaging_matrix
         events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
         return averaging.indices.astype(np.intp), events, averaging.data
 
-    def members(self, event):
+    def members(self, event: int) -> Any:
         """Positions of the samples of an event, and their weights in its mean."""
         averaging = self.averaging_matrix
         inside = slice(*averaging.indptr[event : event + 2])
         return averaging.indices[inside], averaging.data[inside]
 
-    def draw(self, n_per_event, random_state):
+    def draw(self, n_per_event: int, random_state: np.random.RandomState) -> np.ndarray:
         """Draw equally many samples from every event, each by its weight, with replacement.
 
         The positions are of shape (n_events * n_per_event,), event after event.
@@ -233,14 +250,16 @@ class Events:
         return self.averaging_matrix.indices[entries.ravel()]
 
     @cached_property
-    def _cumulative_weights(self):
+    def _cumulative_weights(self) -> np.ndarray:
         """Cumulative weights of all events; those of each event end at an integer."""
         _, event, mean_weights = self.memberships
         cumulative = np.cumsum(mean_weights)
         ends = cumulative[self.averaging_matrix.indptr[1:] - 1]
         return cumulative + (np.arange(1, len(ends) + 1) - ends)[event]
 
-    def upper_quantiles(self, event, scores, levels):
+    def upper_quantiles(
+        self, event: int, scores: np.ndarray, levels: np.ndarray | tuple[float, ...] | list[float]
+    ) -> np.ndarray:
         """Scores that given proportions of an event exceed, one for each level in [0, 1]."""
         samples, mean_weights = self.members(event)
         member_scores = scores[samples]
@@ -253,7 +272,9 @@ class Events:
         return np.interp(levels, np.cumsum(mean_weights) - mean_weights / 2, member_scores)
 
 
-def join_units(events, values, units):
+def join_units(
+    events: Events, values: np.ndarray, units: np.ndarray | None
+) -> tuple[Events, np.ndarray, np.ndarray | None]:
     """Events with one row for each unit of an event, and the values and units of the rows.
 
     Samples of equal code in `units` are one row, which has their weight and mean value; None if all
@@ -271,12 +292,12 @@ def join_units(events, values, units):
     return Events.disjoint(rows // n_units, events.n_events, totals), means, rows % n_units
 
 
-def _from_matrix(averaging):
+def _from_matrix(averaging: sparse.csr_array) -> Events:
     """Events by their averaging matrix."""
-    return Events(*averaging.shape, averaging_matrix=averaging)
+    return Events(*averaging.shape, averaging_matrix=averaging)  # type: ignore[misc]
 
 
-def _fill_in_weights(weights, n_samples):
+def _fill_in_weights(weights: np.ndarray | None, n_samples: int) -> np.ndarray:
     """Return the weights as float64, ones for None; raise if one is negative."""
     weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=float)
     if (weights < 0).any():
@@ -284,7 +305,7 @@ def _fill_in_weights(weights, n_samples):
     return weights
 
 
-def _check_totals(totals):
+def _check_totals(totals: np.ndarray) -> np.ndarray:
     """Raise if an event has no positive weight, else return the totals."""
     if not (totals > 0).all():
         raise ValueError(
@@ -295,7 +316,7 @@ def _check_totals(totals):
     return totals
 
 
-def _check_selected_totals(totals):
+def _check_selected_totals(totals: np.ndarray) -> np.ndarray:
     """Weights of the selected samples in each event; a ValueError if there are none in one."""
     if not (totals > 0).all():
         raise ValueError(
@@ -345,7 +366,7 @@ class CellEvents(NamedTuple):
     clusters: np.ndarray | None = None
 
     @property
-    def names(self):
+    def names(self) -> Any:
         """Names of the cells."""
         return {cell for cell, _ in (*self.labels, *self.empty)}
 
@@ -437,7 +458,9 @@ def cell_events(cells, samples, groups, with_overall=False):
     )
 
 
-def _encode_disjoint_cells(cells, n_samples):
+def _encode_disjoint_cells(
+    cells: dict[str, np.ndarray], n_samples: int
+) -> list[tuple[list, np.ndarray]]:
     """Lists of disjoint cells, and the number of each sample's, from 1; 0 is in none of them."""
     numbers = np.zeros(n_samples, dtype=np.min_scalar_type(len(cells)))
     for number, inside in enumerate(cells.values(), start=1):
@@ -447,7 +470,9 @@ def _encode_disjoint_cells(cells, n_samples):
     return [([cell], inside.view(np.uint8)) for cell, inside in cells.items()]
 
 
-def _iter_pair_keys(pairs, n_sets):
+def _iter_pair_keys(
+    pairs: tuple[np.ndarray, ...], n_sets: int
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Rows, and one number for their cell and group, of each block: whole arrays take memory."""
     numbers, sets = pairs
     for start in range(0, len(sets), _BLOCK_SIZE):
@@ -455,7 +480,9 @@ def _iter_pair_keys(pairs, n_sets):
         yield rows, numbers[rows] * np.intp(n_sets) + sets[rows]
 
 
-def _count_pairs(pairs, shape, weights=None):
+def _count_pairs(
+    pairs: tuple[np.ndarray, ...], shape: tuple[int, ...], weights: np.ndarray | None = None
+) -> np.ndarray:
     """Number of memberships in each cell and group, or sum of their weights, as a table."""
     counts = np.zeros(shape[0] * shape[1])
     for rows, keys in _iter_pair_keys(pairs, shape[1]):
@@ -463,7 +490,7 @@ def _count_pairs(pairs, shape, weights=None):
     return np.rint(counts).astype(int).reshape(shape)
 
 
-def _table_entries(pairs, table):
+def _table_entries(pairs: tuple[np.ndarray, ...], table: np.ndarray) -> np.ndarray:
     """Entry of a table for the cell and group of each membership."""
     if (table[-1] == np.arange(table.shape[1])).all() and pairs[0].all():
         return pairs[1]  # all samples in one cell: events are groups
@@ -473,7 +500,13 @@ def _table_entries(pairs, table):
     return entries
 
 
-def _make_events(memberships, rows, n_events, weights, shares=None):
+def _make_events(
+    memberships: list[np.ndarray],
+    rows: np.ndarray | slice,
+    n_events: int,
+    weights: np.ndarray,
+    shares: np.ndarray | None = None,
+) -> Events:
     """Events from those of each membership within lists of cells; `rows` are the samples.
 
     `shares` are the probabilities of the memberships, None if all are 1.
@@ -526,20 +559,20 @@ class ScoreTable(NamedTuple):
     codes: np.ndarray  # (n_samples,) of intp
     n_groups: int
 
-    def weight_at(self, weights):
+    def weight_at(self, weights: np.ndarray | None) -> np.ndarray:
         """Weight of every group on every threshold, (n_groups, n_thresholds)."""
         return count_table(
             self.codes, self.threshold_indices, weights, self.n_groups, len(self.thresholds)
         )
 
-    def weight_above(self, weights):
+    def weight_above(self, weights: np.ndarray | None) -> np.ndarray:
         """Weight of every group strictly above every threshold, (n_groups, n_thresholds)."""
         above = np.zeros((self.n_groups, len(self.thresholds)))
         # Thresholds descend: above each lies the weight at those before it.
         np.cumsum(self.weight_at(weights)[:, :-1], axis=1, out=above[:, 1:])
         return above
 
-    def rates(self, weights):
+    def rates(self, weights: np.ndarray | None) -> np.ndarray:
         """Share of every group strictly above every threshold, (n_groups, n_thresholds).
 
         The last, at -inf, is 1. The shares of a group of no weight are nan.
@@ -548,18 +581,18 @@ class ScoreTable(NamedTuple):
         totals = above[:, -1:]
         return np.divide(above, totals, out=np.full_like(above, np.nan), where=totals > 0)
 
-    def is_inside(self, intervals, weights):
+    def is_inside(self, intervals: list[np.ndarray], weights: np.ndarray | None) -> np.ndarray:
         """Whether the rank of each sample in its group lies in its interval, (n_samples,)."""
         return is_in_intervals(self.rates(weights), intervals)[self.codes, self.threshold_indices]
 
 
-def tabulate_scores(y_score, codes, n_groups):
+def tabulate_scores(y_score: np.ndarray, codes: np.ndarray, n_groups: int) -> ScoreTable:
     """Sort samples into the distinct scores that occur."""
     descending, positions = np.unique(-y_score, return_inverse=True)
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval, names):
+def intervals_by_group(interval: tuple | list, names: list) -> Any:
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs
@@ -577,7 +610,9 @@ def intervals_by_group(interval, names):
     return [_check_pairs(interval[name]) for name in names]
 
 
-def _check_pairs(interval):
+def _check_pairs(
+    interval: np.ndarray | tuple[float, float] | list[float | tuple[float, float]],
+) -> np.ndarray:
     """Disjoint pairs (alpha, beta) in ascending order, (n_pairs, 2)."""
     try:
         pairs = np.atleast_2d(np.asarray(interval, dtype=float))
@@ -600,7 +635,7 @@ def _check_pairs(interval):
     return pairs
 
 
-def is_in_intervals(ranks, intervals):
+def is_in_intervals(ranks: np.ndarray, intervals: list[np.ndarray]) -> np.ndarray:
     """Whether ranks (n_groups, n_thresholds) lie in the intervals of their groups."""
     inside = np.zeros(ranks.shape, dtype=bool)
     for of_group, inside_group, pairs in zip(ranks, inside, intervals, strict=True):
@@ -609,7 +644,7 @@ def is_in_intervals(ranks, intervals):
     return inside
 
 
-def rank_limits(pairs):
+def rank_limits(pairs: np.ndarray) -> np.ndarray:
     """Numbers between which the ranks of pairs of percentiles lie, (n_pairs, 2).
 
     Rank 1 counts as inside if the interval ends there; other ends are outside.
@@ -637,7 +672,7 @@ class DocumentPairs:
     (4, [[2, 1], [0, 1], [0, 2], [3, 4]])
     """
 
-    def __init__(self, relevance, query):
+    def __init__(self, relevance: np.ndarray, query: np.ndarray) -> None:
         self._order = np.lexsort((relevance, query))
         query = query[self._order]
         relevance = relevance[self._order]
@@ -650,10 +685,10 @@ class DocumentPairs:
         self._n_below = np.maximum.accumulate(np.where(is_new_level, places, 0)) - self._begins
         self._ends = np.cumsum(self._n_below)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return int(self._ends[-1])
 
-    def __getitem__(self, numbers):
+    def __getitem__(self, numbers: np.ndarray) -> np.ndarray:
         """Positions of the more and of the less relevant document, (n_numbers, 2)."""
         # The pair's more relevant document, then its rank among the less relevant ones.
         better = np.searchsorted(self._ends, numbers, side="right")

@@ -7,26 +7,35 @@ from functools import cached_property
 from itertools import islice, repeat
 from math import inf
 from numbers import Complex, Number, Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.utils._api import MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names, warn
 from skfair.utils._tables import to_pandas_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
+    pass
+
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
 
-def is_encoded(sensitive_features):
+def is_encoded(sensitive_features: TableLike | Groups) -> bool:
     """Whether they are `Groups`, as of an audit, which were encoded before."""
     return getattr(sensitive_features, "is_encoded", False)
 
 
-def attribute_columns(sensitive_features):
+def attribute_columns(sensitive_features: TableLike | Groups | dict[str, int]) -> list[TableLike]:
     """One column per sensitive attribute; no conversion may merge values that differ.
 
     They are arrays of numpy, or of pandas where that has codes of its own.
@@ -44,10 +53,10 @@ def attribute_columns(sensitive_features):
     return columns
 
 
-def _array_columns(sensitive_features):
+def _array_columns(sensitive_features: Any) -> list[TableLike]:
     """Columns of anything but a table."""
     if np.ma.isMaskedArray(sensitive_features):
-        values = sensitive_features.astype(object).filled(np.nan)
+        values = sensitive_features.astype(object).filled(np.nan)  # type: ignore[attr-defined]
     elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
         values = sensitive_features.to_numpy(zero_copy_only=False)  # an array of pyarrow
     elif hasattr(sensitive_features, "to_numpy"):
@@ -65,26 +74,26 @@ def _array_columns(sensitive_features):
     return [values] if values.ndim == 1 else list(values.T)
 
 
-def _values_of(column):
+def _values_of(column: TableLike) -> Any:
     """The values of a column of pandas, polars or arrow, as numpy has them unless it has codes."""
     return getattr(column, "array", column) if prefers_factorize(column) else column.to_numpy()
 
 
-def prefers_factorize(column):
+def prefers_factorize(column: TableLike) -> bool:
     """Whether pandas finds the distinct values of a column faster than numpy does.
 
     That holds for its strings and categories. Its decimals are excluded: there nan is a value.
     """
     dtype = getattr(column, "dtype", None)
-    return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"
+    return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"  # type: ignore[union-attr]
 
 
-def holds_string_objects(column):
+def holds_string_objects(column: TableLike) -> bool:
     """Whether a column consists of strings that are Python objects, which pandas encodes faster."""
     return column.dtype == object and pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
-def unique_labels_and_codes(column, attribute):
+def unique_labels_and_codes(column: TableLike, attribute: int | str) -> Any:
     """Sorted distinct values of an attribute, and the position of each sample's among them."""
     # pandas has codes already; only its categories are sorted.
     if not isinstance(column, np.ndarray):
@@ -119,13 +128,13 @@ def unique_labels_and_codes(column, attribute):
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _to_python_times(values):
+def _to_python_times(values: np.ndarray) -> Any:
     """Dates or durations as Python's own types, unless they are finer than microseconds."""
     rounded = values.astype(f"{values.dtype.kind}8[us]")
     return rounded.astype(object) if (rounded == values).all() else list(values)
 
 
-def unique_inverse(column):
+def unique_inverse(column: np.ndarray) -> Any:
     """Sorted distinct values of a column, and the position of each entry among them."""
     firsts, masks, rest = _scan_values(column)
     if not rest.any():
@@ -145,15 +154,15 @@ def unique_inverse(column):
     return values, positions[_offsets(column, values[0])]
 
 
-def unique_values(column):
+def unique_values(column: np.ndarray) -> np.ndarray:
     """Sorted distinct values of a column; a few are found by scanning, without sorting."""
     firsts, _, rest = _scan_values(column)
     return _sorted_unique_values(column, firsts, rest) if rest.any() else np.sort(column[firsts])
 
 
-def _scan_values(column):
+def _scan_values(column: np.ndarray) -> tuple[list[int], list[np.ndarray], np.ndarray]:
     """First position and mask of each of a few values, and the mask of all other entries."""
-    firsts = []
+    firsts: list = []
     masks = []
     rest = np.ones(len(column), dtype=bool)
     # Up to four values are found by one pass for each; more are sorted.
@@ -164,7 +173,7 @@ def _scan_values(column):
     return firsts, masks, rest
 
 
-def _sorted_unique_values(column, firsts, rest):
+def _sorted_unique_values(column: np.ndarray, firsts: list[int], rest: np.ndarray) -> np.ndarray:
     """Sorted distinct values: by counting in linear time where integers allow it."""
     if _has_narrow_range(column):
         occurs = np.bincount(_offsets(column, column.min())) > 0
@@ -172,7 +181,7 @@ def _sorted_unique_values(column, firsts, rest):
     return np.unique(np.concatenate((column[firsts], column[rest])))
 
 
-def _has_narrow_range(column):
+def _has_narrow_range(column: np.ndarray) -> bool:
     """Whether these are integers of a range not wider than their number."""
     if column.dtype.kind not in "iu":
         return False
@@ -182,7 +191,7 @@ def _has_narrow_range(column):
     return highest - lowest < len(column) and -(2**62) < lowest and highest < 2**62
 
 
-def _offsets(column, lowest):
+def _offsets(column: np.ndarray, lowest: int) -> np.ndarray:
     """Differences of integers to the lowest, also where their own type cannot hold them."""
     return np.subtract(column, int(lowest), dtype=np.intp, casting="unsafe")
 
@@ -195,7 +204,7 @@ _RANGE = re.compile(
 """A label that is a range of numbers, such as "[5, 10)", "5 <= age < 10" or "age >= 10"."""
 
 
-def _find_range(label):
+def _find_range(label: float | str) -> tuple[float, float] | None:
     """The ends of a label that is a range of numbers; None of other labels."""
     match = _RANGE.fullmatch(str(label))
     if match is None:
@@ -206,7 +215,7 @@ def _find_range(label):
     return (float(low or -inf), float(end)) if sign else (float(interval[0]), float(interval[1]))
 
 
-def sort_labels(column):
+def sort_labels(column: TableLike | dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
     """Distinct labels in ascending order, and the position of each entry among them.
 
     Ranges of numbers, such as "[5, 10)", are sorted by number, after which one other label may be.
@@ -220,7 +229,7 @@ def sort_labels(column):
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _unique_objects_and_codes(column, attribute):
+def _unique_objects_and_codes(column: list, attribute: int | str) -> Any:
     """As `unique_labels_and_codes`, of a list of Python objects."""
     name = f"attribute {attribute!r} of sensitive_features"
     try:
@@ -250,7 +259,9 @@ def _unique_objects_and_codes(column, attribute):
     return [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in values], codes
 
 
-def check_one_label_type(labels, name):
+def check_one_label_type(
+    labels: np.ndarray | list | tuple[np.datetime64 | float | str, ...], name: str
+) -> None:
     """Raise for labels of different types: to Python 1 equals True, to a reader 1 equals "1".
 
     Missing values have no type. `name` says in the message what the labels are. Complex numbers and
@@ -273,18 +284,18 @@ def check_one_label_type(labels, name):
     check_exact_labels(np.fromiter(labels, dtype=object), name)
 
 
-def check_attribute_label_types(labels):
+def check_attribute_label_types(labels: Iterator | list) -> None:
     """Raise for groups, as tuples of labels, whose types differ within an attribute."""
     for attribute, column in enumerate(zip(*labels, strict=True)):
         check_one_label_type(column, f"attribute {attribute} of sensitive_features")
 
 
-def _is_missing(value):
+def _is_missing(value: Any) -> bool:
     # pandas.NA cannot be compared, and is recognised by name; nan and NaT differ from themselves.
     return value is None or type(value).__name__ == "NAType" or value != value
 
 
-def _type_name(type_):
+def _type_name(type_: type) -> str:
     """What a type is called in messages; values of two such types are never the same label."""
     if issubclass(type_, bool | np.bool_):
         return "booleans"
@@ -455,12 +466,12 @@ class Groups:
         """
         return self._replace(multiplicity=multiplicity)
 
-    def _replace(self, **changes):
+    def _replace(self, **changes: Any) -> Groups:
         """A copy with other arguments of the constructor."""
         matrix = None if self.is_disjoint else self.matrix
         same = {"labels": self.labels, "codes": self._codes, "matrix": matrix}
         same |= {name: getattr(self, name) for name in ("attributes", "ranks", "multiplicity")}
-        return Groups(**same | changes)
+        return Groups(**same | changes)  # type: ignore[arg-type]
 
     @property
     def codes(self) -> np.ndarray:
@@ -726,7 +737,7 @@ MAX_NUMERIC_GROUPS = 30
 """Different numbers up to which a numeric attribute is accepted as groups."""
 
 
-def refuse_continuous_attributes(groups, is_compared=None):
+def refuse_continuous_attributes(groups: Groups, is_compared: np.ndarray | None = None) -> None:
     """Raise for numeric attributes of more than 30 values, such as an age: these are not groups.
 
     `is_compared` says which groups, or groups of single attributes (n_groups, n_attributes), are
@@ -760,7 +771,7 @@ def refuse_continuous_attributes(groups, is_compared=None):
             )
 
 
-def _describe_numbers(name, numbers):
+def _describe_numbers(name: int | str, numbers: Any) -> str:
     """The beginning of a sentence on an attribute of many numbers."""
     return (
         f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
@@ -768,7 +779,7 @@ def _describe_numbers(name, numbers):
     )
 
 
-def warn_of_many_numbers(name, numbers):
+def warn_of_many_numbers(name: str, numbers: set[int]) -> None:
     """Warn of an attribute of many whole numbers, such as an age, each of which is a group."""
     warn(
         f"{_describe_numbers(name, numbers)}, and each is a group of its own. If they are a "
@@ -777,13 +788,13 @@ def warn_of_many_numbers(name, numbers):
     )
 
 
-def warn_of_similar_labels(groups):
+def warn_of_similar_labels(groups: Groups) -> None:
     """Warn of labels that `normalize_label` makes equal: they may be one group.
 
     A sparse matrix, which has no attributes, passes.
     """
     for name, column in zip(groups.attributes, groups.labels.T, strict=False):
-        by_text = {}
+        by_text: dict = {}
         for label in dict.fromkeys(column):
             by_text.setdefault(normalize_label(label), []).append(label)
         similar = [labels for labels in by_text.values() if len(labels) > 1]
@@ -797,7 +808,7 @@ def warn_of_similar_labels(groups):
             )
 
 
-def normalize_label(label):
+def normalize_label(label: float | str) -> Any:
     """A label as it is compared: text without regard to case, surrounding spaces and Unicode form.
 
     A letter with an accent has two forms: one character, or a letter and a mark.
@@ -805,7 +816,7 @@ def normalize_label(label):
     return normalize("NFKC", label).strip().casefold() if isinstance(label, str) else label
 
 
-def attribute_names(sensitive_features):
+def attribute_names(sensitive_features: TableLike | Groups) -> Any:
     """Names of the columns of a table, or the name of a Series; None where there is none."""
     sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):
@@ -832,7 +843,7 @@ _OVERLAPPING_ERROR = (
 )
 
 
-def _check_length(n_rows, n_samples):
+def _check_length(n_rows: int, n_samples: int) -> None:
     """Raise for sensitive features with another number of rows than X."""
     if n_rows != n_samples:
         raise argument_error(
@@ -841,7 +852,7 @@ def _check_length(n_rows, n_samples):
         )
 
 
-def _groups_from_matrix(sensitive_features, n_samples):
+def _groups_from_matrix(sensitive_features: sparse.sparray, n_samples: int) -> Groups:
     """Overlapping groups of a sparse matrix of booleans."""
     matrix = sparse.csr_array(sensitive_features)
     _check_length(matrix.shape[0], n_samples)
@@ -864,12 +875,12 @@ def _groups_from_matrix(sensitive_features, n_samples):
     return groups
 
 
-def _one_column(labels):
+def _one_column(labels: range | list[str | tuple[int | str, float | str]]) -> np.ndarray:
     """Labels of one attribute, (n_groups, 1); numpy would unpack those that are tuples."""
     return np.fromiter(labels, dtype=object, count=len(labels))[:, np.newaxis]
 
 
-def group_names(labels):
+def group_names(labels: np.ndarray) -> list:
     """Names of groups: their label, or the tuple of their labels for several attributes."""
     if labels.shape[1] == 1:
         return labels[:, 0].tolist()
@@ -879,7 +890,13 @@ def group_names(labels):
 # Balance of a clustering, from its table of weighted counts per cluster and group.
 
 
-def count_table(labels, codes, weights, n_clusters, n_groups):
+def count_table(
+    labels: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    n_clusters: int,
+    n_groups: int,
+) -> np.ndarray:
     """Weight of every group in every cluster, (n_clusters, n_groups) of float64.
 
     Labels and codes are in [0, n_clusters) and [0, n_groups). Without weights every sample counts
@@ -892,7 +909,7 @@ def count_table(labels, codes, weights, n_clusters, n_groups):
     return counts.reshape(n_clusters, n_groups).astype(float, copy=False)
 
 
-def cluster_balances(counts):
+def cluster_balances(counts: np.ndarray) -> np.ndarray:
     """Balance of each cluster: smallest over largest group, ``min_j n_kj / max_j n_kj``.
 
     It is in [0, 1]: 0 where a group is missing or the cluster is empty, 1 where all groups have
@@ -902,12 +919,12 @@ def cluster_balances(counts):
     return np.divide(counts.min(axis=1), largest, out=np.zeros(len(counts)), where=largest > 0)
 
 
-def balance(counts):
+def balance(counts: np.ndarray) -> float:
     """Balance of a clustering: the minimum of its clusters' balances, as a float."""
     return float(cluster_balances(counts).min())
 
 
-def data_balance(counts_per_group):
+def data_balance(counts_per_group: np.ndarray) -> float:
     """Balance of the data as one cluster: smallest over largest group, as a float.
 
     No clustering of all data has a higher balance.
@@ -915,7 +932,7 @@ def data_balance(counts_per_group):
     return float(np.min(counts_per_group) / np.max(counts_per_group))
 
 
-def balances_and_data_balance(tables):
+def balances_and_data_balance(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, float]:
     """Balance of each cluster, that relative to the data's, and the balance of the data.
 
     Each is the minimum over attributes, of which `tables` has a table of counts.
@@ -927,6 +944,6 @@ def balances_and_data_balance(tables):
     return balances.min(axis=0), relative.min(axis=0), float(of_data.min())
 
 
-def smallest_share_ratios(tables):
+def smallest_share_ratios(tables: list[np.ndarray]) -> np.ndarray:
     """Minimum over attributes of the smallest ratio of two groups' shares in each cluster."""
     return np.min([cluster_balances(table / table.sum(axis=0)) for table in tables], axis=0)

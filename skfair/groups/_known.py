@@ -1,6 +1,9 @@
 """Groups of samples that a fit has not seen: missing values, and groups that were known."""
 
+from __future__ import annotations
+
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -26,6 +29,15 @@ from skfair.utils._checks import argument_error, join_names, warn
 from skfair.utils._sklearn import error_that_stops_search
 from skfair.utils._tables import to_pandas_table
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.groups._groups import GroupSummary
+    from skfair.utils._tables import TableLike
+
+    pass
+
+
 # Missing values of sensitive features, as a group of their own.
 
 
@@ -45,14 +57,18 @@ _GROUP_MARK_PATTERN = re.compile(_CLASS_MARK_PATTERN.pattern + r"|\b(decline[sd]
 """Labels, in lower case, that look like the mark of an unknown group."""
 
 
-def is_like_unknown(label, is_group=True):
+def is_like_unknown(label: float | str, is_group: bool = True) -> bool:
     """Whether a label looks like the mark of an unknown group or class; not `MISSING` itself."""
     pattern = _GROUP_MARK_PATTERN if is_group else _CLASS_MARK_PATTERN
     is_text = isinstance(label, str) and label != MISSING
     return is_text and pattern.search(normalize_label(label)) is not None
 
 
-def warn_of_missing_marks(labels, name, are_groups=False):
+def warn_of_missing_marks(
+    labels: np.ndarray | dict[float | str, None] | list[float | str],
+    name: str,
+    are_groups: bool = False,
+) -> None:
     """Warn of labels that look like missing values, but are groups, classes or queries."""
     if marks := [repr(label) for label in labels if is_like_unknown(label, are_groups)]:
         warn(
@@ -63,7 +79,7 @@ def warn_of_missing_marks(labels, name, are_groups=False):
         )
 
 
-def warn_of_unclear_labels(groups):
+def warn_of_unclear_labels(groups: Groups) -> None:
     """Warn of labels of attributes that may be one, and of those that look like missing values."""
     warn_of_similar_labels(groups)
     for name, column in zip(groups.attributes, groups.labels.T, strict=False):
@@ -71,7 +87,9 @@ def warn_of_unclear_labels(groups):
         warn_of_missing_marks(dict.fromkeys(column), about, are_groups=True)
 
 
-def fill_missing(sensitive_features, unknown=()):
+def fill_missing(
+    sensitive_features: TableLike, unknown: TableLike = ()
+) -> pd.DataFrame | sparse.csr_array:
     """DataFrame of the attributes, with missing values named `MISSING`; encoded groups unchanged.
 
     Labels in `unknown` count as missing values; text is compared without regard to case and
@@ -96,10 +114,12 @@ def fill_missing(sensitive_features, unknown=()):
     return pd.DataFrame(filled, index=index)
 
 
-def _mask_unknown_labels(by_name, unknown):
+def _mask_unknown_labels(
+    by_name: dict[int | str, pd.Series], unknown: list
+) -> dict[int | str, pd.Series]:
     """Columns by name with missing values in place of the unknown labels."""
     wanted = {normalize_label(label): label for label in unknown}
-    occurring = set()
+    occurring: set = set()
     known = {}
     for name, column in by_name.items():
         labels = [label for label in column.unique() if normalize_label(label) in wanted]
@@ -113,7 +133,7 @@ def _mask_unknown_labels(by_name, unknown):
     return known
 
 
-def _fill_column(column, name):
+def _fill_column(column: pd.Series, name: int | str) -> Any:
     """Values of an attribute, as text if any is missing."""
     if not column.isna().any():
         return column.array
@@ -128,7 +148,9 @@ def _fill_column(column, name):
     return texts.to_numpy()
 
 
-def check_recorded_groups(sensitive_features, n_samples, missing="at_random"):
+def check_recorded_groups(
+    sensitive_features: np.ndarray, n_samples: int, missing: str = "at_random"
+) -> Groups:
     """`Groups` of samples, of which those without a label are in none.
 
     They are partly recorded if these are estimated, as groups that are missing "at_random".
@@ -158,7 +180,7 @@ def check_recorded_groups(sensitive_features, n_samples, missing="at_random"):
 # Groups that are known as probabilities.
 
 
-def check_group_probabilities(probabilities, data):
+def check_group_probabilities(probabilities: TableLike, data: TableLike) -> pd.DataFrame:
     """Probabilities of groups as a DataFrame with named columns, as many rows as `data` has."""
     probabilities = to_pandas_table(probabilities)
     check_alignment(data=data, group_probabilities=probabilities)
@@ -177,7 +199,7 @@ def check_group_probabilities(probabilities, data):
     return pd.DataFrame(numbers, columns=table.columns)
 
 
-def make_probable_groups(probabilities):
+def make_probable_groups(probabilities: pd.DataFrame) -> Groups:
     """`Groups` whose memberships are the probabilities of a DataFrame."""
     labels = probabilities.columns.to_numpy(dtype=object)[:, np.newaxis]
     return Groups(labels, matrix=sparse.csr_array(probabilities.to_numpy()))
@@ -194,7 +216,12 @@ HOW_TO_PASS_GROUPS = (
 """Advice for errors about missing groups."""
 
 
-def encode_known_groups(sensitive_features, n_samples, summary, handle_unknown="error"):
+def encode_known_groups(
+    sensitive_features: TableLike | dict[str, int],
+    n_samples: int,
+    summary: GroupSummary,
+    handle_unknown: str = "error",
+) -> np.ndarray:
     """Group of each sample as a row of ``summary.labels``, (n_samples,).
 
     A group is unknown if it was not seen at fit, or is missing. With ``handle_unknown="overall"``
@@ -216,7 +243,13 @@ def encode_known_groups(sensitive_features, n_samples, summary, handle_unknown="
     return codes
 
 
-def encode_groups_for_prediction(sensitive_features, n_samples, summary, reason, handle_unknown):
+def encode_groups_for_prediction(
+    sensitive_features: TableLike | dict[str, int] | None,
+    n_samples: int,
+    summary: GroupSummary,
+    reason: str,
+    handle_unknown: str,
+) -> np.ndarray:
     """As `encode_known_groups`, for predictions that depend on the group.
 
     `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
@@ -237,14 +270,16 @@ def encode_groups_for_prediction(sensitive_features, n_samples, summary, reason,
     raise error_that_stops_search(error)
 
 
-def encode_known_values(sensitive_features, n_samples, summary, handle_unknown):
+def encode_known_values(
+    sensitive_features: pd.DataFrame, n_samples: int, summary: GroupSummary, handle_unknown: str
+) -> np.ndarray:
     """Groups of each sample by single attributes, as rows of ``summary.labels``.
 
     The summary is one of groups called by pairs (attribute, value); the codes are of shape
     (n_samples, n_attributes). Unknown values are handled as `encode_known_groups` does.
     """
     is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
-    codes_by_attribute = {}
+    codes_by_attribute: dict = {}
     for code, (attribute, value) in enumerate(summary.labels[:, 0]):
         codes_by_attribute.setdefault(attribute, {})[value] = code
     groups = order_attributes(groups, summary.attributes, "the fit")
@@ -260,7 +295,7 @@ def encode_known_values(sensitive_features, n_samples, summary, handle_unknown):
     return codes
 
 
-def _encode_recorded(sensitive_features, n_samples):
+def _encode_recorded(sensitive_features: TableLike | dict[str, int], n_samples: int) -> tuple:
     """Whether no attribute of a sample is missing, and the groups of the samples that have all."""
     if sparse.issparse(sensitive_features):
         return None, check_groups(sensitive_features, n_samples)  # which raises
@@ -277,13 +312,20 @@ def _encode_recorded(sensitive_features, n_samples):
     return is_recorded, check_groups(pd.DataFrame(recorded), int(is_recorded.sum()))
 
 
-def _find_known_codes(names, known, n_known=None):
+def _find_known_codes(names: list, known: dict, n_known: int | None = None) -> np.ndarray:
     """Code of each name among the known ones, and their number for one that is unknown."""
     n_known = len(known) if n_known is None else n_known
     return np.array([known.get(name, n_known) for name in names], dtype=np.intp)
 
 
-def _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, attribute=None):
+def _handle_unknown(
+    is_unknown: np.ndarray,
+    is_recorded: np.ndarray,
+    unknown: list[int | str | tuple[str, int | str]],
+    known: dict,
+    handle_unknown: str,
+    attribute: str | None = None,
+) -> None:
     """Raise for samples of unknown groups, or warn of them with ``handle_unknown="overall"``."""
     if not is_unknown.any():
         return
@@ -305,7 +347,7 @@ def _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, att
     )
 
 
-def order_attributes(groups, attributes, source):
+def order_attributes(groups: Groups, attributes: list[int | str], source: str) -> Groups:
     """Groups with their attributes in the order of `attributes`, those of an earlier call.
 
     They are matched by name, or by position where either has no names. The name of a single
@@ -323,5 +365,5 @@ def order_attributes(groups, attributes, source):
             f"{join_names(map(repr, names))}. Pass the same columns; a table may have them in any "
             "order."
         )
-    order = [names.index(name) for name in attributes] if is_permuted else numbers
+    order = [names.index(name) for name in attributes] if is_permuted else numbers  # type: ignore[arg-type]
     return groups._replace(labels=groups.labels[:, order], attributes=attributes, ranks=None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from copy import copy
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ from skfair.groups._known import (
     warn_of_unclear_labels,
 )
 from skfair.partitions._collections import changed_partition_message, check_alignment, load_columns
-from skfair.partitions._partitions import warn_of_small_partitions
+from skfair.partitions._partitions import Partitions, warn_of_small_partitions
 from skfair.utils._checks import (
     argument_error,
     check_column,
@@ -41,6 +42,16 @@ from skfair.utils._checks import (
 )
 from skfair.utils._sklearn import check_sample_weight, count_samples
 from skfair.utils._tables import to_pandas_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Literal
+
+    from pandas import Index, MultiIndex
+
+    from skfair.partitions._collections import Block
+    from skfair.utils._tables import TableLike
+
 
 AUTO_MIN_GROUP_SIZE = 30
 """By default groups that have fewer samples, and less than 1 % of all, are not compared."""
@@ -85,7 +96,7 @@ class Samples(NamedTuple):
     target: np.ndarray
     groups: Groups
     weights: np.ndarray
-    X: object = None
+    X: Any = None
     min_group_size: int | str = 1
     clusters: np.ndarray | None = None
     group_probabilities: np.ndarray | None = None
@@ -186,7 +197,7 @@ class Samples(NamedTuple):
         is_sorted_by_label = (np.diff(self.groups.ranks) > 0).all()
         return groups if is_sorted_by_label else self._sort_groups(groups)
 
-    def _sort_groups(self, groups):
+    def _sort_groups(self, groups: Groups) -> Groups:
         """Groups of these samples by descending weight, equal ones by their first samples."""
         n_groups = len(groups.labels)
         if groups.is_disjoint:
@@ -304,7 +315,7 @@ def check_samples(
     return Samples(None, counted, weights, **extra), rows
 
 
-def _take_present(groups, rows):
+def _take_present(groups: Groups, rows: np.ndarray) -> Groups:
     """The groups of some rows; warns of groups that vanish with the others."""
     taken = groups.take(rows)
     present = set(taken.names)
@@ -317,7 +328,7 @@ def _take_present(groups, rows):
     return taken
 
 
-def check_clusters(groups, n_samples):
+def check_clusters(groups: np.ndarray | list[int | None], n_samples: int) -> np.ndarray:
     """Code of the cluster of each sample, from ids of any type."""
     groups = column_or_1d(groups, dtype=None if hasattr(groups, "dtype") else object)
     if len(groups) != n_samples:
@@ -340,7 +351,13 @@ def check_clusters(groups, n_samples):
     return codes
 
 
-def check_metric_input(sensitive_features, sample_weight, *, takes_numbers=False, **columns):
+def check_metric_input(
+    sensitive_features: TableLike | Groups,
+    sample_weight: TableLike | None,
+    *,
+    takes_numbers: bool = False,
+    **columns: Any,
+) -> Any:
     """Check the input of a metric: (Samples without target, list of the columns).
 
     Samples of zero weight are left out, and groups without members or weight too, silently. Groups
@@ -361,7 +378,7 @@ def check_metric_input(sensitive_features, sample_weight, *, takes_numbers=False
     return samples, arrays
 
 
-def cover_truth(columns, metrics=()):
+def cover_truth(columns: dict[str, TableLike | None], metrics: Iterable | tuple | list = ()) -> Any:
     """The columns, in which prediction sets become decisions: whether each has the true value.
 
     A set is a row of booleans, one for each class, or a pair of numbers. Classes are the names of
@@ -410,14 +427,14 @@ def cover_truth(columns, metrics=()):
     return columns | covers | ({"sizes": sizes} if takes_sizes else {})
 
 
-def _name_sets(sets, classes):
+def _name_sets(sets: TableLike, classes: np.ndarray) -> np.ndarray:
     """Classes of the columns of sets: names of columns that include all classes, or the classes."""
     names = getattr(sets, "columns", pd.RangeIndex(0))
     is_named = not isinstance(names, pd.RangeIndex) and set(classes.tolist()) <= {*names}
     return names.to_numpy() if is_named else classes
 
 
-def check_labels(name, column):
+def check_labels(name: str, column: TableLike) -> np.ndarray:
     """A column as an array of finite numbers, or of labels of one type, (n_samples,)."""
     check_column(name, column)
     if np.asarray(column).dtype == object:
@@ -428,7 +445,7 @@ def check_labels(name, column):
     return labels
 
 
-def check_lengths(**columns):
+def check_lengths(**columns: Any) -> None:
     """Raise for columns that differ in their numbers of samples, by name."""
     for name, column in columns.items():
         if np.isscalar(column) or callable(column) or (column is None and name != "y"):
@@ -441,7 +458,9 @@ def check_lengths(**columns):
         )
 
 
-def merge_samples(samples, columns):
+def merge_samples(
+    samples: Samples, columns: dict[str, np.ndarray]
+) -> tuple[Samples, dict[str, np.ndarray]]:
     """Samples with one row for all that have the same group and columns, and these columns.
 
     They are returned as they are where merging does not pay, and where sums over merged rows might
@@ -461,10 +480,12 @@ def merge_samples(samples, columns):
     counts = merged.pop("n_samples")
     del merged["squared_weight"]
     groups = groups._replace(codes=codes, multiplicity=counts)
-    return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}
+    return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}  # type: ignore[arg-type]
 
 
-def _drop_zero_weights(sensitive_features, sample_weight, data):
+def _drop_zero_weights(
+    sensitive_features: TableLike, sample_weight: TableLike | None, data: dict[str, TableLike]
+) -> Any:
     """Samples of positive weight, in groups that may overlap, and their positions."""
     weights = _check_weights(sensitive_features, sample_weight, data)
     occurring = None
@@ -485,14 +506,14 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
             "sensitive_features puts no sample of positive weight into a group; a sparse matrix "
             "must hold True where a sample (row) is in a group (column)."
         )
-    return Samples(None, groups, weights), rows
+    return Samples(None, groups, weights), rows  # type: ignore[arg-type]
 
 
 _TINY_GROUP_SIZE = 5
 """Members below which the rates of a group are mostly chance."""
 
 
-def _check_number_of_groups(groups, n_samples):
+def _check_number_of_groups(groups: Groups, n_samples: int) -> None:
     """Raise for ids, and warn of tiny groups, before any table of groups is made."""
     n_groups = len(groups.labels)
     if groups.is_disjoint and n_groups > n_samples / 2:
@@ -510,7 +531,7 @@ def _check_number_of_groups(groups, n_samples):
         )
 
 
-def to_pandas_index(labels, sensitive_features):
+def to_pandas_index(labels: np.ndarray, sensitive_features: TableLike) -> Index | MultiIndex:
     """Groups as an index of a DataFrame, named as the attributes of sensitive_features are."""
     names = attribute_names(sensitive_features) or [None] * labels.shape[1]
     index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
@@ -523,7 +544,11 @@ _ROUTING_ADVICE = (
 )
 
 
-def _check_weights(sensitive_features, sample_weight, data):
+def _check_weights(
+    sensitive_features: TableLike | Groups | dict[str, int] | None,
+    sample_weight: TableLike | dict[str, int] | None,
+    data: dict[str, TableLike | None],
+) -> Any:
     """Non-negative weights of a finite sum, of inputs that are aligned."""
     check_alignment(**data, sensitive_features=sensitive_features, sample_weight=sample_weight)
     weights = check_sample_weight(sample_weight, next(iter(data.values())), dtype=float)
@@ -543,7 +568,7 @@ def _check_weights(sensitive_features, sample_weight, data):
     return np.require(weights, requirements="W")
 
 
-def check_partition(partition, name):
+def check_partition(partition: Block, name: str) -> Any:
     """Checked X, weights (None if all are 1) and Groups of a partition, for the estimator `name`.
 
     The partition is a dict of columns, as `skfair.partitions.partitions_of` makes them. X stays in
@@ -563,10 +588,10 @@ def check_partition(partition, name):
     return X, weights, check_groups(labels, len(X)) if len(X) else Groups.single(0)
 
 
-def partition_error(error, number):
+def partition_error(error: ValueError, number: int) -> ValueError:
     """The TypeError or ValueError about samples of a partition, with the partition's number."""
     error_type = TypeError if isinstance(error, TypeError) else ValueError
-    return error_type(f"Partition {number}: {error}")
+    return error_type(f"Partition {number}: {error}")  # type: ignore[return-value]
 
 
 # Summary of partitioned samples: counts, weights and moments, from one pass over the data.
@@ -584,8 +609,15 @@ class EncodedBlock:
     unit_costs = None  # (n_rows,) cost of a squared distance by weight; None if all are 1
 
     def __init__(
-        self, X, cells, codes, weights=None, partition_and_start=(0, 0), target=None, attributes=()
-    ):
+        self,
+        X: np.ndarray,
+        cells: list[tuple[float | str | tuple, ...]],
+        codes: np.ndarray,
+        weights: np.ndarray | None = None,
+        partition_and_start: tuple[int, ...] = (0, 0),
+        target: np.ndarray | None = None,
+        attributes: tuple | list[int | str] = (),
+    ) -> None:
         self.X = X
         self.cells = cells
         self.weights = weights
@@ -594,29 +626,29 @@ class EncodedBlock:
         self.attributes = attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
-    def recode(self, positions):
+    def recode(self, positions: Any) -> np.ndarray:
         """Code of each row by the positions of cells; any for cells without weight."""
         codes = np.array([positions.get(cell, 0) for cell in self.cells], dtype=np.intp)
         return codes[self.codes]
 
-    def row_numbers(self, first):
+    def row_numbers(self, first: np.ndarray) -> np.ndarray:
         """Numbers of the rows in the data, from the number of each partition's first row."""
         partition, start = self.partition_and_start
         return first[partition] + start + np.arange(len(self.X))
 
-    def replace_features(self, X, unit_costs=None):
+    def replace_features(self, X: np.ndarray, unit_costs: np.ndarray | None = None) -> EncodedBlock:
         """The same rows with other features."""
         changed = copy(self)
         changed.X = X
-        changed.unit_costs = unit_costs
+        changed.unit_costs = unit_costs  # type: ignore[assignment]
         return changed
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         arrays = self.X, self.codes, self.weights, self.unit_costs, self.target
         return sum(array.nbytes for array in arrays if array is not None)
 
 
-def encode_block(block, name):
+def encode_block(block: Block, name: str) -> EncodedBlock | ValueError:
     """The encoded block of the rows that an estimator of this name is fitted to, or an error.
 
     Errors are returned, so that all partitions are known when the first one is raised.
@@ -624,7 +656,7 @@ def encode_block(block, name):
     try:
         X, weights, groups = check_partition(block, name)
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.partition_index)
+        return partition_error(error, block.partition_index)  # type: ignore[arg-type]
     cells = [*map(tuple, groups.labels.tolist())]
     place = (block.partition_index, block.start)
     attributes = groups.attributes if len(X) else ()
@@ -658,7 +690,12 @@ class SampleSummary:
         Minimum and maximum weight of a sample.
     """
 
-    def __init__(self, blocks, check=check_attribute_label_types, key=None):
+    def __init__(
+        self,
+        blocks: Partitions,
+        check: Callable = check_attribute_label_types,
+        key: Callable | None = None,
+    ) -> None:
         counted = blocks.gather(_summarize_block)
         for error in (one for one in counted if isinstance(one, Exception)):
             raise error
@@ -686,7 +723,7 @@ class SampleSummary:
         codes = [self.positions[cell] for of_block in cells for cell in of_block]
         self.counts = np.bincount(codes, np.concatenate(counts)).astype(np.intp)
         self.weights = np.bincount(codes, np.concatenate(weights))
-        begins = [self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)]
+        begins = [self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)]  # type: ignore[assignment]
         self.first_rows = np.full(len(self.cells), np.iinfo(np.intp).max)
         np.minimum.at(self.first_rows, codes, np.concatenate(begins))
         totals = np.array([of_block.sum() for of_block in weights])
@@ -695,13 +732,13 @@ class SampleSummary:
         smallest, largest = zip(*ranges, strict=True)
         self.weight_range = min(smallest), max(largest)
 
-    def intersection_groups(self):
+    def intersection_groups(self) -> Groups:
         """Groups of one sample of each cell."""
         labels = np.array(self.cells, dtype=object)
         codes = np.arange(len(self.cells))
         return Groups(labels, codes=codes, attributes=list(self.attributes))
 
-    def check_unchanged(self, blocks):
+    def check_unchanged(self, blocks: Partitions) -> None:
         """Raise for blocks whose samples changed when a lost worker made them be computed again."""
         if not blocks.may_have_changed():
             return
@@ -712,7 +749,7 @@ class SampleSummary:
             if _checksum_block(counted) != checksum:
                 raise ValueError(changed_partition_message(counted[0][0]))
 
-    def reorder_cells(self, order):
+    def reorder_cells(self, order: np.ndarray) -> SampleSummary:
         """The same samples with cells in another order."""
         changed = copy(self)
         changed.cells = [self.cells[position] for position in order]
@@ -721,7 +758,7 @@ class SampleSummary:
             setattr(changed, name, getattr(self, name)[order])
         return changed
 
-    def replace_moments(self, mean, scatter):
+    def replace_moments(self, mean: np.ndarray, scatter: float) -> SampleSummary:
         """The same samples with features of another mean and scatter."""
         changed = copy(self)
         changed.mean = mean
@@ -729,7 +766,7 @@ class SampleSummary:
         return changed
 
 
-def _summarize_block(block):
+def _summarize_block(block: EncodedBlock | ValueError) -> ValueError | tuple:
     """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
     if isinstance(block, Exception):
         return block
@@ -752,14 +789,14 @@ def _summarize_block(block):
     return place, cells, begins, counts[occupied], by_cell[occupied], sums, squares, range_
 
 
-def find_first_rows(codes, n_codes):
+def find_first_rows(codes: np.ndarray, n_codes: int) -> np.ndarray:
     """Position of the first sample of each code; the number of samples where there is none."""
     first = np.full(n_codes, len(codes))
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last value that is assigned stays
     return first
 
 
-def _checksum_block(counted):
+def _checksum_block(counted: tuple) -> int:
     """A number that differs where cells, weights or moments of a block do."""
     _, cells, *arrays = counted
     return zlib.crc32(
@@ -767,14 +804,14 @@ def _checksum_block(counted):
     )
 
 
-def _sum_moments(X, weights):
+def _sum_moments(X: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums of columns, and of squares about their means."""
     sums = weights @ X
     deviations = X - sums / max(weights.sum(), 1e-300)
     return sums, weights @ (deviations * deviations)
 
 
-def _pool_moments(weights, sums, squares):
+def _pool_moments(weights: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> Any:
     """Mean and variance of all blocks, from their weights, sums, and squares about their means."""
     total = weights.sum()
     present = weights > 0

@@ -19,19 +19,19 @@ class PlainStateMixin:
     """Types of records among the attributes, also within others: of named tuples, or of objects
     whose attributes are the arguments of their constructor."""
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         """Return the state to store."""
         state = super().__getstate__()
-        return {name: self._to_plain(value) for name, value in state.items()}
+        return {name: self._to_plain(value) for name, value in state.items()}  # type: ignore[attr-defined]
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict) -> Any:
         """Restore the stored state."""
-        super().__setstate__({name: self._from_plain(value) for name, value in state.items()})
+        super().__setstate__({name: self._from_plain(value) for name, value in state.items()})  # type: ignore[misc]
 
-    def _to_plain(self, value):
+    def _to_plain(self, value: Any) -> Any:
         """The value, with dicts in place of the records that it is or contains."""
         if type(value) in self._record_types:
-            fields = value._asdict() if isinstance(value, tuple) else vars(value)
+            fields = value._asdict() if isinstance(value, tuple) else vars(value)  # type: ignore[attr-defined]
             fields = {name: self._to_plain(field) for name, field in fields.items()}
             return {_RECORD_TYPE_KEY: type(value).__name__} | fields
         if type(value) is list:
@@ -41,7 +41,7 @@ class PlainStateMixin:
             return {_RECORD_TYPE_KEY: "dict", "items": [*value.items()]}
         return value
 
-    def _from_plain(self, value):
+    def _from_plain(self, value: Any) -> Any:
         """The value of a plain one."""
         if isinstance(value, dict) and _RECORD_TYPE_KEY in value:
             types = {kind.__name__: kind for kind in (*self._record_types, dict)}

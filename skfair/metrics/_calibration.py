@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups._events import Events
@@ -15,9 +14,17 @@ from skfair.groups._samples import check_metric_input, to_pandas_index
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
 from skfair.statistics._estimates import Rates, check_level
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_choice
 from skfair.utils._parameters import CONFIDENCE_LEVEL
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from numpy.typing import ArrayLike
+
+    from skfair.groups._groups import Groups
+    from skfair.utils._api import Label, MatrixLike
+    from skfair.utils._tables import TableLike
 
 
 def expected_calibration_error(
@@ -88,7 +95,7 @@ def expected_calibration_error(
     return float(np.abs(gaps).sum() / weights.sum())
 
 
-def _check_probabilities(y_true, y_proba):
+def _check_probabilities(y_true: TableLike, y_proba: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes as 0.0 and 1.0, and probabilities in [0, 1]."""
     is_true, probabilities = (
         column_or_1d(check_array(column, ensure_2d=False, dtype=float, input_name=name))
@@ -103,14 +110,11 @@ def _check_probabilities(y_true, y_proba):
     return is_true, check_unit_range(probabilities)
 
 
-_ROUNDING = 1e-6
-"""Largest excess over [0, 1] that the rounding of single precision explains."""
-
-
-def check_unit_range(probabilities):
+def check_unit_range(probabilities: np.ndarray) -> np.ndarray:
     """Probabilities, clipped to [0, 1]; a ValueError if one is outside by more than rounding."""
     clipped = np.clip(probabilities, 0.0, 1.0)
-    is_wrong = ~(np.abs(probabilities - clipped) <= _ROUNDING)
+    # Largest excess over [0, 1] that the rounding of single precision explains.
+    is_wrong = ~(np.abs(probabilities - clipped) <= 1e-6)
     if is_wrong.any():
         wrong = float(probabilities[is_wrong][0])
         raise ValueError(
@@ -123,7 +127,9 @@ def check_unit_range(probabilities):
 _STRATEGIES = ("uniform", "quantile")
 
 
-def make_bin_edges(probabilities, weights, n_bins, strategy):
+def make_bin_edges(
+    probabilities: np.ndarray, weights: np.ndarray, n_bins: int, strategy: str
+) -> np.ndarray:
     """Ascending ends of the bins; equal quantiles make one bin."""
     check_choice("strategy", strategy, _STRATEGIES)
     if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
@@ -220,7 +226,14 @@ def reliability_table(
     return table
 
 
-def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
+def bin_frequencies(
+    groups: Groups,
+    weights: np.ndarray,
+    is_true: TableLike,
+    probabilities: np.ndarray,
+    edges: np.ndarray,
+    level: float,
+) -> pd.DataFrame:
     """Table of predicted and observed frequencies by code of the group and bin.
 
     All samples come last, as one more group.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import check_groups
@@ -19,9 +20,18 @@ from skfair.metrics._rates import (
     ratio,
 )
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Agg, Comparison, Label, MatrixLike
 from skfair.utils._checks import join_names, warn
 from skfair.utils._tables import to_pandas_table
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from skfair.groups import Samples
+    from skfair.groups._groups import Groups
+    from skfair.utils._api import Agg, Comparison, Label, MatrixLike
+
 
 # Differences of the rates of a binary classifier between groups.
 
@@ -312,7 +322,7 @@ def accuracy_score_difference(
 # Selection rates compared within strata.
 
 
-def _strata_rates(rows, pos_label, method):
+def _strata_rates(rows: tuple, pos_label: float | str | None, method: str) -> Any:
     """Check the input; selection rates of the groups, and of all samples, in each stratum."""
     y_true, y_pred, sensitive_features, control_features, sample_weight = rows
     strata = to_pandas_table(control_features)
@@ -325,7 +335,9 @@ def _strata_rates(rows, pos_label, method):
     return [one for one in cells if method != "between_groups" or (~np.isnan(one[0])).sum() > 1]
 
 
-def _selection_rates(samples, selected, strata):
+def _selection_rates(
+    samples: Samples, selected: np.ndarray, strata: Groups
+) -> list[tuple[np.ndarray, float]]:
     """Selection rates of the groups, and of all samples, in each stratum."""
     # Weight of every group, and of its selected samples, in every stratum.
     rows, codes = samples.groups.memberships
@@ -337,7 +349,7 @@ def _selection_rates(samples, selected, strata):
     rates = np.divide(hits, totals, out=np.full(shape, np.nan), where=totals > 0)
     # Samples in several groups count once in the overall rate.
     overall = np.bincount(strata.codes, samples.weights * selected)
-    overall /= np.bincount(strata.codes, samples.weights)
+    overall /= np.bincount(strata.codes, samples.weights)  # type: ignore[misc]
     empty = [(strata.names[s], samples.groups.names[g]) for s, g in np.argwhere(totals == 0)]
     if empty and len(samples.groups.names) > 1:
         named = join_names(f"{group!r} in {stratum!r}" for stratum, group in empty)

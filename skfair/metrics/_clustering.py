@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups._duplicates import merge_duplicate_rows
@@ -15,14 +14,28 @@ from skfair.groups._samples import check_metric_input, to_pandas_index
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Agg, MatrixLike
 from skfair.utils._arrays import cluster_links
 from skfair.utils._checks import check_choice
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from numpy.typing import ArrayLike
+    from scipy import sparse
+
+    from skfair.utils._api import Agg, MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # Balance and composition of clusterings: how groups are distributed over clusters.
 
 
-def _composition_tables(labels, sensitive_features, sample_weight, attributes):
+def _composition_tables(
+    labels: TableLike,
+    sensitive_features: TableLike,
+    sample_weight: TableLike | None,
+    attributes: str,
+) -> tuple:
     """Check the input and count: cluster labels, group labels, tables of weights.
 
     A table has one row per cluster and one column per group. With ``attributes="each"`` there is
@@ -181,7 +194,7 @@ def share_ratio_score(
     """
     aggregate = find_aggregate(agg, np.min)
     ratios = cluster_share_ratios(
-        labels,
+        labels,  # type: ignore[arg-type]
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         attributes=attributes,
@@ -190,8 +203,12 @@ def share_ratio_score(
 
 
 def cluster_share_ratios(
-    labels, *, sensitive_features, sample_weight=None, attributes="intersections"
-):
+    labels: np.ndarray | list,
+    *,
+    sensitive_features: TableLike,
+    sample_weight: TableLike | None = None,
+    attributes: str = "intersections",
+) -> pd.Series:
     """Ratio of the smallest to the largest share of a group in a cluster, by cluster label."""
     clusters, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
     return pd.Series(
@@ -203,8 +220,13 @@ def cluster_share_ratios(
 @register_metric("clustering", name="normalized_additive_violation", normalize=True)
 @register_metric("clustering")
 def additive_violation(
-    labels, *, sensitive_features, sample_weight=None, normalize=False, attributes="intersections"
-):
+    labels: np.ndarray | list[int],
+    *,
+    sensitive_features: TableLike,
+    sample_weight: TableLike | None = None,
+    normalize: bool = False,
+    attributes: str = "intersections",
+) -> float:
     """Largest departure of a group's size in a cluster from its proportional share.
 
     With n_kj the weight of group j in cluster k, n_k that of the cluster, n_j that of the group
@@ -377,7 +399,7 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     return float(np.divide(cut, volumes, out=np.zeros(len(volumes)), where=volumes > 0).sum())
 
 
-def _check_square(affinity):
+def _check_square(affinity: TableLike) -> np.ndarray | sparse.csr_array:
     """Check that an affinity is square and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
         affinity = check_array(affinity, input_name="affinity")
@@ -392,7 +414,9 @@ def _check_square(affinity):
 # Indicators that compare Pareto fronts of cost (less is better) and balance (more is better).
 
 
-def hypervolume(cost, balance, *, reference):
+def hypervolume(
+    cost: np.ndarray | list[int], balance: np.ndarray | list[float], *, reference: tuple
+) -> float:
     """Area that a front dominates up to the `reference`, a just not acceptable (cost, balance).
 
     See E. Zitzler and L. Thiele, PPSN 1998.
@@ -415,7 +439,7 @@ def hypervolume(cost, balance, *, reference):
     return float(np.diff(edges) @ heights)
 
 
-def non_dominated_mask(cost, balance):
+def non_dominated_mask(cost: np.ndarray, balance: np.ndarray) -> np.ndarray:
     """Mask of the strict Pareto front of points: less cost is better, and more balance.
 
     A point belongs to it if no other is at least as good in both and better in one; of exact

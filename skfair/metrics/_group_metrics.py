@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -15,7 +15,6 @@ from sklearn.metrics import average_precision_score
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
-from skfair.groups import Groups
 from skfair.groups._samples import check_metric_input, cover_truth
 from skfair.metrics._calibration import check_unit_range, expected_calibration_error
 from skfair.metrics._rates import (
@@ -29,7 +28,6 @@ from skfair.metrics._rates import (
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
-from skfair.statistics._estimates import Estimates
 from skfair.statistics._group_estimates import (
     GroupFunction,
     estimate_areas,
@@ -38,6 +36,15 @@ from skfair.statistics._group_estimates import (
     estimate_means,
 )
 from skfair.utils._checks import argument_error, check_choice, join_names, spelling_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skfair.groups import Groups, Samples
+    from skfair.statistics._estimates import Estimates
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
 
 RESPONSES = {
     "sizes": "y_pred",
@@ -128,7 +135,7 @@ class GroupMetric:
     name: Any = None
     response_method: ResponseMethod = "predict"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not callable(self.metric):
             raise TypeError(
                 "The metric of a GroupMetric must be callable, as metric(y_true, y_pred); got "
@@ -192,7 +199,7 @@ class GroupMetric:
         function = GroupFunction(self._evaluate, arguments, weights, takes_weights=takes_weights)
         return estimate_by_bootstrap(function, groups)
 
-    def _evaluate(self, columns, weights):
+    def _evaluate(self, columns: list[np.ndarray], weights: np.ndarray | None) -> float:
         """Value of the function as a float; nan where it is undefined."""
         params = {} if weights is None else {"sample_weight": weights}
         errors = []  # numpy keeps its own record by thread, which warnings do not
@@ -220,7 +227,7 @@ class GroupMetric:
         return np.nan if undefined else float(value)
 
 
-def _takes_weights(function):
+def _takes_weights(function: Callable) -> bool:
     """Whether a function has the parameter sample_weight."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -229,7 +236,7 @@ def _takes_weights(function):
     return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
-def _booleans_to_integers(column):
+def _booleans_to_integers(column: np.ndarray) -> np.ndarray:
     """Booleans as 0 and 1; other columns unchanged."""
     return column.astype(np.int64) if column.dtype == bool else column
 
@@ -244,7 +251,13 @@ class MeanMetric(GroupMetric):
 
     needs_target: bool = True
 
-    def estimate(self, columns, groups, weights, clusters=None):
+    def estimate(  # type: ignore[override]
+        self,
+        columns: dict[str, np.ndarray],
+        groups: Groups,
+        weights: np.ndarray,
+        clusters: np.ndarray | None = None,
+    ) -> Any:
         """As `GroupMetric.estimate`; samples of equal code in `clusters` depend on one another."""
         values = self.metric(columns.get("y_true"), columns[self.response])
         return estimate_means(values, None, groups, weights, clusters)
@@ -260,7 +273,7 @@ class _SetSize(MeanMetric):
 class _AreaUnderCurve(GroupMetric):
     """The area under the ROC curve, with DeLong's limits."""
 
-    def estimate(self, columns, groups, weights):
+    def estimate(self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray) -> Any:  # type: ignore[override]
         """As `GroupMetric.estimate`."""
         return estimate_areas(columns["y_true"].astype(bool), columns["scores"], groups, weights)
 
@@ -269,7 +282,7 @@ class _AreaUnderCurve(GroupMetric):
 class _BalancedAccuracy(GroupMetric):
     """The mean of the recalls of all classes, with limits made of theirs; nan without a class."""
 
-    def estimate(self, columns, groups, weights):
+    def estimate(self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray) -> Any:  # type: ignore[override]
         """As `GroupMetric.estimate`."""
         truth = columns["y_true"]
         is_right = truth == columns["decisions"]
@@ -281,7 +294,9 @@ class _BalancedAccuracy(GroupMetric):
 # Metrics by name.
 
 
-def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
+def _matthews_corrcoef(
+    y_true: np.ndarray, y_pred: np.ndarray, *, sample_weight: np.ndarray | None = None
+) -> float:
     """Correlation of true and predicted class; nan if one of them is constant."""
     counts = np.bincount(2 * y_true.astype(np.intp) + y_pred, sample_weight, minlength=4)
     # Floats of Python, which raise if divided by 0.
@@ -291,22 +306,22 @@ def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
     return (tp * tn - fp * fn) / scale
 
 
-def _squared_errors(y_true, response):
+def _squared_errors(y_true: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Squared difference of each sample."""
     return (np.asarray(response, dtype=float) - y_true) ** 2
 
 
-def _errors(y_true, response):
+def _errors(y_true: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Prediction minus truth of each sample."""
     return np.asarray(response, dtype=float) - y_true
 
 
-def _absolute_errors(y_true, response):
+def _absolute_errors(y_true: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Distance of prediction and truth of each sample."""
     return np.abs(_errors(y_true, response))
 
 
-def _sizes(y_true, response):
+def _sizes(y_true: np.ndarray | None, response: np.ndarray) -> np.ndarray:
     """Size of each prediction set."""
     return np.asarray(response, dtype=float)
 
@@ -363,7 +378,7 @@ def get_metric_names() -> list[str]:
     return sorted({*RATES, *GROUP_METRICS, "coverage"})
 
 
-def find_group_metric(metric):
+def find_group_metric(metric: str | Callable) -> Any:
     """The metric of a name, a synonym or a function, or the metric passed."""
     known = RATES_BY_ANY_NAME | GROUP_METRICS
     known |= {synonym: GROUP_METRICS[name] for synonym, name in _SYNONYMS.items()}
@@ -380,14 +395,14 @@ def find_group_metric(metric):
     return known[metric]
 
 
-def _rename(metric, name):
+def _rename(metric: GroupMetric | str, name: str) -> GroupMetric:
     """A metric under another name, also of a function without one."""
     if callable(metric) and not isinstance(metric, Rate | GroupMetric):
         return GroupMetric(metric, name)
-    return replace(find_group_metric(metric), name=name)
+    return replace(find_group_metric(metric), name=name)  # type: ignore[arg-type]
 
 
-def find_group_metrics(metrics):
+def find_group_metrics(metrics: Any) -> dict[str, Any]:
     """Metrics by the names under which they were requested; a mapping gives them names."""
     if isinstance(metrics, Mapping):
         return {str(name): _rename(one, str(name)) for name, one in metrics.items()}
@@ -408,7 +423,9 @@ def find_group_metrics(metrics):
     return by_name
 
 
-def encode_columns(columns, positive):
+def encode_columns(
+    columns: dict[str, np.ndarray], positive: int | str | None
+) -> dict[str, np.ndarray]:
     """Columns as metrics take them: ``"y_true"`` and the responses, from those that users pass.
 
     Classes become booleans, whether they are the positive class; None leaves them as they are.
@@ -426,21 +443,26 @@ def encode_columns(columns, positive):
     return encoded
 
 
-def read_sets(columns, metrics):
+def read_sets(columns: dict[str, TableLike], metrics: Iterable | list) -> dict[str, TableLike]:
     """The columns of `cover_truth`; raise for labels where a metric takes sets."""
     columns = cover_truth(columns, metrics)
     refuse_labels_as_sets(metrics, columns)
     return columns
 
 
-def refuse_labels_as_sets(metrics, columns):
+def refuse_labels_as_sets(metrics: Iterable | list, columns: dict[str, TableLike]) -> None:
     """Raise for a metric of prediction sets unless these have become decisions, without truth."""
     for metric in metrics:
         if "y_true" in columns or (metric.response == "sizes" and "sizes" not in columns):
             refuse_sets_metric(metric)
 
 
-def decide_top_k(columns, metrics, samples, k):
+def decide_top_k(
+    columns: dict[str, np.ndarray],
+    metrics: dict[str, GroupMetric | Rate],
+    samples: Samples,
+    k: float,
+) -> tuple:
     """Columns with decisions for the k highest scores, metrics of them, and the ties as text."""
     if "scores" not in columns:
         raise argument_error("k selects the highest scores, so pass them as y_score= or y_proba=.")
@@ -460,7 +482,7 @@ def decide_top_k(columns, metrics, samples, k):
     return columns | {"decisions": decisions}, top, selection.describe_ties()
 
 
-def to_numbers(column, name):
+def to_numbers(column: np.ndarray, name: str) -> np.ndarray:
     """A column as finite float64 numbers; `name` is what users call it."""
     try:
         return check_array(column, ensure_2d=False, dtype=float, input_name=name)
@@ -473,7 +495,7 @@ def to_numbers(column, name):
         ) from error
 
 
-def check_columns_of(metrics, columns):
+def check_columns_of(metrics: dict[str, Any], columns: dict[str, TableLike]) -> None:
     """Raise for a metric that takes a column which was not passed, or sets that are labels."""
     refuse_labels_as_sets(metrics.values(), columns)
     for name, metric in metrics.items():
@@ -505,7 +527,15 @@ class GroupComparison:
     group: Any = None
     k: Any = None
 
-    def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
+    def __call__(
+        self,
+        y_true: TableLike,
+        response: np.ndarray,
+        *,
+        sensitive_features: TableLike,
+        sample_weight: np.ndarray | None = None,
+        pos_label: int | str | None = None,
+    ) -> float:
         """The number, from outcomes and what the metric takes of a model."""
         name = "y_score" if self.k is not None else RESPONSES[self.metric.response]
         columns = read_sets({"y_true": y_true, name: response}, [self.metric])
@@ -532,13 +562,15 @@ class GroupComparison:
         if len(values) > 1:
             message = f"{self.metric.name} is unknown for some groups"
             warn_of_unknown_rates(~np.isnan(values), groups.names, message)
-        return COMPARISONS[self.transform](values)
+        return COMPARISONS[self.transform](values)  # type: ignore[operator]
 
     @property
-    def __name__(self):
+    def __name__(self) -> str:
         return self.metric.name
 
-    def _positive_class(self, columns, pos_label):
+    def _positive_class(
+        self, columns: dict[str, np.ndarray], pos_label: int | str | None
+    ) -> int | str | None:
         """The positive class of two; None of several classes whose labels a function takes."""
         labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
         if (
@@ -550,7 +582,7 @@ class GroupComparison:
         return find_positive(*labels, pos_label=pos_label)
 
 
-def needs_raw_labels(columns, pos_label):
+def needs_raw_labels(columns: list[np.ndarray], pos_label: Label | None) -> bool:
     """Whether columns hold numbers or more than two classes, of which none is named as positive."""
     if pos_label is not None:
         return False
@@ -558,7 +590,7 @@ def needs_raw_labels(columns, pos_label):
     return is_real or len(unique_labels(*columns)) > 2
 
 
-def _extreme(choose, values):
+def _extreme(choose: Callable, values: np.ndarray) -> float:
     """The smallest or largest known value; nan if there is none."""
     known = values[~np.isnan(values)]
     return float(choose(known)) if len(known) else np.nan

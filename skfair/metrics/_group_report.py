@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
 from skfair.groups import Groups, check_groups
@@ -33,9 +32,19 @@ from skfair.metrics._group_metrics import (
 )
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
 from skfair.statistics._estimates import Rates, check_level
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names, refuse_devices
 from skfair.utils._sklearn import count_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from skfair.groups import Samples
+    from skfair.utils._api import Label, MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 Metrics = (
     Sequence[str | Rate | GroupMetric | Callable]
@@ -228,7 +237,7 @@ def group_report(
     return report
 
 
-def check_top_k(k, columns):
+def check_top_k(k: float | None, columns: dict[str, TableLike]) -> None:
     """Raise unless there are decisions, or a number of places and scores instead."""
     if k is None and "y_pred" not in columns:
         raise argument_error("y_pred must hold predictions, one per sample, but None was passed.")
@@ -239,7 +248,7 @@ def check_top_k(k, columns):
         )
 
 
-def check_strata(control_features, column):
+def check_strata(control_features: TableLike, column: TableLike) -> Groups:
     """Groups of the samples by control features, which are aligned with the samples of a column."""
     check_alignment(control_features=control_features, predictions=column)
     try:
@@ -250,12 +259,14 @@ def check_strata(control_features, column):
     return strata
 
 
-def _is_count_based(metric):
+def _is_count_based(metric: Any) -> bool:
     """Whether sums over samples of the same outcome suffice for a metric and its interval."""
     return isinstance(metric, Rate) and metric.is_share
 
 
-def _positive_class(by_name, columns, pos_label):
+def _positive_class(
+    by_name: dict[str, Any], columns: dict[str, np.ndarray], pos_label: Label | None
+) -> int | str | None:
     """The positive class of two; None if metrics take labels of several classes, or numbers."""
     takes_two = any(
         isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()
@@ -266,7 +277,13 @@ def _positive_class(by_name, columns, pos_label):
     return find_positive_multiclass(*labels, pos_label=pos_label)
 
 
-def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_level):
+def _tabulate_metrics(
+    by_name: dict[str, Any],
+    samples: Samples,
+    columns: dict[str, np.ndarray],
+    sensitive_features: TableLike,
+    confidence_level: float | None,
+) -> pd.DataFrame:
     """Table of metrics, from columns of `encode_columns` and sums of merged rows, if there are."""
     groups = samples.groups
     weights = samples.weights / samples.weights.max()
@@ -299,7 +316,7 @@ def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_
     return table
 
 
-def _count_outcomes(samples, columns):
+def _count_outcomes(samples: Samples, columns: dict[str, np.ndarray]) -> np.ndarray:
     """Number, weight and squared weight by group, true and predicted class, (n_rows, 2, 2, 3).
 
     The last row is that of all samples. Rows that were merged have their own numbers and squared
@@ -320,7 +337,9 @@ def _count_outcomes(samples, columns):
     return np.stack(tables, axis=-1)
 
 
-def _make_share_columns(shares, tables, confidence_level):
+def _make_share_columns(
+    shares: dict[str, Rate], tables: np.ndarray, confidence_level: float | None
+) -> dict[str, dict[str, np.ndarray | str]]:
     """Columns as `_make_report_columns` of all shares by name, from one set of estimates."""
     # Sums of the samples that are and are not counted, of each rate and row.
     sums = [rate.sums(tables) for rate in shares.values()]
@@ -336,7 +355,7 @@ def _make_share_columns(shares, tables, confidence_level):
     }
 
 
-def _make_report_columns(estimated, n_rows, confidence_level):
+def _make_report_columns(estimated: list, n_rows: int, confidence_level: float | None) -> dict:
     """Columns of a metric by the endings of their names: values, and sizes and ends of intervals.
 
     `estimated` are pairs of estimates and of the rows that they are of. ``"interval"`` is how
@@ -344,7 +363,7 @@ def _make_report_columns(estimated, n_rows, confidence_level):
     """
     columns = {"": np.full(n_rows, np.nan)}
     if confidence_level is not None:
-        columns |= {"interval": "none", "_n": np.zeros(n_rows)}
+        columns |= {"interval": "none", "_n": np.zeros(n_rows)}  # type: ignore[dict-item]
         endings = ("_standard_error", "_low", "_high")
         columns |= {ending: np.full(n_rows, np.nan) for ending in endings}
     for estimates, rows in estimated:
@@ -438,7 +457,9 @@ def class_report(
     return pd.concat(reports, names=["class"])
 
 
-def _iter_class_masks(y_true, y_pred):
+def _iter_class_masks(
+    y_true: TableLike, y_pred: TableLike
+) -> Iterator[tuple[str | int, tuple[TableLike, TableLike]]]:
     """Yield every class with masks of the samples that are truly, and predicted, of this class."""
     truth = check_labels("y_true", y_true)
     predicted = check_labels("y_pred", y_pred)
@@ -446,6 +467,6 @@ def _iter_class_masks(y_true, y_pred):
         yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
 
 
-def _copy_index(column, values):
+def _copy_index(column: TableLike, values: np.ndarray) -> np.ndarray | pd.Series:
     """Values with the pandas index of the column that they were made of, if it has one."""
     return pd.Series(values, index=column.index) if hasattr(column, "iloc") else values

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups._events import (
-    intervals_by_group,
-    is_in_intervals,
-    rank_limits,
-    tabulate_scores,
-)
+from skfair.groups._events import intervals_by_group, is_in_intervals, rank_limits, tabulate_scores
 from skfair.groups._samples import check_metric_input
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_choice, to_floats, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Literal
+
+    from numpy.typing import ArrayLike
+
+    from skfair.groups._events import ScoreTable
+    from skfair.groups._groups import Groups
+    from skfair.utils._api import Label, MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # Scores ranked within groups, which the partial metrics share.
 
@@ -45,35 +49,40 @@ class Members:
     positive: np.ndarray | None = None
 
     @cached_property
-    def bounds(self):
+    def bounds(self) -> np.ndarray:
         """Where the members of each group begin, and where the last end, (n_groups + 1,)."""
         return np.searchsorted(self.codes, np.arange(len(self.names) + 1))
 
     @cached_property
-    def have_equal_weights(self):
+    def have_equal_weights(self) -> list[bool]:
         """Whether the members of each group have equal weights, a list."""
         of_groups = np.split(self.weights, self.bounds[1:-1])
         return [len(of_group) == 0 or np.ptp(of_group) == 0 for of_group in of_groups]
 
     @cached_property
-    def limits(self):
+    def limits(self) -> Any:
         """Limits of the ranks of all intervals, and where those of each group begin."""
         sizes = [len(pairs) for pairs in self.intervals]
         limits = np.concatenate([rank_limits(pairs) for pairs in self.intervals])
         return limits, np.append(0, np.cumsum(sizes))
 
-    def take(self, chosen):
+    def take(self, chosen: np.ndarray) -> Members:
         """The chosen members, with all groups."""
         return replace(
             self, rows=self.rows[chosen], codes=self.codes[chosen], weights=self.weights[chosen]
         )
 
-    def score(self, y_score):
+    def score(self, y_score: np.ndarray) -> ScoredMembers:
         """`ScoredMembers`, from scores of the samples."""
         return ScoredMembers(self, y_score[self.rows])
 
 
-def collect_members(groups, weights, intervals, positive=None):
+def collect_members(
+    groups: Groups,
+    weights: np.ndarray,
+    intervals: list[np.ndarray],
+    positive: np.ndarray | None = None,
+) -> Members:
     """`Members` of the groups of samples, whose weights and classes are given."""
     # A sample in several groups becomes several members.
     rows, codes = groups.memberships
@@ -97,24 +106,24 @@ class ScoredMembers(NamedTuple):
     y_score: np.ndarray
 
     @property
-    def names(self):
+    def names(self) -> Any:
         """Names of the groups."""
         return self.members.names
 
     @property
-    def weights(self):
+    def weights(self) -> np.ndarray:
         """Weight of each member."""
         return self.members.weights
 
-    def take(self, chosen):
+    def take(self, chosen: np.ndarray) -> ScoredMembers:
         """The chosen members, with all groups."""
         return ScoredMembers(self.members.take(chosen), self.y_score[chosen])
 
-    def table(self):
+    def table(self) -> ScoreTable:
         """`ScoreTable` of the members at the distinct scores."""
         return tabulate_scores(self.y_score, self.members.codes, len(self.names))
 
-    def is_inside(self):
+    def is_inside(self) -> np.ndarray:
         """Mask of the members with a rank in the interval of the group, (n_members,)."""
         selected = np.zeros(len(self.y_score), dtype=bool)
         of_groups = zip(pairwise(self.members.bounds), self.members.intervals, strict=True)
@@ -129,7 +138,7 @@ class ScoredMembers(NamedTuple):
                 selected[begin:end] = np.any(masks, axis=0)
         return selected
 
-    def rates_at_thresholds(self):
+    def rates_at_thresholds(self) -> np.ndarray:
         """Share of the selected of each group above every selected score, (n_groups, n_thresholds).
 
         The last threshold is -inf. The shares of a group without selected members are nan.
@@ -152,7 +161,7 @@ class ScoredMembers(NamedTuple):
             weights[begin:end] = weights[descending]
         return trace_share_curves(scores, weights, bounds, *self.members.limits)
 
-    def rates_above(self, threshold, selected, scale):
+    def rates_above(self, threshold: float, selected: np.ndarray, scale: str) -> np.ndarray:
         """Share of each group that is selected and above a threshold, (n_groups,).
 
         It is a share of the selected members or, with ``scale="raw"``, of all members; nan for a
@@ -169,7 +178,7 @@ class ScoredMembers(NamedTuple):
         return np.divide(above, totals, out=np.full(n_groups, np.nan), where=present > 0)
 
 
-def _tabulate_ranks(scores, weights):
+def _tabulate_ranks(scores: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct scores of a group, descending, and the share of its weight above each."""
     # Equal weights need no argsort, which is slower than a sort.
     if np.ptp(weights) > 0:
@@ -184,7 +193,12 @@ def _tabulate_ranks(scores, weights):
     return scores[starts], np.append(0.0, up_to[:-1]) / up_to[-1]
 
 
-def check_scored_members(sensitive_features, sample_weight, interval, **columns):
+def check_scored_members(
+    sensitive_features: TableLike,
+    sample_weight: TableLike | None,
+    interval: tuple | list,
+    **columns: Any,
+) -> Any:
     """Check the input of a partial metric: `ScoredMembers`, and the columns other than y_score."""
     samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
     intervals = intervals_by_group(interval, samples.groups.names)
@@ -194,7 +208,11 @@ def check_scored_members(sensitive_features, sample_weight, interval, **columns)
     return scored, [array[members.rows] for array in arrays.values()]
 
 
-def largest_difference(rates, names, condition="a rank in the interval"):
+def largest_difference(
+    rates: np.ndarray,
+    names: list[int | str | tuple[int | str, int | str]],
+    condition: str = "a rank in the interval",
+) -> float:
     """Largest difference between two groups' rates, at any threshold.
 
     `rates` has one row per group, nan where they are unknown because no member has the `condition`.
@@ -207,7 +225,7 @@ def largest_difference(rates, names, condition="a rank in the interval"):
     return float(np.ptp(rates[known], axis=0).max())
 
 
-def warn_of_empty_groups(known, names, condition):
+def warn_of_empty_groups(known: np.ndarray, names: list, condition: str) -> np.ndarray:
     """Pass on the mask of the groups that can be compared, with a warning that names the others."""
     if len(names) > 1:
         warn_of_unknown_rates(
@@ -299,11 +317,11 @@ def partial_statistical_parity_difference(
     0.25
     """
     check_choice("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
     return partial_statistical_parity_gap(scored, scale)
 
 
-def partial_statistical_parity_gap(scored, scale):
+def partial_statistical_parity_gap(scored: ScoredMembers, scale: str) -> float:
     """`partial_statistical_parity_difference` of checked members."""
     if scale == "normalized":
         return largest_difference(scored.rates_at_thresholds(), scored.names)
@@ -388,11 +406,11 @@ def partial_demographic_parity_difference(
     0.25
     """
     check_choice("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
     return partial_demographic_parity_gap(scored, threshold, scale)
 
 
-def partial_demographic_parity_gap(scored, threshold, scale):
+def partial_demographic_parity_gap(scored: ScoredMembers, threshold: float, scale: str) -> float:
     """`partial_demographic_parity_difference` of checked members."""
     rates = scored.rates_above(threshold, scored.is_inside(), scale)
     return largest_difference(rates, scored.names)
@@ -459,11 +477,11 @@ def partial_group_auc_difference(
     0.25
     """
     check_choice("ties", ties, ("half", "full"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
     return partial_group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
 
 
-def partial_group_auc_gap(scored, tie=0.5):
+def partial_group_auc_gap(scored: ScoredMembers, tie: float = 0.5) -> float:
     """`partial_group_auc_difference` of checked members, where a tie counts so much."""
     table = scored.table()
     selected = table.is_inside(scored.members.intervals, scored.weights)
@@ -471,7 +489,7 @@ def partial_group_auc_gap(scored, tie=0.5):
     return _largest_auc_gap(weight_at, scored.names, tie)
 
 
-def _largest_auc_gap(weight_at, names, tie):
+def _largest_auc_gap(weight_at: np.ndarray, names: list, tie: float) -> float:
     """Largest distance from 1/2, among pairs of groups, of the AUC of one against the other.
 
     `weight_at` is the weight of each group at each of the descending scores, `tie` what a tie
@@ -571,7 +589,9 @@ def partial_equal_opportunity_difference(
     return partial_equal_opportunity_gap(scored, threshold, rank_within, scale)
 
 
-def _check_scored_classes(y_true, y_score, members, pos_label, scale):
+def _check_scored_classes(
+    y_true: TableLike, y_score: TableLike, members: tuple, pos_label: Label | None, scale: int | str
+) -> ScoredMembers:
     """Checked members of the groups, with the mask of the positives."""
     check_choice("scale", scale, ("normalized", "raw"))
     scored, (y_true,) = check_scored_members(*members, y_score=y_score, y_true=y_true)
@@ -579,7 +599,9 @@ def _check_scored_classes(y_true, y_score, members, pos_label, scale):
     return scored._replace(members=replace(scored.members, positive=positive))
 
 
-def partial_equal_opportunity_gap(scored, threshold, rank_within, scale):
+def partial_equal_opportunity_gap(
+    scored: ScoredMembers, threshold: float, rank_within: str, scale: str
+) -> float:
     """`partial_equal_opportunity_difference` of checked members."""
     (rates,) = _rates_by_class(scored, [scored.members.positive], threshold, rank_within, scale)
     return largest_difference(rates, scored.names, _CONDITION)
@@ -659,14 +681,18 @@ def partial_equalized_odds_difference(
     return partial_equalized_odds_gap(scored, threshold, rank_within, scale)
 
 
-def partial_equalized_odds_gap(scored, threshold, rank_within, scale):
+def partial_equalized_odds_gap(
+    scored: ScoredMembers, threshold: float, rank_within: str, scale: str
+) -> float:
     """`partial_equalized_odds_difference` of checked members."""
-    classes = [scored.members.positive, ~scored.members.positive]
+    classes = [scored.members.positive, ~scored.members.positive]  # type: ignore[operator]
     by_class = _rates_by_class(scored, classes, threshold, rank_within, scale)
     return float(np.max([largest_difference(r, scored.names, _CONDITION) for r in by_class]))
 
 
-def _rates_by_class(scored, classes, threshold, rank_within, scale):
+def _rates_by_class(
+    scored: ScoredMembers, classes: list, threshold: float, rank_within: str, scale: str
+) -> Any:
     """Yield the positive rates of the groups inside their intervals, for each mask of a class."""
     # Ranks within the whole group are those of all of its members, of both classes.
     if rank_within == "group":

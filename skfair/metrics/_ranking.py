@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import check_groups
@@ -15,8 +14,16 @@ from skfair.metrics._docstrings import ranking_docs
 from skfair.metrics._rates import gap, ratio
 from skfair.metrics._registry import register_metric
 from skfair.metrics._regression import mean_losses
-from skfair.utils._api import Comparison, MatrixLike
 from skfair.utils._checks import argument_error, is_int, to_floats, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from skfair.groups import Samples
+    from skfair.utils._api import Comparison, MatrixLike
+
 
 # Pairwise fairness of rankings.
 
@@ -115,7 +122,9 @@ def ranking_parity_difference(
     return float(differences[enough].max())
 
 
-def _sum_pairs(pairs, query, samples, scores):
+def _sum_pairs(
+    pairs: DocumentPairs, query: np.ndarray, samples: Samples, scores: np.ndarray
+) -> np.ndarray:
     """Pairs, their weight, and that of the concordant ones, (3, n_queries, n_groups, n_groups)."""
     groups = samples.groups.codes
     n_groups = len(samples.groups.names)
@@ -247,7 +256,9 @@ def exposure_ratio(
     return ratio([_group_exposures(columns, k, discount)], method, names=["exposure"])
 
 
-def _group_exposures(columns, k, discount):
+def _group_exposures(
+    columns: tuple, k: int | None, discount: str | Callable
+) -> tuple[np.ndarray, float]:
     """Mean exposure of each group by its mean merit, and that of all documents."""
     y_score, sensitive_features, query_id, merit, sample_weight = columns
     optional = {"query_id": query_id, "merit": merit}
@@ -265,7 +276,7 @@ def _group_exposures(columns, k, discount):
     return means / merits, mean
 
 
-def relative_merit(name, merit, samples):
+def relative_merit(name: str, merit: np.ndarray, samples: Samples) -> np.ndarray:
     """Merit of each document over the mean, whose name errors state."""
     by_group, overall = mean_losses(samples, merit, np.ones(len(merit)))
     if (merit < 0.0).any() or not (by_group > 0.0).all():
@@ -277,7 +288,9 @@ def relative_merit(name, merit, samples):
     return merit / overall
 
 
-def document_exposure(scores, query, k, discount):
+def document_exposure(
+    scores: np.ndarray, query: np.ndarray, k: int | None, discount: str | Callable
+) -> np.ndarray:
     """Attention of each document at its rank in its query, of ties that of their mean."""
     if k is not None and not is_int(k, 1):
         raise argument_error(f"k must be a number of ranks of at least 1, or None; got {k!r}.")
@@ -296,7 +309,7 @@ def document_exposure(scores, query, k, discount):
     return exposure
 
 
-def _discount_ranks(discount, ranks):
+def _discount_ranks(discount: str | Callable, ranks: np.ndarray) -> np.ndarray:
     """Attention that ranks get, from 0 to 1."""
     if discount == "log":
         return 1.0 / np.log2(1.0 + ranks)

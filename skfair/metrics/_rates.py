@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress, cycle
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import Groups
 from skfair.groups._duplicates import merge_duplicate_rows
 from skfair.groups._groups import unique_values
 from skfair.groups._samples import check_metric_input
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import Estimates
 from skfair.statistics._group_estimates import estimate_means, estimate_quotients
 from skfair.utils._api import Comparison
 from skfair.utils._checks import (
@@ -29,10 +27,19 @@ from skfair.utils._checks import (
     warn,
 )
 
+if TYPE_CHECKING:
+    from skfair.groups import Groups, Samples
+    from skfair.statistics._estimates import Estimates
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
+
+
 # Compare the rates of the groups: one number, their gap or their ratio.
 
 
-def gap(cells, method="between_groups", agg="worst_case"):
+def gap(
+    cells: list[tuple[np.ndarray, float]], method: str = "between_groups", agg: str = "worst_case"
+) -> float:
     """Difference within cells, each a pair of the groups' rates (nan: unknown) and the overall one.
 
     It is nan if a cell has fewer than two known rates, or, where groups are compared with the
@@ -42,7 +49,12 @@ def gap(cells, method="between_groups", agg="worst_case"):
     return float(find_aggregate(agg, np.max)(differences))
 
 
-def ratio(cells, method="between_groups", agg="worst_case", names=("rate",)):
+def ratio(
+    cells: list[tuple[np.ndarray, float]],
+    method: str = "between_groups",
+    agg: str = "worst_case",
+    names: str | tuple[str, ...] | list[str] = ("rate",),
+) -> float:
     """Smaller over larger rate within cells, as `gap`, of the cells in which one is positive.
 
     It is nan where no cell has a positive rate: 0 / 0 compares nothing. A warning gives the name of
@@ -65,7 +77,9 @@ def ratio(cells, method="between_groups", agg="worst_case", names=("rate",)):
     return float(aggregate(ratios)) if ratios else float("nan")
 
 
-def _extremes(rates, overall, method):
+def _extremes(
+    rates: np.ndarray, overall: float, method: str
+) -> tuple[np.ndarray, np.ndarray | float] | list[np.ndarray]:
     """Higher and lower of the rates that `method` compares, in pairs."""
     check_choice("method", method, METHODS)
     known = rates[~np.isnan(rates)]
@@ -87,13 +101,13 @@ METHODS = get_args(Comparison)
 UNKNOWN = np.array([np.nan])
 
 
-def find_aggregate(agg, worst):
+def find_aggregate(agg: str, worst: Any) -> Any:
     """Function that makes one number of several, by fairlearn's name."""
     check_choice("agg", agg, ("worst_case", "mean"))
     return worst if agg == "worst_case" else np.mean
 
 
-def warn_of_unknown_rates(known, names, message, advice=""):
+def warn_of_unknown_rates(known: np.ndarray, names: list, message: str, advice: str = "") -> None:
     """Warn "{message}: {names}" of the groups that are not in the mask of known rates."""
     if known.all():
         return
@@ -159,7 +173,7 @@ class Rate:
     numerator: Any
     denominator: Any = (1.0, 1.0, 1.0, 1.0)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for side in ("numerator", "denominator"):
             object.__setattr__(self, side, _check_table(getattr(self, side), side, self.name))
         if min(self.denominator) < 0.0 or max(self.denominator) == 0.0:
@@ -310,7 +324,7 @@ class Rate:
         return counts[outcomes], mask
 
 
-def _check_table(table, side, name):
+def _check_table(table: TableLike, side: str, name: str) -> tuple[float, float, float, float]:
     """A table as four floats; a ValueError if it is none."""
     is_named = isinstance(table, Mapping)
     if is_named and not set(table) <= set(_OUTCOMES):
@@ -332,7 +346,9 @@ def _check_table(table, side, name):
     return values
 
 
-def counted_values(numerator, denominator):
+def counted_values(
+    numerator: np.ndarray | tuple[float, ...], denominator: np.ndarray | tuple[float, ...]
+) -> Any:
     """Values of which a quotient is the mean, weighted by its denominator; None if it is no mean.
 
     Both are what outcomes count, or samples. A quotient is no mean where something counts in the
@@ -345,7 +361,7 @@ def counted_values(numerator, denominator):
     return np.divide(numerator, denominator, out=np.zeros(denominator.shape), where=denominator > 0)
 
 
-def known_values(numerator, denominator):
+def known_values(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray | None:
     """The distinct values of which a quotient is a mean, from what each outcome counts, or None.
 
     The rate of a sample can take no other value, whether or not all outcomes occur in the data.
@@ -354,7 +370,9 @@ def known_values(numerator, denominator):
     return None if values is None else np.unique(values[np.asarray(denominator) > 0])
 
 
-def is_share(numerator, denominator):
+def is_share(
+    numerator: np.ndarray | tuple[float, ...], denominator: np.ndarray | tuple[float, ...]
+) -> bool:
     """Whether a quotient is a share: its numerator counts some of what its denominator counts.
 
     Given the denominator a share is binomial, if all that is counted has the same weight. The
@@ -364,7 +382,7 @@ def is_share(numerator, denominator):
     return values is not None and bool(np.isin(values, (0.0, 1.0)).all())
 
 
-def to_confusion_matrix(table):
+def to_confusion_matrix(table: tuple[float, ...]) -> np.ndarray:
     """A table by true and predicted class, (2, 2); 1 is the positive class."""
     true_positive, false_positive, false_negative, true_negative = table
     return np.array([[true_negative, false_positive], [false_negative, true_positive]])
@@ -435,7 +453,7 @@ RATES_BY_ANY_NAME = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNO
 RATES_BY_ANY_NAME |= {"coverage": Rate("coverage", SELECTION_RATE_TABLE)}
 
 
-def refuse_sets_metric(metric):
+def refuse_sets_metric(metric: Any) -> None:
     """Raise for a metric of prediction sets where there are none."""
     name = getattr(metric, "name", None)
     if name in ("coverage", "set_size"):
@@ -447,12 +465,18 @@ def refuse_sets_metric(metric):
         )
 
 
-def find_rate(rate):
+def find_rate(rate: Rate | str) -> Rate:
     """The rate of a name or a synonym, or the `Rate` passed."""
     return resolve_name(RATES_BY_ANY_NAME, rate, "rate", Rate)
 
 
-def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label):
+def check_predictions(
+    y_true: TableLike,
+    y_pred: TableLike,
+    sensitive_features: TableLike,
+    sample_weight: TableLike | None,
+    pos_label: Label | None,
+) -> tuple[Samples, np.ndarray]:
     """Samples with positive weight of a classification metric, and the cell of each.
 
     Cells are those of a flat confusion matrix, 2 (true class) + predicted class.
@@ -465,7 +489,7 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
     return samples, 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
 
 
-def count_confusions(samples, cells):
+def count_confusions(samples: Samples, cells: np.ndarray) -> ConfusionMatrices:
     """Sum the weights of the samples by group and cell: `ConfusionMatrices`."""
     rows, codes = samples.groups.memberships
     # A sample in several groups counts in each of them, and once overall.
@@ -477,31 +501,37 @@ def count_confusions(samples, cells):
     )
 
 
-def confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label):
+def confusion_matrices(
+    y_true: TableLike,
+    y_pred: TableLike,
+    sensitive_features: TableLike,
+    sample_weight: TableLike | None,
+    pos_label: Label | None,
+) -> ConfusionMatrices:
     """Check the input of a classification metric and count: `ConfusionMatrices`."""
     return count_confusions(
         *check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
     )
 
 
-def rate_difference(matrices, *names, **how):
+def rate_difference(matrices: ConfusionMatrices, *names: str, **how: Any) -> float:
     """Gap between the groups' rates of these names, as in `gap`; 0 for one group."""
     return gap(_cells(matrices, names), **how)
 
 
-def rate_ratio(matrices, *names, **how):
+def rate_ratio(matrices: ConfusionMatrices, *names: str, **how: Any) -> float:
     """Ratio of the groups' rates of these names, as in `ratio`; 1 for one group."""
     return ratio(_cells(matrices, names), names=names, **how)
 
 
-def _cells(matrices, names):
+def _cells(matrices: ConfusionMatrices, names: tuple[str, ...]) -> list[tuple[np.ndarray, float]]:
     """The groups' rates of these names, and those of all samples."""
     return [
         (_rates_with_warning(matrices, name), RATES[name](matrices.overall)[0]) for name in names
     ]
 
 
-def _rates_with_warning(matrices, name):
+def _rates_with_warning(matrices: ConfusionMatrices, name: str) -> np.ndarray:
     """Rates of the groups, with a warning that names those where it is unknown."""
     rate = RATES[name]
     rates = rate(matrices.weights)
@@ -515,16 +545,16 @@ def _rates_with_warning(matrices, name):
     return rates
 
 
-def _labels_of(y):
+def _labels_of(y: np.ndarray) -> set[float | str]:
     """Set of the distinct labels of a column."""
     return set((y if y.dtype.kind == "O" else unique_values(y)).tolist())
 
 
-def find_positive(*columns, pos_label):
+def find_positive(*columns: np.ndarray, pos_label: Label | None) -> Any:
     """The positive class among the at most two classes of these columns."""
     labels = set().union(*map(_labels_of, columns))
     # Labels of any type, without missing values, at most two.
-    if None in labels:
+    if None in labels:  # type: ignore[comparison-overlap]
         raise ValueError(
             "Classes must not hold missing values; leave these samples out of all inputs."
         )
@@ -543,7 +573,7 @@ def find_positive(*columns, pos_label):
     return positive_class(labels, pos_label)
 
 
-def find_positive_multiclass(*columns, pos_label):
+def find_positive_multiclass(*columns: np.ndarray, pos_label: Label | None) -> Any:
     """As `find_positive`; with a `pos_label` also among more classes, of which the rest is one."""
     labels = set().union(*map(_labels_of, columns))
     if pos_label is None or len(labels) <= 2:

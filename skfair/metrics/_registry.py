@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusion_matrices, rate_difference
-from skfair.utils._api import Decorated, Label, MatrixLike
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from skfair.utils._api import Decorated, Label, MatrixLike
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def register_metric(
     if largest is None:
         largest = 1.0 if best > 0.0 or kind in _DECISION_KINDS else np.inf
 
-    def register(function):
+    def register(function: Callable) -> Callable:
         METRICS[name or function.__name__] = Metric(
             function=function,
             kind=kind,
@@ -111,7 +116,7 @@ def register_metric(
         )
         return function
 
-    return register
+    return register  # type: ignore[return-value]
 
 
 # Separation and sufficiency; the third criterion, independence, is demographic parity.

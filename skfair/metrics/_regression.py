@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skfair.groups._samples import check_metric_input
 from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Comparison, Label, MatrixLike
 from skfair.utils._checks import resolve_name, to_floats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from skfair.groups import Samples
+    from skfair.utils._api import Comparison, Label, MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # Differences of the mean losses of a classifier between groups.
 
@@ -216,7 +225,14 @@ def largest_group_loss(
     return float(means.max())
 
 
-def _check_losses(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
+def _check_losses(
+    y_true: TableLike,
+    y_score: TableLike,
+    sensitive_features: TableLike,
+    loss: Any,
+    sample_weight: TableLike,
+    pos_label: Label | None,
+) -> Any:
     """Check the input: samples, their target -1 and +1, and their losses."""
     loss = averaged_loss(resolve_name(LOSSES, loss, "loss"))
     samples, (truth, scores) = check_metric_input(
@@ -228,7 +244,9 @@ def _check_losses(y_true, y_score, sensitive_features, loss, sample_weight, pos_
     return samples, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
 
 
-def mean_losses(samples, losses, inside):
+def mean_losses(
+    samples: Samples, losses: np.ndarray, inside: np.ndarray
+) -> tuple[np.ndarray, float]:
     """Mean loss within a cell: of each group (nan without samples there) and of all samples."""
     # Sums of weights and of weighted losses by group.
     rows, codes = samples.groups.memberships
@@ -367,7 +385,13 @@ def largest_mean_squared_error(
     return float(means.max())
 
 
-def _group_means(y_true, y_pred, sensitive_features, sample_weight, measure):
+def _group_means(
+    y_true: TableLike,
+    y_pred: TableLike,
+    sensitive_features: TableLike,
+    sample_weight: TableLike,
+    measure: Callable,
+) -> Any:
     """Mean of a function of the errors, in each group and over all samples."""
     samples, columns = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
@@ -485,14 +509,16 @@ def wasserstein_distance_between_groups(
     return float(max((_wasserstein_distance(*pair, order) for pair in pairs), default=0.0))
 
 
-def _distribution(scores, weights):
+def _distribution(scores: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ascending scores, and the share of the weight up to each of them."""
     by_score = np.argsort(scores)
     shares = np.cumsum(weights[by_score])
     return scores[by_score], shares / shares[-1]
 
 
-def _wasserstein_distance(one, other, order):
+def _wasserstein_distance(
+    one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...], order: float
+) -> float:
     """Wasserstein distance of two distributions, from the differences of their quantiles."""
     # Shares at which the quantiles of either group jump; between them both are constant.
     levels = np.concatenate((one[1], other[1]))
@@ -503,7 +529,7 @@ def _wasserstein_distance(one, other, order):
     return (np.diff(levels, prepend=0.0) @ np.abs(differences) ** order) ** (1.0 / order)
 
 
-def _quantiles(distribution, levels):
+def _quantiles(distribution: tuple[np.ndarray, ...], levels: np.ndarray) -> np.ndarray:
     """Scores at these levels."""
     scores, shares = distribution
     return scores[np.searchsorted(shares, levels)]

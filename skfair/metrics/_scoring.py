@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, singledispatch, wraps
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -25,15 +25,20 @@ from skfair.metrics._group_metrics import (
     RESPONSES_BY_METHOD,
     GroupComparison,
     GroupMetric,
-    ResponseMethod,
     find_group_metric,
 )
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
-from skfair.utils._api import Label
 from skfair.utils._checks import check_choice, join_names, positive_class, spelling_hint
 from skfair.utils._sklearn import error_that_stops_search, transform_before_last_step
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.metrics._group_metrics import ResponseMethod
+    from skfair.utils._api import Label
+    from skfair.utils._tables import TableLike
 
 
 class GroupScorer(BaseEstimator):
@@ -44,17 +49,19 @@ class GroupScorer(BaseEstimator):
 
     __metadata_request__score = {"sensitive_features": True, "estimator": UNUSED}
 
-    def __call__(self, estimator, X, y=None, **metadata):
+    def __call__(
+        self, estimator: BaseEstimator, X: TableLike, y: TableLike | None = None, **metadata: Any
+    ) -> float:
         """Score a fitted estimator, as the method ``score`` does."""
         try:
             return self.score(estimator, X, y, **metadata)
         except Exception as error:
-            stopping = error_that_stops_search(error)
+            stopping = error_that_stops_search(error)  # type: ignore[arg-type]
             if stopping is error:
                 raise
             raise stopping from error
 
-    def _accept_sample_weight(self):
+    def _accept_sample_weight(self) -> Any:
         # scikit-learn asks this of the scorers of a multi-metric search while routing is off.
         return True
 
@@ -64,15 +71,17 @@ class GroupScorer(BaseEstimator):
     _sign = 1
 
     @property
-    def _kwargs(self):
+    def _kwargs(self) -> dict[str, int]:
         pos_label = getattr(self, "pos_label", None)
         return {} if pos_label is None else {"pos_label": pos_label}
 
     @property
-    def _score_func(self):
+    def _score_func(self) -> Callable:
         return self._score_classes
 
-    def _score_classes(self, y_true, y_pred, pos_label=None, **metadata):
+    def _score_classes(
+        self, y_true: np.ndarray, y_pred: np.ndarray, pos_label: int | None = None, **metadata: Any
+    ) -> float:
         """Score of predicted classes; the scorer knows the positive one."""
         return self(
             PredictedClasses(y_pred, np.union1d(y_true, y_pred)), y_true, y_true, **metadata
@@ -82,16 +91,16 @@ class GroupScorer(BaseEstimator):
 class PredictedClasses(ClassifierMixin, BaseEstimator):
     """A classifier of given predictions, whatever X is."""
 
-    def __init__(self, y_pred, classes):
+    def __init__(self, y_pred: np.ndarray, classes: np.ndarray) -> None:
         self.y_pred = y_pred
         self.classes = classes
 
     @property
-    def classes_(self):
+    def classes_(self) -> np.ndarray:
         """Classes, ascending."""
         return self.classes
 
-    def predict(self, X):
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """The given predictions."""
         return self.y_pred
 
@@ -99,11 +108,19 @@ class PredictedClasses(ClassifierMixin, BaseEstimator):
 class FairnessScorer(GroupScorer):
     """Scorer of a fairness metric, a name in `METRICS` or a `Metric`; made by `get_scorer`."""
 
-    def __init__(self, metric, pos_label=None):
+    def __init__(self, metric: Metric | str, pos_label: int | str | None = None) -> None:
         self.metric = metric
         self.pos_label = pos_label
 
-    def score(self, estimator, X, y=None, *, sensitive_features=None, sample_weight=None):
+    def score(
+        self,
+        estimator: BaseEstimator,
+        X: TableLike,
+        y: TableLike | None = None,
+        *,
+        sensitive_features: TableLike | None = None,
+        sample_weight: np.ndarray | None = None,
+    ) -> float:
         """Metric of the predictions of a fitted estimator, negated if less of it is better.
 
         Of a classifier of more than two classes it is the worst value over the classes, each
@@ -139,21 +156,36 @@ class ExposureScorer(FairnessScorer):
     __metadata_request__score = {"query_id": True}
 
     def score(
-        self, estimator, X, y=None, *, sensitive_features=None, query_id=None, sample_weight=None
-    ):
+        self,
+        estimator: BaseEstimator,
+        X: np.ndarray,
+        y: np.ndarray | None = None,
+        *,
+        sensitive_features: np.ndarray | None = None,
+        query_id: TableLike = None,
+        sample_weight: np.ndarray | None = None,
+    ) -> float:
         """Metric of the rankings of queries by the predictions of a fitted estimator."""
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        metric = replace(METRICS[self.metric], params={"query_id": query_id})
+        metric = replace(METRICS[self.metric], params={"query_id": query_id})  # type: ignore[index]
         return FairnessScorer(metric, self.pos_label).score(estimator, X, y, **columns)
 
 
 class PerformanceScorer(GroupScorer):
     """One of scikit-learn's scorers, which passes groups to predictions; made by `get_scorer`."""
 
-    def __init__(self, scoring):
+    def __init__(self, scoring: str) -> None:
         self.scoring = scoring
 
-    def score(self, estimator, X, y=None, *, sensitive_features=None, sample_weight=None):
+    def score(
+        self,
+        estimator: BaseEstimator,
+        X: np.ndarray,
+        y: np.ndarray | None = None,
+        *,
+        sensitive_features: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
+    ) -> float:
         """Score of the predictions of a fitted estimator, with groups if these request them."""
         if sensitive_features is not None:
             check_alignment(X=X, y=y, sensitive_features=sensitive_features)
@@ -175,11 +207,11 @@ class PerformanceScorer(GroupScorer):
 class _GroupPredictor:
     """An estimator that passes the group of each sample to its methods that request it."""
 
-    def __init__(self, estimator, sensitive_features):
+    def __init__(self, estimator: BaseEstimator, sensitive_features: np.ndarray) -> None:
         self.estimator = estimator
         self.sensitive_features = sensitive_features
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> np.ndarray | Callable:
         attribute = getattr(self.estimator, name)
         if name not in ("predict", "predict_proba", "decision_function"):
             return attribute
@@ -191,20 +223,20 @@ class _GroupPredictor:
 class _OneVsRest:
     """A classifier of several classes as a binary one: one of them against the rest."""
 
-    def __init__(self, estimator, label):
+    def __init__(self, estimator: _GroupPredictor, label: str) -> None:
         self.estimator = estimator
         self.classes_ = np.array([False, True])
         self.label = label
-        self.position = estimator.classes_.tolist().index(label)
+        self.position = estimator.classes_.tolist().index(label)  # type: ignore[union-attr]
 
-    def predict(self, X):
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """Whether the class is the predicted one."""
-        return np.asarray(self.estimator.predict(X)) == self.label
+        return np.asarray(self.estimator.predict(X)) == self.label  # type: ignore[operator]
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the rest and of the class."""
-        probability = self.estimator.predict_proba(X)[:, self.position]
+        probability = self.estimator.predict_proba(X)[:, self.position]  # type: ignore[operator]
         return np.column_stack((1.0 - probability, probability))
 
     def decision_function(self, X):
@@ -235,7 +267,7 @@ METRIC_KINDS_BY_TASK = {
 """Kinds of metrics that can score an estimator, by its task."""
 
 
-def _check_task(estimator, metric):
+def _check_task(estimator: BaseEstimator, metric: Metric) -> None:
     """Raise for a metric of predictions that the estimator does not make."""
     task = _task_of(estimator)
     name = type(estimator).__name__
@@ -266,7 +298,7 @@ def _check_task(estimator, metric):
         )
 
 
-def _task_of(estimator):
+def _task_of(estimator: BaseEstimator) -> str:
     """The task of a fitted estimator: a key of `METRIC_KINDS_BY_TASK`."""
     if hasattr(estimator, "classes_"):
         return "classifier"
@@ -274,12 +306,17 @@ def _task_of(estimator):
     return known if known in METRIC_KINDS_BY_TASK else "model without classes"
 
 
-def _scorer_name(name, metric):
+def _scorer_name(name: str, metric: Metric) -> str:
     """The name by which `get_scorer` knows a metric."""
     return name if metric.greater_is_better else f"neg_{name}"
 
 
-def _binary_views(estimator, y, sensitive_features, pos_label):
+def _binary_views(
+    estimator: BaseEstimator,
+    y: TableLike | None,
+    sensitive_features: TableLike,
+    pos_label: int | str | None,
+) -> list[tuple]:
     """Binary classifiers to score, each with its truth and positive class.
 
     With more than two classes they are views of each class, or of `pos_label` alone, against the
@@ -295,12 +332,17 @@ def _binary_views(estimator, y, sensitive_features, pos_label):
         )
     predictor = _GroupPredictor(estimator, sensitive_features)
     return [
-        (_OneVsRest(predictor, label), None if y is None else np.asarray(y) == label, True)
+        (_OneVsRest(predictor, label), None if y is None else np.asarray(y) == label, True)  # type: ignore[arg-type]
         for label in (classes if pos_label is None else [pos_label])
     ]
 
 
-def _call_with_groups(estimator, method, X, sensitive_features):
+def _call_with_groups(
+    estimator: _OneVsRest | BaseEstimator,
+    method: str,
+    X: TableLike,
+    sensitive_features: TableLike | None,
+) -> np.ndarray:
     """Call a method of the estimator, with the groups if it requests them."""
     # What an estimator requests for sets is what it requests for predictions.
     requested = "predict" if method in _SET_METHODS else method
@@ -314,7 +356,9 @@ def _call_with_groups(estimator, method, X, sensitive_features):
     return getattr(estimator, method)(X, **dict.fromkeys(names, sensitive_features))
 
 
-def find_positive_class(estimator, pos_label):
+def find_positive_class(
+    estimator: _OneVsRest | BaseEstimator, pos_label: Label | None
+) -> tuple[int | str | None, int]:
     """The positive class and its position among ``classes_``; that of a single class is 1.
 
     The `pos_label` of the scorer precedes that of the estimator, or of one inside it.
@@ -333,7 +377,7 @@ def find_positive_class(estimator, pos_label):
         )
     # The parameter pos_label of the classifier, or of a step of a pipeline.
     if pos_label is None:
-        params = getattr(estimator, "get_params", dict)().items()
+        params = getattr(estimator, "get_params", dict)().items()  # type: ignore[var-annotated]
         labels = [value for name, value in params if name.split("__")[-1] == "pos_label"]
         pos_label = next((label for label in labels if label in classes), None)
     if len(classes) == 1 and pos_label is None:
@@ -342,19 +386,37 @@ def find_positive_class(estimator, pos_label):
     return positive, classes.index(positive) if len(classes) == 2 else 1
 
 
-def _label_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _label_arguments(
+    estimator: _OneVsRest | BaseEstimator,
+    X: TableLike,
+    y: TableLike | None,
+    sensitive_features: TableLike | None,
+    pos_label: int | str | None = None,
+) -> tuple[tuple[np.ndarray], dict]:
     """Arguments of a metric of predicted labels: classes or clusters."""
     return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
 
 
-def _add_target(arguments, estimator, X, y, sensitive_features, pos_label=None):
+def _add_target(
+    arguments: Callable,
+    estimator: _OneVsRest | BaseEstimator,
+    X: TableLike,
+    y: TableLike | None,
+    sensitive_features: TableLike | None,
+    pos_label: int | str | None = None,
+) -> tuple:
     """Arguments of a metric of predictions, and true classes before them."""
     positive, _ = find_positive_class(estimator, pos_label)
     predictions, params = arguments(estimator, X, y, sensitive_features, pos_label)
     return (y, *predictions), params | {"pos_label": positive}
 
 
-def _probabilities(estimator, X, sensitive_features, position):
+def _probabilities(
+    estimator: _OneVsRest | BaseEstimator,
+    X: TableLike,
+    sensitive_features: TableLike | None,
+    position: int,
+) -> np.ndarray:
     """Probability of a class; of a single class that of this one."""
     probabilities = _call_with_groups(estimator, "predict_proba", X, sensitive_features)
     # A classifier that was fitted to one class has a single column.
@@ -363,7 +425,12 @@ def _probabilities(estimator, X, sensitive_features, position):
     return columns[:, position]
 
 
-def _margins(estimator, X, sensitive_features, position):
+def _margins(
+    estimator: _OneVsRest | BaseEstimator,
+    X: np.ndarray,
+    sensitive_features: TableLike,
+    position: int,
+) -> np.ndarray:
     """Decision function of a class; scikit-learn's is that of the second."""
     margins = _call_with_groups(estimator, "decision_function", X, sensitive_features)
     return margins if position else -margins
@@ -374,7 +441,13 @@ def _regression_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return (y, _call_with_groups(estimator, "predict", X, sensitive_features)), {}
 
 
-def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _score_arguments(
+    estimator: _OneVsRest | BaseEstimator,
+    X: TableLike,
+    y: TableLike | None,
+    sensitive_features: TableLike | None,
+    pos_label: int | str | None = None,
+) -> tuple[tuple[np.ndarray], dict]:
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
         return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
@@ -384,7 +457,13 @@ def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return (respond(estimator, X, sensitive_features, position),), {}
 
 
-def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _decision_arguments(
+    estimator: _OneVsRest | BaseEstimator,
+    X: np.ndarray,
+    y: np.ndarray | None,
+    sensitive_features: TableLike,
+    pos_label: int | None = None,
+) -> tuple[tuple[np.ndarray], dict[str, float]]:
     """Arguments of a metric of scores at a threshold."""
     _, position = find_positive_class(estimator, pos_label)
     if hasattr(estimator, "decision_function"):
@@ -392,7 +471,13 @@ def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return (_probabilities(estimator, X, sensitive_features, position),), {"threshold": 0.5}
 
 
-def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _labelled_margin_arguments(
+    estimator: BaseEstimator,
+    X: np.ndarray,
+    y: np.ndarray,
+    sensitive_features: TableLike,
+    pos_label: int | None = None,
+) -> tuple:
     """Arguments of a metric of true classes and values of the decision function."""
     positive, position = find_positive_class(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
@@ -405,7 +490,13 @@ def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_lab
     return (y, probabilities), {"pos_label": positive}
 
 
-def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
+def _prediction_arguments(
+    estimator: BaseEstimator,
+    X: np.ndarray,
+    y: np.ndarray | None,
+    sensitive_features: np.ndarray,
+    pos_label: str | None = None,
+) -> tuple:
     """Arguments of a metric of whatever is predicted: two classes, several, or numbers."""
     if len(getattr(estimator, "classes_", ())) in (1, 2):
         classify = ARGUMENTS_BY_METRIC_KIND["classification"]
@@ -534,7 +625,7 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     scorers = _names_of_scorers()
     if scoring in scorers:
         kind = ExposureScorer if "exposure" in scoring else FairnessScorer
-        return kind(scorers[scoring], pos_label)
+        return kind(scorers[scoring], pos_label)  # type: ignore[arg-type]
     if isinstance(scoring, str) and scoring in get_sklearn_scorer_names():
         if pos_label is not None:
             raise ValueError(
@@ -571,7 +662,7 @@ def get_scorer_names() -> list[str]:
     return sorted(_names_of_scorers())
 
 
-def _names_of_scorers():
+def _names_of_scorers() -> dict[str, str]:
     """Keys of `METRICS` by the names of their scorers."""
     return {_scorer_name(name, metric): name for name, metric in METRICS.items()}
 
@@ -679,7 +770,7 @@ def make_scorer(
     if response_method is not None:
         check_choice("response_method", response_method, RESPONSES_BY_METHOD)
     if confidence_level is not None:
-        return FairnessScorer(make_limit_metric(metric, confidence_level), pos_label)
+        return FairnessScorer(make_limit_metric(metric, confidence_level), pos_label)  # type: ignore[arg-type]
     if transform is not None or group is not None:
         if params:
             raise ValueError(
@@ -689,16 +780,16 @@ def make_scorer(
         if response_method is not None:
             metric = GroupMetric(metric, response_method=response_method)
         compared = _aggregate_by_group(find_group_metric(metric), transform, group, k)
-        return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)
+        return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)  # type: ignore[arg-type]
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
     record = _find_metric(metric, response_method, greater_is_better)
     record = replace(record, params={**record.params, **params})
-    return FairnessScorer(_set_direction(record, greater_is_better), pos_label)
+    return FairnessScorer(_set_direction(record, greater_is_better), pos_label)  # type: ignore[arg-type]
 
 
 @singledispatch
-def make_limit_metric(constraint, confidence_level):
+def make_limit_metric(constraint: str, confidence_level: float) -> Any:
     """Make a metric of the upper confidence limit of a gap; constraints register how."""
     raise TypeError(
         "A scorer with a confidence_level takes a constraint, such as "
@@ -706,10 +797,12 @@ def make_limit_metric(constraint, confidence_level):
     )
 
 
-def _find_metric(metric, response_method, greater_is_better):
+def _find_metric(
+    metric: str | Callable, response_method: str | None, greater_is_better: bool | None
+) -> Metric:
     """The record of a metric that compares groups: a name, its function, or one of one's own."""
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
-    registered = METRICS.get(name)
+    registered = METRICS.get(name)  # type: ignore[arg-type]
     if registered is not None and (isinstance(metric, str) or registered.function is metric):
         return registered
     if not callable(metric) or greater_is_better is None:
@@ -722,7 +815,7 @@ def _find_metric(metric, response_method, greater_is_better):
     return Metric(metric, kind, greater_is_better, best=float(greater_is_better))
 
 
-def _set_direction(metric, greater_is_better):
+def _set_direction(metric: Metric, greater_is_better: bool | None) -> Metric:
     """The metric with the requested direction, or with its own one for None."""
     if greater_is_better is None:
         return metric
@@ -738,7 +831,9 @@ _KIND_BY_RESPONSE = {
 """Responses of metrics -> kinds of metrics."""
 
 
-def _aggregate_by_group(metric, transform, group, k):
+def _aggregate_by_group(
+    metric: Any, transform: str | None, group: str | None, k: float | None
+) -> Metric:
     """The metric that compares a metric between groups, or takes its value in one group."""
     if (transform is None) == (group is None):
         raise ValueError(
@@ -755,12 +850,12 @@ def _aggregate_by_group(metric, transform, group, k):
                 f"k makes decisions of scores, but {metric.name} is no metric of them; leave k out."
             )
         kind = "labelled_score"
-    greater_is_better = TRANSFORMS.get(transform, True)
+    greater_is_better = TRANSFORMS.get(transform, True)  # type: ignore[arg-type]
     best = 1.0 if greater_is_better else 0.0
     return Metric(GroupComparison(metric, transform, group, k), kind, greater_is_better, best)
 
 
-def _scorer_hint(scoring, scorers):
+def _scorer_hint(scoring: str | Callable, scorers: dict[str, str]) -> str:
     """The scorer that an unknown name means, or the one of closest spelling, as a question."""
     if callable(scoring):
         of_function = [name for name, key in scorers.items() if METRICS[key].function is scoring]

@@ -1,8 +1,14 @@
 """What names that other libraries and papers give to fairness criteria mean here."""
 
+from __future__ import annotations
+
 import re
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 CRITERIA = """
 demographic_parity | demographic_parity_difference | demographic_parity_ratio: demographic,
@@ -115,25 +121,25 @@ def mentions_comparison(name: str) -> bool:
     return bool({*_COMPARISONS.split()} & {*_expand(name)})
 
 
-def _split_words(name):
+def _split_words(name: str) -> list[str]:
     """Words of a name in lower case, also of one in camel case."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return re.findall(r"[a-z0-9]+", words.lower())
 
 
-def _expand(name):
+def _expand(name: str) -> list[str]:
     """Words of a name, abbreviations written out."""
     full = dict(pair.split("=") for pair in _ABBREVIATIONS.split())
     return "_".join(full.get(word, word) for word in _split_words(name)).split("_")
 
 
-def _stem(name):
+def _stem(name: str) -> str:
     """Words of a name that say which rate is meant, without separators."""
     words = _expand(name)
     return "".join(word for word in words if word not in _FILLERS.split()) or "".join(words)
 
 
-def _read_criteria():
+def _read_criteria() -> Iterator[tuple[str, Criterion]]:
     """Pairs of a synonym and its criterion, from the table."""
     for line in re.sub("\n +", " ", CRITERIA).strip().splitlines():
         meaning, _, synonyms = line.partition(": ")

@@ -1,16 +1,23 @@
 """Rates of the k highest scores: a cut with ties, and rates given the number of places."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from skfair.groups import Groups
 from skfair.metrics._rates import Rate, to_confusion_matrix
-from skfair.statistics._estimates import Estimates, Rates
+from skfair.statistics._estimates import Rates
 from skfair.statistics._group_estimates import FixedTotalRates, estimate_quotients
 from skfair.utils._checks import argument_error, is_int
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.groups import Groups, Samples
+    from skfair.statistics._estimates import Estimates
 
 
 class TopSelection(NamedTuple):
@@ -39,7 +46,7 @@ class TopSelection(NamedTuple):
         )
 
 
-def select_top(scores, samples, k):
+def select_top(scores: np.ndarray, samples: Samples, k: float) -> TopSelection:
     """Select the k highest scores: a number of places, or their share of all samples.
 
     Places are counted in weight, of which samples have 1 on average.
@@ -119,7 +126,7 @@ class TopRate:
         )
         return estimate_quotients(numerators, denominators, groups, weights, clusters)
 
-    def _counted_classes(self):
+    def _counted_classes(self) -> tuple[np.ndarray, bool] | None:
         """Which true classes are counted, and whether hits are the selected ones of their samples.
 
         None of rates that are no shares of selected, or of rejected, samples of true classes.
@@ -137,7 +144,9 @@ class TopRate:
         return None
 
 
-def _estimate_shares(rate, truth, selected, groups, weights):
+def _estimate_shares(
+    rate: Rate, truth: np.ndarray, selected: np.ndarray, groups: Groups, weights: np.ndarray
+) -> tuple:
     """Estimates of a share, where parts of samples are selected."""
     n_groups = len(groups.labels)
     n = groups.row_counts
@@ -152,7 +161,9 @@ def _estimate_shares(rate, truth, selected, groups, weights):
     return estimates, present
 
 
-def _estimate_fixed_total(hits, mask, groups, weights):
+def _estimate_fixed_total(
+    hits: np.ndarray, mask: np.ndarray, groups: Groups, weights: np.ndarray
+) -> tuple:
     """Estimates of shares of hits among the samples of a mask, given the hits of all samples."""
     n_groups = len(groups.labels)
     n_samples = groups.n_samples
@@ -163,8 +174,8 @@ def _estimate_fixed_total(hits, mask, groups, weights):
     present = np.flatnonzero(sizes > 0)
     if not len(present):
         return None, present
-    estimates = FixedTotalRates(
-        *(one[present] for one in (totals, sizes, counts)),
+    estimates = FixedTotalRates(  # type: ignore[misc]
+        *(one[present] for one in (totals, sizes, counts)),  # type: ignore[arg-type]
         n_selected=unit * (weights @ hits),
         n_samples=float(n_samples),
         efficiency=weights.sum() ** 2 / (weights @ (weights / n)) / n_samples,

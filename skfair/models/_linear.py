@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg, sparse
-from scipy.sparse import csr_array
 
 from skfair.models._model import (
     LinearPoint,
@@ -24,7 +22,17 @@ from skfair.models._model import (
     weighted_outer_sum,
 )
 from skfair.partitions._partitions import blocks
-from skfair.utils._api import MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+    from scipy.sparse import csr_array
+
+    from skfair.utils._api import MatrixLike, RandomState
+    from skfair.utils._tables import TableLike
+
 
 # Linear scores of standardised columns.
 
@@ -88,12 +96,12 @@ class LinearModel:
         """Length of a parameter vector."""
         return len(self.scale) + self.fit_intercept
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         """State for pickles, without what is derived from X."""
         derived = "_X_transposed", "reference_gram"
         return {name: value for name, value in vars(self).items() if name not in derived}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, np.ndarray | float]) -> Any:
         """Restore the state."""
         vars(self).update(
             state, X=_align_memory(state["X"]), original=_align_memory(state["original"])
@@ -256,7 +264,7 @@ class LinearModel:
         coef, intercept = self._stored_coefficients(parameters)
         return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
 
-    def _stored_coefficients(self, parameters):
+    def _stored_coefficients(self, parameters: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept of the stored columns, that is minus their origin."""
         coef = parameters[: len(self.scale)] / self.scale
         return coef, parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
@@ -368,7 +376,7 @@ class LinearModel:
         return np.append(np.zeros(len(self.scale)), 1.0)
 
     @cached_property
-    def _X_transposed(self):
+    def _X_transposed(self) -> np.ndarray | sparse.csc_array:
         return self.X.T  # cached, as its creation costs as much as a sparse product
 
     @cached_property
@@ -483,7 +491,7 @@ class LinearModel:
         return np.append(ridge, 0.0) if self.fit_intercept else ridge
 
 
-def has_rough_gram(model):
+def has_rough_gram(model: GroupInterceptsModel | GroupwiseModel | LinearModel) -> bool:
     """Whether a model has samples of so many dense columns that a rough Gram matrix pays."""
     if not isinstance(model, LinearModel) or not isinstance(model.X, np.ndarray):
         return False
@@ -494,33 +502,33 @@ def has_rough_gram(model):
 class LinearBlocks:
     """Base of models whose parameters are those of several `models`, one after the other."""
 
-    def _split(self, parameters):
+    def _split(self, parameters: np.ndarray) -> Any:
         """Parameters of each model."""
-        ends = np.cumsum([model.n_parameters for model in self.models])
+        ends = np.cumsum([model.n_parameters for model in self.models])  # type: ignore[attr-defined]
         return np.split(parameters, ends[:-1])
 
-    def parameters(self, coef, intercept):
+    def parameters(self, coef: TableLike, intercept: TableLike) -> np.ndarray:
         """Parameters from the coefficients and the intercept of each model."""
-        triples = zip(self.models, coef, intercept, strict=True)
+        triples = zip(self.models, coef, intercept, strict=True)  # type: ignore[attr-defined]
         return np.concatenate([model.parameters(*values) for model, *values in triples])
 
-    def coefficients(self, parameters):
+    def coefficients(self, parameters: np.ndarray) -> tuple:
         """Coefficients of each model, a list, and intercepts, (n_models,)."""
-        pairs = zip(self.models, self._split(parameters), strict=True)
+        pairs = zip(self.models, self._split(parameters), strict=True)  # type: ignore[attr-defined]
         coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
         return list(coef), np.array(intercept)
 
-    def intercept_direction(self):
+    def intercept_direction(self) -> Any:
         """Direction in which all scores rise equally, or None without an intercept."""
-        directions = [model.intercept_direction() for model in self.models]
+        directions = [model.intercept_direction() for model in self.models]  # type: ignore[attr-defined]
         return None if directions[0] is None else np.concatenate(directions)
 
-    def ridge(self, alpha):
+    def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
-        return np.concatenate([model.ridge(alpha) for model in self.models])
+        return np.concatenate([model.ridge(alpha) for model in self.models])  # type: ignore[attr-defined]
 
 
-def _align_memory(X):
+def _align_memory(X: TableLike) -> np.ndarray | None:
     """The rows in aligned memory.
 
     Arrays received over a network may be unaligned, and numpy would sum them in another order.
@@ -549,7 +557,7 @@ class GroupInterceptsModel(LinearModel):
     """
 
     @classmethod
-    def from_features(cls, X, codes, weights):
+    def from_features(cls, X: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:  # type: ignore[override]
         """Make a model whose columns have weighted mean 0 and variance 1."""
         # Dummy columns for all groups but the first, whose intercept is the common one.
         others = (codes[:, np.newaxis] == np.arange(1, codes.max() + 1)).astype(np.float64)
@@ -559,18 +567,18 @@ class GroupInterceptsModel(LinearModel):
         original = None if model.original is None else X
         return replace(model, n_unpenalized=others.shape[1], original=original)
 
-    def parameters(self, coef, intercept):
+    def parameters(self, coef: np.ndarray, intercept: TableLike) -> Any:  # type: ignore[override]
         """Parameters from coefficients (n_features,) and intercepts (n_groups,)."""
         first, *others = intercept
         return super().parameters(np.append(coef, np.array(others) - first), first)
 
-    def coefficients(self, parameters):
+    def coefficients(self, parameters: np.ndarray) -> Any:
         """Coefficients (n_features,) and intercepts (n_groups,) of the columns of X."""
         coef, first = super().coefficients(parameters)
         coef, others = np.split(coef, [len(coef) - self.n_unpenalized])
         return coef, first + np.append(0.0, others)
 
-    def predict(self, parameters):
+    def predict(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample by `coefficients`, from the columns as passed."""
         if self.original is None:
             return self.scores(parameters)
@@ -609,7 +617,9 @@ class GroupwiseModel(LinearBlocks):
     last_layer, constants = LinearModel.last_layer, LinearModel.constants
 
     @classmethod
-    def from_features(cls, X, codes, weights, fit_intercept=True):
+    def from_features(
+        cls, X: np.ndarray, codes: np.ndarray, weights: np.ndarray, fit_intercept: bool = True
+    ) -> GroupwiseModel:
         """Make a model whose columns are standardised within each group."""
         rows = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
         models = [
@@ -619,14 +629,14 @@ class GroupwiseModel(LinearBlocks):
         return cls(models, rows)
 
     @cached_property
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return sum(model.n_parameters for model in self.models)
 
-    def _models_and_members(self):
+    def _models_and_members(self) -> Iterator:
         return zip(self.models, self.rows, strict=True)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> GroupwiseModel:
         """The same model of a subset of the samples."""
         n_samples = sum(map(len, self.rows))
         # Group of each sample, and its position among the group's rows.
@@ -640,20 +650,20 @@ class GroupwiseModel(LinearBlocks):
             [model.take(position[rows[members]]) for model, members in pairs], taken
         )
 
-    def coefficients(self, parameters):
+    def coefficients(self, parameters: np.ndarray) -> Any:
         """Coefficients (n_groups, n_features) and intercepts (n_groups,) of the columns of X."""
         coef, intercept = super().coefficients(parameters)
         return np.array(coef), intercept
 
-    def scores(self, parameters):
+    def scores(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample."""
         return self._score_groups(LinearModel.scores, parameters)
 
-    def predict(self, parameters):
+    def predict(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample by `coefficients`, from the columns as passed."""
         return self._score_groups(LinearModel.predict, parameters)
 
-    def _score_groups(self, score, parameters):
+    def _score_groups(self, score: Callable, parameters: np.ndarray) -> np.ndarray:
         scores = np.empty(sum(map(len, self.rows)))
         for (model, rows), values in zip(
             self._models_and_members(), self._split(parameters), strict=True
@@ -661,19 +671,19 @@ class GroupwiseModel(LinearBlocks):
             scores[rows] = score(model, values)
         return scores
 
-    def pull_back(self, slopes):
+    def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Gradient by the parameters from one derivative per sample."""
         return np.concatenate(
             [model.pull_back(slopes[rows]) for model, rows in self._models_and_members()]
         )
 
-    def pull_back_rows(self, slopes):
+    def pull_back_rows(self, slopes: sparse.csr_array) -> np.ndarray:
         """Gradients of several functions, from a csr_array (n_rows, n_samples)."""
         return np.hstack(
             [model.pull_back_rows(slopes[:, rows]) for model, rows in self._models_and_members()]
         )
 
-    def gram(self, weights):
+    def gram(self, weights: np.ndarray) -> np.ndarray:
         """Weighted Gram matrix of the rows: one diagonal block per group."""
         return linalg.block_diag(
             *(model.gram(weights[rows]) for model, rows in self._models_and_members())
@@ -710,7 +720,7 @@ class ArgmaxModel(LinearBlocks):
     rows: np.ndarray  # (n_margins,) margins of this model, as indices of all
 
     @classmethod
-    def from_features(cls, columns, weights):
+    def from_features(cls, columns: list[np.ndarray], weights: np.ndarray) -> ArgmaxModel:
         """Make a model from the columns of each class, standardised to mean 0 and variance 1."""
         models = [LinearModel.from_features(values, weights) for values in columns]
         # Columns of each class model's design matrix: the scores of its unit vectors.
@@ -722,32 +732,32 @@ class ArgmaxModel(LinearBlocks):
         return cls(models, design, np.arange(len(design.indptr) - 1))
 
     @cached_property
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return self.design.shape[1]
 
-    def class_scores(self, parameters):
+    def class_scores(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample for each class, (n_samples, n_classes)."""
         return (self.design @ parameters).reshape(len(self.models), -1).T
 
-    def initial(self, random_state=None):
+    def initial(self, random_state: np.random.RandomState | None = None) -> np.ndarray:
         """Initial parameters: the score of a class is its first column."""
         firsts = [np.eye(len(model.scale))[0] for model in self.models]
         return self.parameters(firsts, np.zeros(len(self.models)))
 
-    def evaluate(self, parameters):
+    def evaluate(self, parameters: np.ndarray) -> _ArgmaxPoint:
         """Margins and their derivatives at parameters; see `Model.evaluate`."""
         return _ArgmaxPoint(self, parameters)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> ArgmaxModel:
         """The same model of a subset of the margins."""
         return replace(self, rows=self.rows[rows])
 
-    def last_layer(self, parameters):
+    def last_layer(self, parameters: np.ndarray) -> Self:
         """The model itself, which is linear in its parameters."""
         return self
 
-    def lines(self, direction):
+    def lines(self, direction: np.ndarray) -> Any:
         """Components of a direction that change the scores of one class each.
 
         Along each of them every decision flips at most once, for or against the class.
@@ -758,11 +768,11 @@ class ArgmaxModel(LinearBlocks):
         )
         return [np.where(blocks == k, direction, 0.0) for k in range(len(self.models))]
 
-    def scores(self, direction):
+    def scores(self, direction: np.ndarray) -> np.ndarray:
         """Change of the scores along a direction, class after class."""
         return self.design @ direction
 
-    def orient_flips(self, scores, slopes):
+    def orient_flips(self, scores: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Margins and slopes along a line of one class, zero where a decision flips.
 
         Samples move between that class and the best of the others, whose margin is minus the
@@ -782,7 +792,7 @@ class ArgmaxModel(LinearBlocks):
             values[rival, indices] = -values[moving]
         return scores.ravel(), slopes.ravel()
 
-    def constants(self):
+    def constants(self) -> list[np.ndarray]:
         """Parameters that predict the same class for all samples, one vector per class."""
         nothing = [np.zeros(len(model.scale)) for model in self.models]
         return [self.parameters(nothing, values) for values in np.eye(len(self.models))]
@@ -791,7 +801,7 @@ class ArgmaxModel(LinearBlocks):
 class _ArgmaxPoint:
     """An `ArgmaxModel` at parameters, with the margin of each class over its rival there."""
 
-    def __init__(self, model, parameters):
+    def __init__(self, model: ArgmaxModel, parameters: np.ndarray) -> None:
         scores = model.class_scores(parameters)
         indices = np.arange(len(scores))
         first = scores.argmax(axis=1)
@@ -811,21 +821,21 @@ class _ArgmaxPoint:
         self.scores = leads.T.ravel()[model.rows]
 
     @cached_property
-    def _slopes(self):
+    def _slopes(self) -> sparse.csr_array:
         """Derivative of each margin by the parameters, a csr_array."""
         design, rows = self._model.design, self._model.rows
         slopes = sparse.csr_array(design[rows] - design[self._rivals.T.ravel()[rows]])
         slopes.sort_indices()
         return slopes
 
-    def pull_back(self, slopes):
+    def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Gradient by the parameters from one derivative per margin."""
         return self._slopes.T @ slopes
 
-    def pull_back_rows(self, slopes):
+    def pull_back_rows(self, slopes: sparse.csr_array) -> np.ndarray:
         """Gradients of several functions at once, from a csr_array (n_rows, n_margins)."""
         return rows_times(slopes, self._slopes)
 
-    def gram(self, weights):
+    def gram(self, weights: np.ndarray) -> np.ndarray:
         """Sum of ``weights[i]`` times the outer product of the i-th margin's gradient."""
         return weighted_outer_sum(self._slopes, weights)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import sparse
@@ -22,19 +22,27 @@ from skfair.models._model import (
 )
 from skfair.utils._api import MatrixLike
 
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from numpy.typing import DTypeLike
+
+    from skfair.utils._tables import TableLike
+
+
 _CHUNK_SIZE = 4096
 """Rows evaluated at a time, so that their activations stay in the cache."""
 
 
-def _relu_in_place(values):
+def _relu_in_place(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 0.0, out=values)
 
 
-def _tanh_in_place(values):
+def _tanh_in_place(values: np.ndarray) -> Any:
     return np.tanh(values, out=values)
 
 
-def _tanh_slope(activations):
+def _tanh_slope(activations: np.ndarray) -> np.ndarray:
     return 1.0 - activations * activations
 
 
@@ -43,7 +51,7 @@ ACTIVATIONS = {"relu": (_relu_in_place, np.sign), "tanh": (_tanh_in_place, _tanh
 """Activation functions by name: one that works in place, and the slope from its values."""
 
 
-def _column_ranges(X):
+def _column_ranges(X: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Minimum and maximum of each column."""
     if sparse.issparse(X):
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
@@ -123,7 +131,7 @@ class MLPModel:
         weights: np.ndarray,
         hidden_layer_sizes: Sequence[int] = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
     ) -> Self:
         """Make a model whose columns have weighted mean 0, and variance 1 unless they are dummies.
 
@@ -165,7 +173,7 @@ class MLPModel:
         """Length of a parameter vector."""
         return self._ends[-1]
 
-    def astype(self, dtype: Any) -> MLPModel:
+    def astype(self, dtype: DTypeLike) -> MLPModel:
         """The same model, computed in another type.
 
         Parameters
@@ -179,7 +187,7 @@ class MLPModel:
         """
         return self._replace_X(self.X.astype(dtype, copy=False))
 
-    def _replace_X(self, X):
+    def _replace_X(self, X: np.ndarray) -> MLPModel:
         # Made for every mini-batch, so the constructor's checks are skipped.
         model = object.__new__(type(self))
         vars(model).update(vars(self), X=X)
@@ -341,7 +349,7 @@ class MLPModel:
 class MLPPoint:
     """A perceptron at a parameter vector, with stored activations of all samples."""
 
-    def __init__(self, model, parameters):
+    def __init__(self, model: MLPModel, parameters: np.ndarray) -> None:
         self.model = model
         self.parameters = parameters
         self._layers = model.layers(parameters)
@@ -356,11 +364,11 @@ class MLPPoint:
         self.scores = (self.hidden @ weights[:, 0] + bias).astype(np.float64)
 
     @property
-    def hidden(self):
+    def hidden(self) -> np.ndarray:
         """Activations of the last hidden layer, (n_samples, n_units)."""
         return self._activations[-1]
 
-    def pull_back(self, slopes):
+    def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Backpropagation: gradient by the parameters from one derivative per sample."""
         model = self.model
         gradient = np.empty_like(self.parameters)
@@ -375,7 +383,7 @@ class MLPPoint:
             if depth < len(layers) - 1:
                 # Behind the single output the product is an outer product.
                 delta = delta * weights[:, 0] if depth == 0 else delta @ weights.T
-                delta *= self._slope(inputs)
+                delta *= self._slope(inputs)  # type: ignore[operator]
         return gradient.astype(np.float64, copy=False)
 
     pull_back_rows = pull_back_sparse_rows

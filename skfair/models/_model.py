@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
 
 from skfair.partitions._partitions import BLOCK, blocks, make_partitions
-from skfair.utils._api import RandomState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skfair.utils._api import RandomState
+    from skfair.utils._tables import TableLike
+
 
 # The protocol of models, and the base of models that are linear in their parameters.
 
@@ -176,7 +182,7 @@ class LinearPoint(NamedTuple):
 # Networks at a point on many samples, evaluated in chunks.
 
 
-def pull_back_sparse_rows(point, slopes):
+def pull_back_sparse_rows(point: Any, slopes: sparse.csr_array) -> np.ndarray:
     """Gradients (n_rows, n_parameters) of functions of few samples each, from a csr_array."""
     slopes = sparse.csr_array(slopes)
     jacobian = np.zeros((slopes.shape[0], len(point.parameters)))
@@ -189,7 +195,9 @@ def pull_back_sparse_rows(point, slopes):
     return jacobian
 
 
-def iter_points(model, parameters, n_samples, n_chunk):
+def iter_points(
+    model: Any, parameters: np.ndarray, n_samples: int, n_chunk: int
+) -> Iterator[tuple]:
     """Yield slices of `n_chunk` samples, and the model at them."""
     for rows in blocks(n_samples, n_chunk):
         yield rows, model.take(rows).evaluate(parameters)
@@ -202,18 +210,18 @@ class ChunkedPoint:
     Activations are recomputed where they are needed instead of stored.
     """
 
-    def __init__(self, model, parameters, iter_chunks):
+    def __init__(self, model: Any, parameters: np.ndarray, iter_chunks: Callable) -> None:
         self.model = model
         self.parameters = parameters
         self._iter_chunks = iter_chunks
         self.scores = np.concatenate([chunk.scores for _, chunk in iter_chunks()], dtype=np.float64)
 
     @property
-    def hidden(self):
+    def hidden(self) -> np.ndarray:
         """Activations of the last hidden layer, (n_samples, n_units)."""
         return np.concatenate([chunk.hidden for _, chunk in self._iter_chunks()])
 
-    def pull_back(self, slopes):
+    def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Gradient by the parameters from one derivative per sample, (n_samples,)."""
         return sum(chunk.pull_back(slopes[rows]) for rows, chunk in self._iter_chunks())
 
@@ -227,7 +235,7 @@ _CHUNK_SIZE = 8192
 """Rows of a dense matrix that are centred or weighted at a time."""
 
 
-def replace_zeros(scale):
+def replace_zeros(scale: np.ndarray) -> np.ndarray:
     """The scales, with 1 in place of 0."""
     return np.where(scale > 0, scale, 1.0)
 
@@ -236,7 +244,7 @@ MAX_DOUBLED = 1 << 17
 """Samples up to which dense float32 features are stored as float64, which is faster."""
 
 
-def to_dense_or_csr(X):
+def to_dense_or_csr(X: TableLike) -> np.ndarray | sparse.csr_array:
     """The features in canonical CSR if they are sparse enough, and as float64.
 
     Dense float32 features of very many samples stay as they are. All sums are in float64.
@@ -253,19 +261,19 @@ def to_dense_or_csr(X):
     return X
 
 
-def _is_filled(X):
+def _is_filled(X: np.ndarray) -> bool:
     """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
     # Below a share of .3 dense columns are stored as CSR: one-hot columns are.
     needed = 0.3 * X.size
     filled = 0
     for rows in blocks(len(X), _CHUNK_SIZE):
-        filled += np.count_nonzero(X[rows] != 0.0)
+        filled += np.count_nonzero(X[rows] != 0.0)  # type: ignore[assignment]
         if filled >= needed:
             break
     return filled >= needed
 
 
-def _compress(X):
+def _compress(X: np.ndarray) -> sparse.csr_array:
     from skfair._kernels.scores import compressed_rows
 
     if X.flags.f_contiguous:  # as data frames are: read in memory order
@@ -280,7 +288,9 @@ _MIN_RANGE = 1e-140
 """Range of a column whose variance, and the inverse of it, are numbers that lose no digits."""
 
 
-def moments(X, weights, n_jobs=None, min_spread=1e-10):
+def moments(
+    X: TableLike, weights: np.ndarray, n_jobs: int | None = None, min_spread: float = 1e-10
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
 
     A second pass takes the squares around the mean and corrects its rounding error. One pass would
@@ -313,7 +323,7 @@ def moments(X, weights, n_jobs=None, min_spread=1e-10):
     return mean, variance
 
 
-def _check_spread(mean, variance, min_spread):
+def _check_spread(mean: np.ndarray, variance: np.ndarray, min_spread: float) -> None:
     """Raise for columns that vary, by more than rounding, but so little that products lose it."""
     spread = np.sqrt(variance)
     is_lost = (spread > _NOISE * np.abs(mean)) & (spread < min_spread * np.abs(mean))
@@ -325,7 +335,7 @@ def _check_spread(mean, variance, min_spread):
         )
 
 
-def check_ranges(ranges):
+def check_ranges(ranges: np.ndarray) -> None:
     """Raise for columns that are not constant, but vary so little that their squares are lost."""
     for column in np.flatnonzero((ranges > 0) & (ranges < _MIN_RANGE))[:1]:
         raise ValueError(
@@ -334,7 +344,7 @@ def check_ranges(ranges):
         )
 
 
-def _small_ranges(X, variance):
+def _small_ranges(X: TableLike, variance: np.ndarray) -> np.ndarray:
     """Maximum less minimum of columns of tiny variance, which may be 0 by rounding; else 0."""
     ranges = np.zeros_like(variance)
     columns = np.flatnonzero(variance < _MIN_RANGE**2)
@@ -344,12 +354,14 @@ def _small_ranges(X, variance):
     return ranges
 
 
-def _sums(block):
+def _sums(block: tuple[np.ndarray, ...]) -> np.ndarray:
     X, weights = block
     return X.T.dot(weights)
 
 
-def _sum_deviations(block, mean):
+def _sum_deviations(
+    block: tuple[np.ndarray, ...], mean: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Sums of deviations from the means and of their squares, by column."""
     X, weights = block
     residual, squares = np.zeros_like(mean), np.zeros_like(mean)
@@ -361,7 +373,9 @@ def _sum_deviations(block, mean):
     return residual, squares
 
 
-def _sum_sparse_deviations(X, weights, mean):
+def _sum_sparse_deviations(
+    X: sparse.csr_array, weights: np.ndarray, mean: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     from skfair._kernels.scores import sum_stored_deviations
 
     counts, stored, residual, squares = sum_stored_deviations(
@@ -372,28 +386,28 @@ def _sum_sparse_deviations(X, weights, mean):
     return residual - absent * mean, squares + absent * mean**2
 
 
-def full_column_mask(X):
+def full_column_mask(X: TableLike) -> np.ndarray:
     """Whether all entries of a column are stored."""
     if not sparse.issparse(X):
         return np.ones(X.shape[1], dtype=bool)
     return np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
 
 
-def shift_columns(X, origin):
+def shift_columns(X: TableLike, origin: TableLike) -> Any:
     """X with its full columns shifted by their origin."""
     if not sparse.issparse(X):
         return X - origin
     return sparse.csr_array((X.data - origin[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
-def times_vector(X, coef):
+def times_vector(X: TableLike, coef: np.ndarray) -> np.ndarray:
     """``X @ coef``; float32 features become float64 a few rows at a time."""
     if X.dtype != np.float32 or sparse.issparse(X):
         return X @ coef
     return np.concatenate([X[rows] @ coef for rows in blocks(len(X), _CHUNK_SIZE)] or [np.empty(0)])
 
 
-def rows_times(rows, X):
+def rows_times(rows: sparse.csr_array, X: TableLike) -> np.ndarray:
     """Product of a few sparse rows with X, dense."""
     if not sparse.issparse(X):
         # A sparse product would copy columns that are stored one after the other: few rows are
@@ -407,7 +421,7 @@ def rows_times(rows, X):
     return sum_outer_products(left, right, rows.shape[0], X.shape[1])
 
 
-def weighted_outer_sum(X, weights):
+def weighted_outer_sum(X: TableLike, weights: np.ndarray) -> np.ndarray:
     """``X.T @ diag(weights) @ X``."""
     if sparse.issparse(X):
         from skfair._kernels.scores import weighted_gram
@@ -421,7 +435,7 @@ def weighted_outer_sum(X, weights):
     return gram
 
 
-def _outer_sum(X, factors):
+def _outer_sum(X: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """Product of the transpose of X, its rows times factors, with itself."""
     gram = np.zeros((X.shape[1], X.shape[1]))
     for rows in blocks(len(X), _CHUNK_SIZE):

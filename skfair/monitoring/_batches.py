@@ -1,11 +1,13 @@
 """Batches of predictions: values, counts, times, and outcomes that come later."""
 
+from __future__ import annotations
+
 from collections import Counter
 from hashlib import blake2b
 from itertools import groupby
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,10 +42,96 @@ from skfair.utils._checks import (
 )
 from skfair.utils._sklearn import safe_indexing
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    from pandas import Timedelta, Timestamp
+
+    from skfair.audit import SensitiveFeatures
+    from skfair.constraints import Constraint
+    from skfair.utils._tables import TableLike
+
+    class MonitorSettings(Protocol):
+        """What `Settings`, which lies above, states to the parts of a monitor."""
+
+        @property
+        def burden(self) -> bool:
+            """As in `Settings`."""
+
+        @property
+        def confidence_level(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def constraint(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def delay(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def hypothesis(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def levels(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def max_weight(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def min_group_size(self) -> int:
+            """As in `Settings`."""
+
+        @property
+        def pos_label(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def range(self) -> tuple:
+            """As in `Settings`."""
+
+        @property
+        def run_length(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def scaled_tolerance(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def smallest_size(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def tolerance(self) -> float:
+            """As in `Settings`."""
+
+        @property
+        def tolerance_position(self) -> Any:
+            """As in `Settings`."""
+
+        @property
+        def windows(self) -> tuple:
+            """As in `Settings`."""
+
+        def log_evidence_needed(self, n_restarts: Any, n_sides: Any = 1) -> Any:
+            """As in `Settings`."""
+
+        def unscale(self, level: Any) -> Any:
+            """As in `Settings`."""
+
+
 # Times of batches: numbers, or points in time that are stored as text.
 
 
-def check_time(time, state, delay):
+def check_time(
+    time: Timestamp | int | str | None, state: Any, delay: Timedelta | int | str | None
+) -> int | str | None:
     """The time of a batch as it is stored; raise if it runs backwards or cannot have a delay."""
     time = normalize_time(time)
     if state.rows:
@@ -53,7 +141,7 @@ def check_time(time, state, delay):
     return time
 
 
-def normalize_time(time):
+def normalize_time(time: Timestamp | int | str | None) -> Any:
     """A time as a number, ISO text or None; text is what a file stores."""
     if time is None:
         return None
@@ -72,12 +160,12 @@ def normalize_time(time):
     return point.isoformat()
 
 
-def restore_time(time):
+def restore_time(time: Any) -> Any:
     """The time that text stands for, or the number."""
     return pd.Timestamp(time) if isinstance(time, str) else time
 
 
-def check_order(time, latest):
+def check_order(time: int | str | None, latest: int | str | None) -> None:
     """Raise for a time before the latest one, of another type, or in some batches only."""
     if (time is None) != (latest is None):
         raise argument_error(
@@ -96,12 +184,12 @@ def check_order(time, latest):
         )
 
 
-def end_of_delay(start, delay):
+def end_of_delay(start: int | str, delay: Timedelta | int | str) -> Any:
     """The point in time or the number at which a delay is over."""
     return restore_time(start) + (pd.Timedelta(delay) if isinstance(start, str) else delay)
 
 
-def check_delay(delay, time):
+def check_delay(delay: Timedelta | int | str, time: int | str | None) -> None:
     """Raise for a delay that cannot be added to a time, or is negative."""
     try:
         is_valid = time is not None and end_of_delay(time, delay) >= restore_time(time)
@@ -114,7 +202,7 @@ def check_delay(delay, time):
         )
 
 
-def restore_times(column):
+def restore_times(column: pd.Series) -> pd.Series:
     """A column of stored times with points in time in place of text."""
     return column.map(restore_time) if len(column) else column
 
@@ -134,7 +222,7 @@ class Cohort(NamedTuple):
     scores: np.ndarray
 
 
-def check_identifiers(values, name):
+def check_identifiers(values: TableLike, name: str) -> np.ndarray:
     """Ids or late outcomes as an array, without missing values."""
     column = np.asarray(values)
     if column.ndim != 1 or pd.isna(column).any():
@@ -153,13 +241,15 @@ class OutstandingSamples:
 
     records: dict
 
-    def __init__(self, records=None):
+    def __init__(self, records: dict[int | str, Any] | None = None) -> None:
         self.records = records or {}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.records)
 
-    def add_samples(self, ids, cohort, is_known):
+    def add_samples(
+        self, ids: list[int | str], cohort: Cohort, is_known: bool
+    ) -> OutstandingSamples:
         """The table with a cohort; raise if an id occurs twice or is outstanding already."""
         counts = Counter(ids)
         repeated = [one for one, count in counts.items() if count > 1 or one in self.records]
@@ -179,7 +269,7 @@ class OutstandingSamples:
         }
         return OutstandingSamples(self.records | added)
 
-    def add_outcomes(self, ids, target):
+    def add_outcomes(self, ids: list[int | str], target: list[float]) -> OutstandingSamples:
         """The table with outcomes of samples that it holds."""
         records = dict(self.records)
         for one, value in zip(ids, target, strict=True):
@@ -187,7 +277,7 @@ class OutstandingSamples:
             records[one][_TARGET_POSITION] = value
         return OutstandingSamples(records)
 
-    def check_ids(self, ids):
+    def check_ids(self, ids: list[int | str]) -> None:
         """Raise unless these are different samples whose outcome has not come."""
         unknown = [one for one in ids if one not in self.records]
         if unknown:
@@ -208,7 +298,7 @@ class OutstandingSamples:
                 "twice. Nothing was counted; leave the repetition out."
             )
 
-    def cohorts(self, ids, attributes):
+    def cohorts(self, ids: list[int | str], attributes: TableLike) -> Iterator[Cohort]:
         """Samples whose outcome has come, as cohorts by the time of their decisions."""
         records = [self.records[one] for one in ids]
         if records and records[0][_TIME_POSITION] is not None:
@@ -224,16 +314,16 @@ class OutstandingSamples:
                 time, Samples(np.array(target), groups, np.array(weights)), np.array(scores)
             )
 
-    def drop(self, ids):
+    def drop(self, ids: list[int | str]) -> OutstandingSamples:
         """The table without some samples."""
         records = dict(self.records)
         for one in ids:
             del records[one]
         return OutstandingSamples(records)
 
-    def overdue_ids(self, delay, now):
+    def overdue_ids(self, delay: Timedelta | int | str, now: int | str) -> Any:
         """Ids of the samples whose delay is over; at its last moment only of complete cohorts."""
-        ids = []
+        ids: list = []
         for time, items in groupby(self.records.items(), key=lambda item: item[1][_TIME_POSITION]):
             cohort = dict(items)
             end = end_of_delay(time, delay)
@@ -243,11 +333,11 @@ class OutstandingSamples:
             ids += cohort
         return ids
 
-    def ids_without_outcome(self):
+    def ids_without_outcome(self) -> list[int | str]:
         """Ids of the samples whose outcome has not come."""
         return [one for one, record in self.records.items() if record[_TARGET_POSITION] is None]
 
-    def ids_with_outcome(self, ids):
+    def ids_with_outcome(self, ids: list[int | str]) -> list[int | str]:
         """Those of the samples whose outcome has come; warn that the others are left out."""
         known = [one for one in ids if self.records[one][_TARGET_POSITION] is not None]
         if len(known) < len(ids):
@@ -265,7 +355,11 @@ MIN_BLOCK = 20
 """Samples of a block at least: one of m samples has 1 - 1 / m of their evidence on a difference."""
 
 
-def is_empty(y_pred, sensitive_features, sample_weight):
+def is_empty(
+    y_pred: TableLike,
+    sensitive_features: TableLike | SensitiveFeatures,
+    sample_weight: TableLike | None,
+) -> bool:
     """Whether a batch has no samples, or none of positive weight."""
     has_weight = sample_weight is None or np.any(sample_weight)
     if np.shape(y_pred)[:1] != (0,) and has_weight:
@@ -286,7 +380,13 @@ class Batch(NamedTuple):
     has_outcomes: bool
 
 
-def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
+def make_audit(
+    settings: MonitorSettings,
+    y_true: TableLike | None,
+    y_pred: TableLike,
+    sensitive_features: TableLike | SensitiveFeatures,
+    sample_weight: TableLike | None,
+) -> Audit:
     """The audit of a batch, of which at least one sample has a positive weight."""
     return Audit.from_columns(
         {"y_pred": y_pred, "y_true": y_true, "sample_weight": sample_weight},
@@ -298,7 +398,7 @@ def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
     )
 
 
-def check_audit(settings, audit):
+def check_audit(settings: MonitorSettings, audit: Audit) -> None:
     """Raise for an audit of which a monitor with these settings would answer another question."""
     refuse_clusters(audit.clusters, "a monitor")
     positive = 1 if settings.pos_label is None else settings.pos_label
@@ -322,7 +422,14 @@ def check_audit(settings, audit):
         )
 
 
-def read_batch(settings, row, state, audit, ids, X):
+def read_batch(
+    settings: MonitorSettings,
+    row: Any,
+    state: Any,
+    audit: Audit,
+    ids: TableLike | None,
+    X: np.ndarray | None,
+) -> Batch:
     """The batch of an audit; `ids` are of all rows that were passed, `X` of its samples.
 
     Of attributes the state has the names, in the order of the first batch, and the bins.
@@ -356,13 +463,13 @@ def read_batch(settings, row, state, audit, ids, X):
     # Losses are of the decision function, where an audit has probabilities.
     if metric_kind(constraint) == "labelled_margin" and audit.model and "y_score" in columns:
         estimator, *of_model = audit.model
-        (((_, y_pred), _),) = predict_for_metric(estimator, constraint, *of_model, audit.pos_label)
+        (((_, y_pred), _),) = predict_for_metric(estimator, constraint, *of_model, audit.pos_label)  # type: ignore[call-arg]
         y_pred = y_pred[audit.is_used][rows]
     scores = to_scores(constraint, y_pred, y_true, settings.pos_label)
     is_known = y_true is not None
     target = np.ones(len(scores))
     if is_known:
-        target = to_target(constraint, y_true, settings.pos_label)
+        target = to_target(constraint, y_true, settings.pos_label)  # type: ignore[arg-type]
     samples = samples._replace(
         target=target,
         weights=_scale_weights(samples.weights, settings.max_weight),
@@ -382,7 +489,7 @@ def read_batch(settings, row, state, audit, ids, X):
     return Batch(late_ids, cohort, is_known)
 
 
-def _select_ids(audit, ids, rows):
+def _select_ids(audit: Audit, ids: TableLike | None, rows: np.ndarray) -> list[int | str] | None:
     """The ids of the samples that are counted, which are those of all rows that were passed."""
     if ids is None:
         return None
@@ -397,7 +504,7 @@ def _select_ids(audit, ids, rows):
     return ids[audit.is_used][rows].tolist()
 
 
-def _scale_weights(weights, max_weight):
+def _scale_weights(weights: np.ndarray, max_weight: float) -> np.ndarray:
     """Weights as probabilities of being drawn."""
     if (weights > max_weight).any():
         raise argument_error(
@@ -408,7 +515,13 @@ def _scale_weights(weights, max_weight):
     return weights / max_weight
 
 
-def _check_late_outcomes(settings, use, ids, X, is_known):
+def _check_late_outcomes(
+    settings: MonitorSettings,
+    use: str,
+    ids: list[int | str] | None,
+    X: np.ndarray | None,
+    is_known: bool,
+) -> None:
     """Raise for samples that are to be counted later, if there is no way to count them."""
     name = type(settings.constraint).__name__
     if ids is None and not is_known:
@@ -429,7 +542,7 @@ def _check_late_outcomes(settings, use, ids, X, is_known):
         )
 
 
-def evaluate_cohort(settings, cohort):
+def evaluate_cohort(settings: MonitorSettings, cohort: Cohort) -> Any:
     """Cells of a cohort, and the values that are averaged, as numbers between 0 and 1."""
     cells, values = evaluate_cells(settings.constraint, cohort.samples, cohort.scores)
     inside = np.any(list(cells.values()), axis=0)
@@ -439,7 +552,9 @@ def evaluate_cohort(settings, cohort):
     return cells, scaled
 
 
-def to_scores(constraint, y_pred, y_true, pos_label):
+def to_scores(
+    constraint: Constraint, y_pred: np.ndarray, y_true: np.ndarray | None, pos_label: str | None
+) -> np.ndarray:
     """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves."""
     if not constraint.counts_decisions:
         return to_numbers(y_pred, "y_pred")
@@ -448,21 +563,21 @@ def to_scores(constraint, y_pred, y_true, pos_label):
     return np.where(y_pred == positive, 1.0, -1.0)
 
 
-def to_target(constraint, y_true, pos_label):
+def to_target(constraint: Constraint, y_true: np.ndarray, pos_label: str | None) -> np.ndarray:
     """Classes as -1 and +1; real targets as they are."""
     if pos_label is None and _takes_numbers(constraint, y_true):
         return to_numbers(y_true, "y_true")
     return np.where(y_true == find_positive(y_true, pos_label=pos_label), 1.0, -1.0)
 
 
-def _takes_numbers(constraint, y_true):
+def _takes_numbers(constraint: Constraint, y_true: np.ndarray) -> bool:
     """Whether a constraint takes outcomes as numbers, and not as classes.
 
     Losses of numbers alone and functions of one's own do. Means and the squared error take -1 and
     1, 0 and 1, and text as classes, as fits do.
     """
     loss = getattr(constraint, "loss", None)
-    if constraint.applies_to == ("numbers",):
+    if constraint.applies_to == ("numbers",):  # type: ignore[comparison-overlap]
         return True
     if "numbers" not in constraint.applies_to or (hasattr(constraint, "loss") and loss is None):
         return False
@@ -473,7 +588,7 @@ def _takes_numbers(constraint, y_true):
     return is_number and not any(values <= pair for pair in CONVENTIONAL_LABELS)
 
 
-def attribute_codes(groups, attributes):
+def attribute_codes(groups: Groups, attributes: str) -> Any:
     """For each comparison its name, and the code of each sample with the names of the groups.
 
     `attributes` is the constraint's: "each" compares the values of every attribute separately.
@@ -487,7 +602,7 @@ def attribute_codes(groups, attributes):
         yield str(name), codes[groups.codes], values.tolist()
 
 
-def list_references(constraint, groups):
+def list_references(constraint: Constraint, groups: Groups) -> Any:
     """The reference group of each comparison; empty for constraints without one."""
     if constraint.direction is None:
         return []
@@ -497,7 +612,7 @@ def list_references(constraint, groups):
     return labels if is_single else [tuple(labels)]
 
 
-def refuse_many_decimals(groups):
+def refuse_many_decimals(groups: list[float | str | tuple[str, int | str]]) -> None:
     """Raise for a measurement that the first batch has not divided into bins."""
     labels = [one if isinstance(one, tuple) else (one,) for one in groups]
     for column in zip(*labels, strict=True):
@@ -512,19 +627,24 @@ def refuse_many_decimals(groups):
             )
 
 
-def check_label_types(known, names):
+def check_label_types(
+    known: list[float | str | tuple[str, int | str]],
+    names: list[float | str | tuple[str, int | str]],
+) -> None:
     """Raise for groups whose labels are of another type than those of earlier batches."""
     labels = [name if isinstance(name, tuple) else (name,) for name in (*known, *names)]
     check_attribute_label_types(labels)
 
 
-def sort_samples(codes, values, weights):
+def sort_samples(
+    codes: np.ndarray, values: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The columns in an order that does not depend on that of the batch."""
     order = np.lexsort((weights, values, codes))
     return codes[order], values[order], weights[order]
 
 
-def make_generator_from_key(*key):
+def make_generator_from_key(*key: Any) -> np.random.Generator:
     """Random generator of samples: any data have an order of their own, which repeats with them.
 
     A seed that depended on sizes alone would give all data of equal sizes one order, and the blocks
@@ -537,13 +657,22 @@ def make_generator_from_key(*key):
     return np.random.default_rng(int.from_bytes(digest.digest()))
 
 
-def count_by_group(codes, values, weights, n_groups):
+def count_by_group(
+    codes: np.ndarray, values: np.ndarray, weights: np.ndarray, n_groups: int
+) -> np.ndarray:
     """Counts, weights and weighted sums of values by group, (3, n_groups)."""
     columns = (None, weights, weights * values)
     return np.array([np.bincount(codes, one, n_groups) for one in columns], dtype=float)
 
 
-def draw_blocks(codes, values, weights, n_groups, n_known, rng):
+def draw_blocks(
+    codes: np.ndarray,
+    values: np.ndarray,
+    weights: np.ndarray,
+    n_groups: int,
+    n_known: int,
+    rng: np.random.Generator,
+) -> Any:
     """Counts and sums by group, (2, n_groups), of random blocks of sorted samples.
 
     A sample of weight w is drawn with probability w: those drawn are a sample without weights of
@@ -568,12 +697,12 @@ def draw_blocks(codes, values, weights, n_groups, n_known, rng):
 # Values that are averaged, as numbers between 0 and 1.
 
 
-def is_floor(settings):
+def is_floor(settings: MonitorSettings) -> bool:
     """Whether values are counted from the largest one, since the bound is from below."""
     return settings.constraint.gap.form == "floor"
 
 
-def state_gaps(settings, table):
+def state_gaps(settings: MonitorSettings, table: pd.DataFrame) -> pd.DataFrame:
     """A table of gaps and limits as they are stated: of a floor the smallest mean."""
     if not is_floor(settings):
         return table
@@ -582,7 +711,7 @@ def state_gaps(settings, table):
     return table.assign(**stated.rename(columns={"low": "high", "high": "low"}))
 
 
-def scale_values(settings, values):
+def scale_values(settings: MonitorSettings, values: np.ndarray) -> np.ndarray:
     """Values that are averaged, as numbers between 0 and 1; those of a floor from the top."""
     low, high = settings.range
     if not ((values >= low) & (values <= high)).all():
@@ -596,7 +725,7 @@ def scale_values(settings, values):
     return 1.0 - scaled if is_floor(settings) else scaled
 
 
-def unscale_mean(settings, mean):
+def unscale_mean(settings: MonitorSettings, mean: float) -> float:
     """A mean of scaled values in units of the values."""
     low, high = settings.range
     return float(low + (1.0 - mean if is_floor(settings) else mean) * (high - low))

@@ -7,17 +7,15 @@ import inspect
 import json
 from dataclasses import KW_ONLY, fields, is_dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
 
 from skfair import constraints
-from skfair.audit import Audit
 from skfair.audit._bins import Bins
 from skfair.audit._formats import add_header, load_content
 from skfair.audit._sentences import name_left_out
@@ -55,13 +53,22 @@ from skfair.monitoring._state import (
 from skfair.partitions._collections import load_rows
 from skfair.plotting._gap_monitor import GapMonitorDisplay
 from skfair.statistics._gaps import Interval
-from skfair.utils._api import Label, MatrixLike
+from skfair.utils._api import Label
 from skfair.utils._checks import argument_error, check_exact_labels, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP, make_constructor
 from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
+    from types import UnionType
+    from typing import Self
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from pandas import Timestamp
+
+    from skfair.audit import Audit
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
 
 # Monitors as text in JSON.
 
@@ -84,20 +91,20 @@ _SCALAR_DECODERS = {"float": float, "time": restore_time, "duration": pd.Timedel
 """Functions that read values from text."""
 
 
-def seal(stored):
+def seal(stored: dict[str, Any]) -> dict[str, Any]:
     """What is stored, with the digest of everything else in it."""
     stored = {name: value for name, value in stored.items() if name != "sha256"}
     text = json.dumps(stored, sort_keys=True)
     return stored | {"sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
 
 
-def encode_content(content):
+def encode_content(content: dict[str, Any]) -> str:
     """Text in JSON of the attributes of a monitor by name."""
     content = {name: _encode_state(value) for name, value in content.items()}
     return json.dumps(seal(add_header("GapMonitor", _VERSION, {"content": content})))
 
 
-def decode_content(text, names):
+def decode_content(text: str, names: list[str]) -> dict[str, Any]:
     """The attributes, with these names, that `encode_content` wrote."""
     advice = " Of a file pass the content, as in Path('monitor.json').read_text()."
     stored = load_content(text, "GapMonitor", (8, _VERSION), advice=advice)
@@ -113,12 +120,12 @@ def decode_content(text, names):
     return _decode_fields(content, names, "content")
 
 
-def _add_burden(fields):
+def _add_burden(fields: dict[str, Any]) -> dict[str, Any]:
     """Fields of version 8, of which parameters lack the burden."""
     return {"burden": False} | fields if "pos_label" in fields else fields
 
 
-def _encode_state(value):
+def _encode_state(value: Any) -> Any:
     """A value as JSON knows it; other types become objects that name their type."""
     if isinstance(value, timedelta | np.timedelta64):
         return {"type": "duration", "value": pd.Timedelta(value).isoformat()}
@@ -155,7 +162,7 @@ def _encode_state(value):
     return {"type": name, "value": {one: _encode_state(content[one]) for one in content}}
 
 
-def _field_names(cls):
+def _field_names(cls: type) -> list[str] | dict[str, UnionType | type]:
     """Names of the attributes that are the state of an object."""
     return [one.name for one in fields(cls)] if is_dataclass(cls) else inspect.get_annotations(cls)
 
@@ -164,7 +171,9 @@ class _DamagedTextError(ValueError):
     """A field is missing, or is not what was written."""
 
 
-def _decode_fields(content, names, path):
+def _decode_fields(
+    content: Any, names: list[str] | dict[str, UnionType | type], path: str
+) -> dict[str, Any]:
     """Values of fields by name; raise if one is missing or damaged."""
     absent = [name for name in names if not isinstance(content, dict) or name not in content]
     if absent:
@@ -186,7 +195,7 @@ def _decode_fields(content, names, path):
     return values
 
 
-def _decode(value, path):
+def _decode(value: float, path: str) -> Any:
     """The value that `_encode_state` wrote; `path` names it in errors."""
     if isinstance(value, list):
         return [_decode(one, path) for one in value]
@@ -523,7 +532,14 @@ class GapMonitor(BaseEstimator):
         X = None if audit.model is None or is_late else audit.model.X
         return self._read(settings, audit, ids, X, time)
 
-    def _read(self, settings, audit, ids, X, time):
+    def _read(
+        self,
+        settings: Settings,
+        audit: Audit | None,
+        ids: TableLike | None,
+        X: np.ndarray | None,
+        time: Timestamp | int | str | None,
+    ) -> Self:
         """Read a batch; `audit` is None for one without samples."""
         state = getattr(self, "_state", State())
         time = check_time(time, state, settings.delay)
@@ -833,7 +849,7 @@ class GapMonitor(BaseEstimator):
                 "GapMonitor.to_json."
             ) from error
 
-    def _check_updated(self):
+    def _check_updated(self) -> None:
         """Raise before the first batch."""
         if not hasattr(self, "verdict_"):
             raise NotFittedError("This GapMonitor has read no batch; call update first.")
@@ -859,7 +875,7 @@ class GapMonitor(BaseEstimator):
         return self
 
 
-def _check_settings(monitor):
+def _check_settings(monitor: GapMonitor) -> Settings:
     """The parameters, if they are in range, and as they were with the first batch."""
     params = monitor.get_params(deep=False)
     if not hasattr(monitor, "verdict_"):

@@ -1,9 +1,11 @@
 """What the last batches say, whatever was before: limits of pooled rates at every look."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -13,20 +15,12 @@ from skfair.monitoring._batches import restore_time, unscale_mean
 from skfair.statistics._estimates import rate_limits
 from skfair.statistics._gaps import Verdict, find_verdict
 
-_ALARM_SHARE = 0.75
-"""Share of the false alarms that windows raise; the detector may raise the others."""
+if TYPE_CHECKING:
+    from skfair.monitoring._batches import MonitorSettings
 
-_LARGEST_ERROR = 0.05
-"""Error of a lower limit of a window, at most, however short the run length."""
 
 _N_BATCHES, _LONGEST_STREAM = 1_000_000, 1000
 """Batches that are simulated to find this error, in streams of so many at most."""
-
-_LONGEST_RUN = 100_000
-"""Run length up to which enough of these streams have an alarm."""
-
-_WITHIN_SHARE = 2.0
-"""A page says falsely that the tolerance is kept in one of so many run lengths at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +57,7 @@ class Window:
     extremes: list
 
 
-def add_tables(*tables):
+def add_tables(*tables: np.ndarray) -> np.ndarray:
     """The sum of two tables; groups may have joined between them."""
     narrow, wide = sorted(tables, key=np.size)
     total = wide.copy()
@@ -89,12 +83,12 @@ class Decisions(NamedTuple):
     tables: list
 
 
-def group_by_decision(rows):
+def group_by_decision(rows: list) -> list[Decisions]:
     """What is counted of the decisions of each batch.
 
     Late decisions, whose time no batch has, belong to the first batch after it.
     """
-    tables = [[] for _ in rows]
+    tables = [[] for _ in rows]  # type: ignore[var-annotated]
     first = [row.number for row in rows]
     places = {row.time: i for i, row in reversed([*enumerate(rows)])}
     for i, row in enumerate(rows):
@@ -108,7 +102,7 @@ def group_by_decision(rows):
     return [Decisions(row.time, *one) for row, *one in zip(rows, first, tables, strict=True)]
 
 
-def list_counted(rows, has_outstanding):
+def list_counted(rows: list, has_outstanding: bool) -> list[Decisions]:
     """The `Decisions` of the batches up to the last of which decisions are counted.
 
     Where no outcome comes later than its decision these are all batches.
@@ -121,16 +115,16 @@ def list_counted(rows, has_outstanding):
     return batches[: max((i + 1 for i, one in enumerate(batches) if one.tables), default=0)]
 
 
-def pool_tables(tables):
+def pool_tables(tables: list) -> Any:
     """Samples, weights and weighted sums by attribute and cell, of tables by time of decision."""
-    cells = {}
+    cells: dict = {}
     for _, name, cell, table in tables:
         cells[name, cell] = add_tables(table, cells.get((name, cell), np.zeros((3, 0))))
     return cells
 
 
 @lru_cache
-def find_alarm_error(run_length, windows):
+def find_alarm_error(run_length: float, windows: tuple[int, ...]) -> float:
     """Error of the lower limit of each window, so that alarms are false once in a run length.
 
     The run length T of false alarms has the probability exp(-t / run_length) to exceed t, about,
@@ -139,9 +133,11 @@ def find_alarm_error(run_length, windows):
     of this probability. The error is that of the union bound over windows and batches at least, and
     where alarms are too rare for simulations.
     """
-    rate = _ALARM_SHARE / run_length
+    # Share of the false alarms that windows raise; the detector may raise the others.
+    rate = 0.75 / run_length
     length = int(np.ceil(min(run_length, _LONGEST_STREAM)))
-    if run_length > _LONGEST_RUN:
+    # Run length up to which enough of these streams have an alarm.
+    if run_length > 100_000:
         return rate / len(windows)
     steps = np.random.default_rng(0).standard_normal((_N_BATCHES // length, length))
     sums = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
@@ -150,10 +146,13 @@ def find_alarm_error(run_length, windows):
         excess = (sums[:, n:] - sums[:, :-n]) / np.sqrt(n)
         largest = np.maximum(largest, excess.max(axis=1, initial=-np.inf))
     z = np.quantile(largest, np.exp(-rate * length), method="higher")
-    return min(max(float(special.ndtr(-z)), rate / len(windows)), _LARGEST_ERROR)
+    # Error of a lower limit of a window, at most, however short the run length.
+    return min(max(float(special.ndtr(-z)), rate / len(windows)), 0.05)
 
 
-def judge_windows(settings, comparisons, batches):
+def judge_windows(
+    settings: MonitorSettings, comparisons: dict[str, Any], batches: list[Decisions]
+) -> list[Window]:
     """The windows at the end of these `Decisions`, shortest first; none if nothing can be said.
 
     A sum of independent values between 0 and 1 whose means differ has smaller tails than a binomial
@@ -166,7 +165,8 @@ def judge_windows(settings, comparisons, batches):
     if settings.run_length is None or not settings.windows:
         return []
     error_above = find_alarm_error(settings.run_length, settings.windows)
-    error_within = 1.0 / (_WITHIN_SHARE * settings.run_length * len(settings.windows))
+    # A page says falsely that the tolerance is kept in one of so many run lengths at most.
+    error_within = 1.0 / (2.0 * settings.run_length * len(settings.windows))
     windows = [
         _judge_window(settings, comparisons, batches[-length:], error_above, error_within)
         for length in settings.windows
@@ -175,12 +175,12 @@ def judge_windows(settings, comparisons, batches):
     return [window for window in windows if window is not None]
 
 
-def differ_from_mean(windows, gap):
+def differ_from_mean(windows: list[Window], gap: float) -> bool:
     """Whether a window is above the tolerance, or excludes the gap since the start."""
     return any(one.verdict == "contradicted" or not one.low <= gap <= one.high for one in windows)
 
 
-def find_delay(settings, batches, gap):
+def find_delay(settings: MonitorSettings, batches: list[Decisions], gap: float) -> int | None:
     """Batches until a window is above the tolerance in half of all cases, about; None for never.
 
     All groups have the same mean so far, and the smallest one begins to differ by the gap. Batches
@@ -211,7 +211,13 @@ def find_delay(settings, batches, gap):
     return None
 
 
-def _judge_window(settings, comparisons, batches, error_above, error_within):
+def _judge_window(
+    settings: MonitorSettings,
+    comparisons: dict[str, Any],
+    batches: list[Decisions],
+    error_above: float,
+    error_within: float,
+) -> Window | None:
     """One window; None without two groups to compare, or if weights differ."""
     pooled = pool_tables([table for one in batches for table in one.tables])
     if not all(np.allclose(counts, weights) for counts, weights, _ in pooled.values()):
@@ -247,13 +253,15 @@ def _judge_window(settings, comparisons, batches, error_above, error_within):
     )
 
 
-def _count_contrasts_at_tolerance(settings, compared):
+def _count_contrasts_at_tolerance(settings: MonitorSettings, compared: Any) -> int:
     """Number of contrasts that can err together while the tolerance is kept."""
     count, tolerance = settings.hypothesis.count_on_edge, settings.tolerance
     return sum(count(len(codes), tolerance) for codes, *_ in compared.values())
 
 
-def _limit_gap(hypothesis, cells, error_low, error_high):
+def _limit_gap(
+    hypothesis: Any, cells: list[tuple[np.ndarray, ...]], error_low: float, error_high: float
+) -> tuple[float, float]:
     """Lower and upper limit of the largest gap, of samples and rates by cell."""
     low = high = 0.0
     for n, rates in cells:
@@ -263,7 +271,7 @@ def _limit_gap(hypothesis, cells, error_low, error_high):
     return low, high
 
 
-def _equalise_batches(batches, key, codes):
+def _equalise_batches(batches: list[Decisions], key: tuple[str, ...], codes: np.ndarray) -> Any:
     """Effective sizes and rates of groups, in which a batch has the same weight in all groups.
 
     The weights are those of Mantel and Haenszel: of two groups, the product of their numbers over
@@ -281,7 +289,7 @@ def _equalise_batches(batches, key, codes):
     return 1.0 / (weights**2 @ (1.0 / n)), weights @ (sums / n)
 
 
-def find_compared(settings, pooled):
+def find_compared(settings: MonitorSettings, pooled: dict[tuple[str, ...], np.ndarray]) -> dict:
     """Codes, samples and rates of the groups that are large enough here, by attribute and cell."""
     compared = {}
     for key, (counts, weights, sums) in pooled.items():
@@ -292,7 +300,14 @@ def find_compared(settings, pooled):
     return compared
 
 
-def _find_extremes(settings, comparisons, key, codes, n, rates):
+def _find_extremes(
+    settings: MonitorSettings,
+    comparisons: dict[str, Any],
+    key: tuple[str, ...],
+    codes: np.ndarray,
+    n: np.ndarray,
+    rates: np.ndarray,
+) -> list[tuple[str, float, int]]:
     """Name, mean and samples of the groups that differ most, or of the one with the largest."""
     attribute, cell = key
     comparison = comparisons[attribute]

@@ -1,10 +1,12 @@
 """Settings of a monitor: its checked parameters, and what follows from them."""
 
+from __future__ import annotations
+
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +28,12 @@ from skfair.monitoring._state import (
 )
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import argument_error, check_tolerance, is_int
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.utils._tables import TableLike
+
 
 _HYPOTHESES = (
     (RangeGap, DifferenceHypotheses),
@@ -59,30 +67,30 @@ class Settings:
     windows: tuple
     min_group_size: int
 
-    def changed_names(self, params):
+    def changed_names(self, params: dict[str, Any]) -> list[str]:
         """Names of the parameters that have another value than these."""
         params = _resolve(params)
         return [name for name, value in params.items() if not _equal(getattr(self, name), value)]
 
     @property
-    def smallest_size(self):
+    def smallest_size(self) -> int:
         """Samples of the smallest group that is compared; a constraint may have its own number."""
         number = getattr(self.constraint, "min_group_size", None)
         return self.min_group_size if number in (None, "auto") else number
 
     @cached_property
-    def hypothesis(self):
+    def hypothesis(self) -> Any:
         """What certificates and alarms are about."""
         return _find_hypotheses(self.constraint.gap)()
 
     @cached_property
-    def range(self):
+    def range(self) -> Any:
         """Smallest and largest value that is averaged."""
         constraint = self.constraint
         return (0.0, constraint.largest_gap) if constraint.counts_decisions else self.value_range
 
     @cached_property
-    def scaled_tolerance(self):
+    def scaled_tolerance(self) -> float:
         """The tolerance as a level between 0 and 1."""
         low, high = self.range
         return (self.tolerance - (0.0 if self.hypothesis.compares_group_pairs else low)) / (
@@ -90,22 +98,22 @@ class Settings:
         )
 
     @cached_property
-    def levels(self):
+    def levels(self) -> np.ndarray:
         """Ascending levels of the gap that are tested, denser near 0, where tolerances are."""
         levels = ((np.arange(_N_LEVELS) / _N_LEVELS) ** 2).tolist()
         return np.array(sorted({*levels, self.scaled_tolerance}))
 
     @cached_property
-    def tolerance_position(self):
+    def tolerance_position(self) -> int:
         """Position of the tolerance among the levels."""
         return int(np.searchsorted(self.levels, self.scaled_tolerance))
 
-    def unscale(self, level):
+    def unscale(self, level: float) -> float:
         """A level between 0 and 1 in units of the mean."""
         low, high = self.range
         return float((0.0 if self.hypothesis.compares_group_pairs else low) + level * (high - low))
 
-    def log_evidence_needed(self, n_restarts, n_sides=1):
+    def log_evidence_needed(self, n_restarts: int, n_sides: int = 1) -> float:
         """Logarithm of the e-value that a statement needs after so many restarts.
 
         The k-th restart may err with the share w_k of the error: w_0 = .9, then .1 / (k (k + 1)).
@@ -119,7 +127,7 @@ class Settings:
         return float(np.log(n_sides / share) - np.log1p(-self.confidence_level))
 
 
-def check_settings(params):
+def check_settings(params: dict[str, Any]) -> Settings:
     """Settings of the parameters of a monitor; raise if one is out of range."""
     low_high, weight, length = (
         params[name] for name in ("value_range", "max_weight", "run_length")
@@ -152,7 +160,7 @@ def check_settings(params):
     return settings
 
 
-def _resolve(params):
+def _resolve(params: dict[str, Any]) -> dict[str, Any]:
     """The parameters with a copy of the constraint, and its tolerance if it has one."""
     tolerance = params["tolerance"]
     (constraint,) = resolve_constraints([params["constraint"]], takes_all=True)
@@ -161,7 +169,7 @@ def _resolve(params):
     return params | {"constraint": copy(constraint), "tolerance": bound}
 
 
-def _check_compares_means(resolved):
+def _check_compares_means(resolved: Constraint) -> None:
     """Raise for a constraint that is no difference of means and no bound on them."""
     resolved._check_parameters()
     if _find_hypotheses(resolved.gap) is None or not _has_mean_rates(resolved):
@@ -175,18 +183,18 @@ def _check_compares_means(resolved):
         )
 
 
-def _find_hypotheses(gap):
+def _find_hypotheses(gap: type) -> Any:
     """The class of hypotheses on means that a gap bounds; None of gaps that are not known.
 
     A gap may have another form than its parent, or compare other events.
     """
     for known, hypotheses in _HYPOTHESES:
-        if gap.form == known.form and gap.from_cells.__func__ is known.from_cells.__func__:
+        if gap.form == known.form and gap.from_cells.__func__ is known.from_cells.__func__:  # type: ignore[attr-defined]
             return hypotheses
     return None
 
 
-def _has_mean_rates(constraint):
+def _has_mean_rates(constraint: Constraint) -> bool:
     """Whether rates are means, or shares of samples that all count the same."""
     terms = constraint.terms(step_function, LogisticLoss())
     if len(terms) == 1:
@@ -197,13 +205,15 @@ def _has_mean_rates(constraint):
     return is_share(counts, sizes) and np.ptp(sizes[sizes > 0]) == 0.0
 
 
-def _is_finite(value):
+def _is_finite(value: float) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
-def _equal(first, second):
+def _equal(
+    first: TableLike | BaseEstimator | None, second: TableLike | BaseEstimator | None
+) -> bool:
     """Whether two values of a parameter are equal; constraints are if their parameters are."""
     if isinstance(first, Constraint) and type(first) is type(second):
         first, second = vars(first), vars(second)
         return first.keys() == second.keys() and all(_equal(first[k], second[k]) for k in first)
-    return first is second or bool(np.array_equal(first, second))
+    return first is second or bool(np.array_equal(first, second))  # type: ignore[arg-type]

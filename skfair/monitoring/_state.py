@@ -1,8 +1,10 @@
 """State of a monitor: the evidence of the batches so far, and what it says of the tolerance."""
 
+from __future__ import annotations
+
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +38,14 @@ from skfair.statistics._estimates import combine_margins, constrained_rate
 from skfair.statistics._gaps import Verdict, find_verdict
 from skfair.utils._checks import join_names, warn
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skfair.groups._groups import Groups
+    from skfair.monitoring._batches import Cohort, MonitorSettings
+    from skfair.monitoring._recent import Decisions
+
+
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
 #
 # All functions broadcast over leading axes. The last axis of `x` (sums), `n` (counts) and `q`
@@ -45,17 +55,12 @@ from skfair.utils._checks import join_names, warn
 _EDGE_DISTANCE = 1e-12
 """Distance of projected means from 0 and 1."""
 
-_MAX_STEPS = 50
-"""Newton steps of a projection; about five are enough."""
-
-_SMALL_STEP = 1e-9
-"""Length of the last step."""
 
 _SHRINKAGE = 20.0
 """Samples of the hypothesis that are added to each group in predictions."""
 
 
-def plug_in_means(x, n, level=0.0):
+def plug_in_means(x: np.ndarray, n: np.ndarray, level: np.ndarray | float = 0.0) -> np.ndarray:
     """Predicted means from past sums and counts, never 0 or 1.
 
     Krichevsky and Trofimov's (x + 1/2) / (n + 1), with some samples more whose mean is at most half
@@ -67,7 +72,7 @@ def plug_in_means(x, n, level=0.0):
     return (x + 0.5 + _SHRINKAGE * nearest) / (n + 1.0 + _SHRINKAGE)
 
 
-def log_likelihood_ratio(x, n, q, p):
+def log_likelihood_ratio(x: np.ndarray, n: np.ndarray, q: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Logarithm of the likelihood ratio of means q and p, sample by group: the bet's return.
 
     For values between 0 and 1, q^y (1 - q)^(1 - y) / (p^y (1 - p)^(1 - y)) is convex in y, so its
@@ -81,45 +86,45 @@ class DifferenceHypotheses:
 
     compares_group_pairs = True
 
-    def pairs(self, n_groups):
+    def pairs(self, n_groups: int) -> np.ndarray:
         """Mask of the ordered pairs whose difference, the first less the second, is bounded."""
         return ~np.eye(n_groups, dtype=bool)
 
-    def restrict(self, is_large):
+    def restrict(self, is_large: np.ndarray) -> np.ndarray:
         """Mask of the groups that are compared, of those that are large enough."""
         return is_large
 
-    def _differences(self, means):
+    def _differences(self, means: np.ndarray) -> np.ndarray:
         """Differences of the pairs."""
         return np.where(self.pairs(len(means)), np.subtract.outer(means, means), -np.inf)
 
-    def tested_value(self, means):
+    def tested_value(self, means: np.ndarray) -> float:
         """Largest difference of these means, 0 of fewer than two."""
         return float(self._differences(means).max(initial=0.0))
 
-    def count_contrasts(self, n_groups):
+    def count_contrasts(self, n_groups: int) -> int:
         """Number of ordered pairs."""
         return int(self.pairs(n_groups).sum())
 
-    def count_on_edge(self, n_groups, tolerance):
+    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
         """Largest number of ordered pairs that can differ by just the tolerance."""
         return n_groups**2 // 4 if tolerance > 0 else self.count_contrasts(n_groups)
 
-    def lower_limit(self, means, low, high):
+    def lower_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
         """Lower limit of the largest difference, from limits of the means."""
         margins = combine_margins((means - low)[:, np.newaxis], high - means)
         return float((self._differences(means) - margins).max(initial=0.0))
 
-    def upper_limit(self, means, low, high):
+    def upper_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
         """Upper limit of the largest difference, from limits of the means."""
         margins = combine_margins((high - means)[:, np.newaxis], means - low)
         return float((self._differences(means) + margins).max(initial=0.0))
 
-    def find_extremes(self, means):
+    def find_extremes(self, means: np.ndarray) -> tuple[int, int]:
         """Positions of the smaller and the larger mean of the pair that differs most."""
         return divmod(int(self._differences(means).argmax()), len(means))[::-1]
 
-    def project_means(self, q, n, level):
+    def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
         """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
 
         Groups that are the first of no pair have no upper end, and the second of none no lower one.
@@ -133,7 +138,7 @@ class DifferenceHypotheses:
         low = np.min(q, axis=-1, initial=1.0, where=(n > 0) & has_low)
         high = np.max(q, axis=-1, initial=0.0, where=(n > 0) & has_high) - level[..., 0]
 
-        def clip(c):
+        def clip(c: np.ndarray) -> np.ndarray:
             raised = np.where(has_low, np.maximum(q, c), q)
             return np.where(has_high, np.minimum(raised, c + level), raised)
 
@@ -147,7 +152,8 @@ class DifferenceHypotheses:
         low = low[active, np.newaxis]
         high = high[active, np.newaxis]
         c = (low + high) / 2.0
-        for _ in range(_MAX_STEPS):
+        # About five Newton steps are enough.
+        for _ in range(50):
             # Newton step on the derivative, to the middle if it leaves the bracket.
             p = clip(c)
             scale = p * (1.0 - p)
@@ -159,7 +165,8 @@ class DifferenceHypotheses:
             last = c
             c = c - step
             c = np.where((c >= low) & (c <= high), c, (low + high) / 2.0)
-            if np.abs(c - last).max() < _SMALL_STEP:
+            # The length of the last step.
+            if np.abs(c - last).max() < 1e-9:
                 break
         projected[active] = clip(c)
         return projected
@@ -190,15 +197,15 @@ class DifferenceHypotheses:
 class BelowHypotheses(DifferenceHypotheses):
     """Hypotheses on how far groups are below the first group, which is the reference."""
 
-    def pairs(self, n_groups):
+    def pairs(self, n_groups: int) -> np.ndarray:
         """Mask of the pairs of the reference and another group."""
         return super().pairs(n_groups) & (np.arange(n_groups) == 0)[:, np.newaxis]
 
-    def restrict(self, is_large):
+    def restrict(self, is_large: np.ndarray) -> np.ndarray:
         """Mask of the groups that are compared; none without the reference."""
         return is_large & is_large[..., :1]
 
-    def count_on_edge(self, n_groups, tolerance):
+    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
         """Number of pairs, all of which can differ by just the tolerance."""
         return self.count_contrasts(n_groups)
 
@@ -206,7 +213,7 @@ class BelowHypotheses(DifferenceHypotheses):
 class AboveHypotheses(BelowHypotheses):
     """Hypotheses on how far groups are above the first group, which is the reference."""
 
-    def pairs(self, n_groups):
+    def pairs(self, n_groups: int) -> np.ndarray:
         """Mask of the pairs of another group and the reference."""
         return super().pairs(n_groups).T
 
@@ -217,36 +224,38 @@ class MeanHypotheses:
     compares_group_pairs = False
     restrict = DifferenceHypotheses.restrict
 
-    def tested_value(self, means):
+    def tested_value(self, means: np.ndarray) -> float:
         """The largest of these means, 0 without any."""
         return float(np.max(means, initial=0.0))
 
-    def count_contrasts(self, n_groups):
+    def count_contrasts(self, n_groups: int) -> int:
         """Number of groups."""
         return n_groups
 
-    def count_on_edge(self, n_groups, tolerance):
+    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
         """Number of groups, all of which can have just the mean that is allowed."""
         return n_groups
 
-    def lower_limit(self, means, low, high):
+    def lower_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
         """Lower limit of the largest mean, from limits of all."""
         return float(np.max(low, initial=0.0))
 
-    def upper_limit(self, means, low, high):
+    def upper_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
         """Upper limit of the largest mean, from limits of all."""
         return float(np.max(high, initial=0.0))
 
-    def find_extremes(self, means):
+    def find_extremes(self, means: np.ndarray) -> tuple:
         """Position of the largest mean."""
         return (means.argmax(),)
 
-    def project_means(self, q, n, level):
+    def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
         """Means nearest to q that are at most the level."""
         level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
         return np.clip(np.minimum(q, level), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
 
-    def log_e_contrasts(self, x, n, q, levels, is_open):
+    def log_e_contrasts(
+        self, x: np.ndarray, n: np.ndarray, q: np.ndarray, levels: np.ndarray, is_open: np.ndarray
+    ) -> np.ndarray:
         """Evidence of a batch against p_i >= level, (..., n_groups, 1, n_levels)."""
         x, n, q = (array[..., np.newaxis, np.newaxis] for array in (x, n, q))
         log_e = log_likelihood_ratio(
@@ -275,9 +284,6 @@ _SUFFICIENT_LOG_EVIDENCE = np.log(1e12)
 
 _START_WEIGHT = 0.75
 """Weight of the e-process from the start; the mixtures over all starts have the rest."""
-
-_BET_FRACTION = 0.75
-"""How far toward the predicted means a detector bets."""
 
 
 class CellEvidence:
@@ -309,7 +315,7 @@ class CellEvidence:
         )
         self.log_max = self.log_e.copy()
 
-    def add_groups(self, n_groups):
+    def add_groups(self, n_groups: int) -> None:
         """Let groups join, of which nothing is known."""
         axes = (-3, -2) if self.hypothesis.compares_group_pairs else (-3,)
         tables = self.counts, self.windows, self.total, self.block
@@ -318,7 +324,7 @@ class CellEvidence:
         )
         self.log_e, self.log_max = (_pad(one, axes, n_groups) for one in (self.log_e, self.log_max))
 
-    def update(self, n, x):
+    def update(self, n: np.ndarray, x: np.ndarray) -> Any:
         """Bet on a batch by predictions from the past, and count it.
 
         `n` and `x`, (*streams, n_groups), are the samples of each group and sums of their values in
@@ -336,20 +342,21 @@ class CellEvidence:
         n_levels = len(self.levels)
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
-        q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
-        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, _BET_FRACTION)[:, np.newaxis]
+        q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)  # type: ignore[call-arg]
+        # How far toward the predicted means a detector bets.
+        fraction = np.where(np.arange(len(level)) < n_levels, 1.0, 0.75)[:, np.newaxis]
         log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
         self._count(n, x)
         return log_e[..., :n_levels], log_e[..., n_levels:]
 
-    def restart(self):
+    def restart(self) -> None:
         """Forget counts and certificates; recent means remain predictions of the detectors."""
         self.counts, self.total, self.block = map(
             np.zeros_like, (self.counts, self.total, self.block)
         )
         self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
 
-    def _count(self, n, x):
+    def _count(self, n: np.ndarray, x: np.ndarray) -> None:
         """Add a batch to the counts, and to exponential windows that do not know its order."""
         batch = np.stack((n, x))
         self.counts = self.counts + batch
@@ -358,20 +365,20 @@ class CellEvidence:
         weight = -width * np.expm1(-n / width) / np.maximum(n, 1.0)
         self.windows = self.windows * np.exp(-n / width) + batch[..., np.newaxis, :] * weight
 
-    def log_certificates(self, compared):
+    def log_certificates(self, compared: np.ndarray) -> np.ndarray:
         """Smallest of the contrasts' largest evidence against each level, (*streams, n_levels).
 
         `compared` is a mask of groups; inf if there is no contrast between them.
         """
         mask = compared[..., np.newaxis]
         if self.hypothesis.compares_group_pairs:
-            pairs = self.hypothesis.pairs(compared.shape[-1])
+            pairs = self.hypothesis.pairs(compared.shape[-1])  # type: ignore[union-attr]
             mask = mask & compared[..., np.newaxis, :] & pairs
         mask = np.broadcast_to(mask[..., np.newaxis], self.log_max.shape)
         return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
 
 
-def _pad(array, axes, n):
+def _pad(array: np.ndarray, axes: list[int] | tuple[int, ...], n: int) -> np.ndarray:
     """An array with n entries 0 more at the end of some axes."""
     widths = np.zeros((array.ndim, 2), dtype=int)
     widths[list(axes), 1] = n
@@ -401,7 +408,7 @@ class GapEvidence:
     log_best: np.ndarray
     starts: np.ndarray
 
-    def __init__(self, n_levels, tolerance, streams=()):
+    def __init__(self, n_levels: int, tolerance: int, streams: tuple[int, ...] = ()) -> None:
         shape = (*streams, len(WINDOWS))
         self.n_starts, self.n_bets, self.tolerance = 0, 0, tolerance
         self.log_start = np.zeros((*streams, 1))  # log E at the tolerance, which never restarts
@@ -412,7 +419,7 @@ class GapEvidence:
         self.log_best = np.zeros(shape)  # of the best start, a CUSUM
         self.starts = np.zeros(shape, dtype=np.int64)  # bets before the best start
 
-    def update(self, log_e, log_e_windows, is_start=True):
+    def update(self, log_e: np.ndarray, log_e_windows: np.ndarray, is_start: bool = True) -> Any:
         """Multiply by the e-values of a bet, as `CellEvidence.update` returns them.
 
         An excess may have begun with it if `is_start`: with the first bet of each batch, so that
@@ -436,25 +443,25 @@ class GapEvidence:
         self.log_best = np.where(restarts, 0.0, self.log_best) + log_e_windows
         self.n_bets += 1
 
-    def restart(self):
+    def restart(self) -> None:
         """Forget the levels and the detector of R; what never restarts is `log_start` and A."""
         self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
         self.log_change = np.full_like(self.log_change, -np.inf)
         self.log_best = np.zeros_like(self.log_best)
 
     @property
-    def log_mixture_e_process(self):
+    def log_mixture_e_process(self) -> np.ndarray:
         """Logarithm of A_t + 1 / (t + 1), an e-process."""
         return np.logaddexp(self.log_mixture, -np.log(self.n_starts + 1.0))
 
 
-def log_mean(logs):
+def log_mean(logs: np.ndarray) -> np.ndarray:
     """Logarithm of the mean over the last axis of numbers with these logarithms."""
     largest = logs.max(axis=-1, keepdims=True)
     return (largest + np.log(np.exp(logs - largest).mean(axis=-1, keepdims=True)))[..., 0]
 
 
-def log_evidence_against(gaps):
+def log_evidence_against(gaps: list[GapEvidence]) -> np.ndarray | float:
     """Logarithm of an e-process against "no gap was ever above the tolerance".
 
     It is a weighted mean of the e-process from the start and of the mixtures over starts.
@@ -469,7 +476,7 @@ def log_evidence_against(gaps):
     )
 
 
-def change_evidence(gaps):
+def change_evidence(gaps: list[GapEvidence]) -> float:
     """Shiryaev and Roberts' statistic R of a gap above the tolerance since some batch."""
     logs = np.concatenate([np.logaddexp(one.log_change, 0.0) for one in gaps], axis=-1)
     return np.expm1(np.minimum(log_mean(logs), 700.0))
@@ -534,7 +541,7 @@ class Comparison:
         self.gap = GapEvidence(len(levels), tolerance)
         self.last_batch = 0
 
-    def copy(self):
+    def copy(self) -> Comparison:
         """A comparison of equal state, which may change while this one stays as it is."""
         other = copy(self)
         other.times = [*self.times]
@@ -542,7 +549,7 @@ class Comparison:
         other.gap = copy(self.gap)
         return other
 
-    def with_groups(self, names):
+    def with_groups(self, names: list[float | str | tuple[str, int | str]]) -> Any:
         """Let groups join that have not occurred before; raise if labels are of other types."""
         check_label_types(self.groups, names)
         joined = [name for name in names if name not in self.groups]
@@ -592,18 +599,18 @@ class Comparison:
             self.last_batch = batch
         return tables
 
-    def restart(self):
+    def restart(self) -> None:
         """Forget totals, certificates and the detector after an alarm."""
         for cell in self.cells.values():
             cell.restart()
         self.gap.restart()
 
-    def is_compared(self, cell):
+    def is_compared(self, cell: CellEvidence) -> np.ndarray:
         """Whether each group has enough samples so far in a cell, of which this is the evidence."""
         is_large = (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
-        return self.hypothesis.restrict(is_large)
+        return self.hypothesis.restrict(is_large)  # type: ignore[misc]
 
-    def estimate(self):
+    def estimate(self) -> float:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
         gaps = [0.0]
         for cell in self.cells.values():
@@ -612,12 +619,12 @@ class Comparison:
             gaps.append(self.hypothesis.tested_value(weighted_sum[compared] / weight[compared]))
         return max(gaps)
 
-    def log_certificates(self):
+    def log_certificates(self) -> np.ndarray:
         """Evidence that the gap is below each level, (n_levels,); inf without a contrast."""
         logs = [one.log_certificates(self.is_compared(one)) for one in self.cells.values()]
         return np.min([np.full(len(self.levels), np.inf), *logs], axis=0)
 
-    def start_of_excess(self):
+    def start_of_excess(self) -> int | str | None:
         """Time of the decisions since which the tolerance is most likely exceeded."""
         # The first bet that paid was prompted by the one before it.
         best = self.gap.starts[self.gap.log_best.argmax()]
@@ -634,10 +641,6 @@ def _sort_cells(groups, codes, names, cells, values, weights):
 
 
 # State of a monitor: how a batch changes it, and what it says of the tolerance.
-
-
-_LARGEST_LOG = 700.0
-"""Logarithm of the largest e-value that is reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -727,20 +730,20 @@ class State:
     alarms: list = field(default_factory=list)
 
     @property
-    def time(self):
+    def time(self) -> Any:
         """Time of the last batch."""
         return self.rows[-1].time if self.rows else None
 
     @property
-    def counted_batches(self):
+    def counted_batches(self) -> list[Decisions]:
         """The `Decisions` of the batches up to the last of which decisions are counted."""
         return list_counted(self.rows, len(self.outstanding) > 0)
 
-    def summarize(self, settings):
+    def summarize(self, settings: MonitorSettings) -> Iterator[dict[str, float | str | None]]:
         """Yield the lines of `GapMonitor.summary`."""
         names = "low", "high", "evidence_for", "evidence_against", "change_evidence", "verdict"
         for row, decided in zip(self.rows, group_by_decision(self.rows), strict=True):
-            counts = {}
+            counts: dict = {}
             for _, attribute, _, table in decided.tables:
                 counts[attribute] = counts.get(attribute, 0) + int(table[0].sum())
             compared = find_compared(settings, pool_tables(decided.tables)).values()
@@ -757,7 +760,7 @@ class State:
             yield line | {"n_outstanding": row.n_outstanding}
 
     @property
-    def since(self):
+    def since(self) -> Any:
         """Time since which the tolerance is exceeded: of the first alarm after a certificate."""
         if not self.alarms:
             return None
@@ -766,7 +769,7 @@ class State:
         later = (one for one in self.alarms if one["batch"] > max(shown, default=0))
         return next(later)["since"]
 
-    def begin_row(self, time, has_decisions):
+    def begin_row(self, time: int | str | None, has_decisions: bool) -> Row:
         """The row of samples of this time: a new one, or the last one without its statement."""
         last = self.rows[-1] if self.rows else None
         if last is None or last.time != time or (last.has_decisions and has_decisions):
@@ -781,11 +784,11 @@ class State:
             )
         return replace(last, has_decisions=last.has_decisions or has_decisions)
 
-    def split_complete(self, settings, time):
+    def split_complete(self, settings: MonitorSettings, time: int | str | None) -> Any:
         """The state without the cohorts whose delay is over, and these if their outcomes came."""
         if settings.delay is None:
             return self, []
-        ids = self.outstanding.overdue_ids(settings.delay, time)
+        ids = self.outstanding.overdue_ids(settings.delay, time)  # type: ignore[arg-type]
         if not ids:
             return self, []
         cohorts = self.outstanding.cohorts(self.outstanding.ids_with_outcome(ids), self.attributes)
@@ -803,10 +806,10 @@ class State:
             return replace(self, outstanding=outstanding.drop(ids)), cohorts
         return replace(self, outstanding=outstanding), []
 
-    def with_groups(self, settings, groups):
+    def with_groups(self, settings: MonitorSettings, groups: Groups) -> State:
         """The state that knows the groups of a batch; raise if their labels have other types."""
         comparisons = dict(self.comparisons)
-        joined = {}
+        joined: dict = {}
         references = list_references(settings.constraint, groups)
         for name, _, names in attribute_codes(groups, settings.constraint.attributes):
             comparison = comparisons.get(name) or Comparison(
@@ -876,7 +879,7 @@ def advance_state(settings, state, row, cohorts):
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
 
 
-def add_late_cohort(settings, state, cohort):
+def add_late_cohort(settings: MonitorSettings, state: State, cohort: Cohort) -> State:
     """The state whose windows count decisions of an earlier time; all evidence stays as it is.
 
     They count in the batch of their time, or in the first one after it.
@@ -890,8 +893,8 @@ def add_late_cohort(settings, state, cohort):
     tables = {tuple(key): table for *key, table in rows[position].tables}
     for name, *columns in attribute_codes(groups, settings.constraint.attributes):
         comparison = state.comparisons[name]
-        for cell, one in _sort_cells(comparison.groups, *columns, cells, values, weights).items():
-            table = count_by_group(*one, len(comparison.groups))
+        for cell, one in _sort_cells(comparison.groups, *columns, cells, values, weights).items():  # type: ignore[call-arg]
+            table = count_by_group(*one, len(comparison.groups))  # type: ignore[call-arg]
             key = (cohort.time, name, cell)
             tables[key] = add_tables(table, tables[key]) if key in tables else table
     rows[position] = replace(
@@ -921,14 +924,10 @@ def _count_and_bet(settings, comparisons, number, cohort, tables):
             tables[key] = add_tables(table, tables[key]) if key in tables else table
 
 
-def _last_decision_time(row):
+def _last_decision_time(row: Row) -> int | str | None:
     """The latest time of the decisions that were counted in a row; its own without any."""
     times = [time for time, *_ in row.tables] or [row.time]
     return times[0] if times[0] is None else max(times, key=restore_time)
-
-
-_DETECTOR_SHARE = 4.0
-"""Beside windows the detector raises a false alarm once in so many run lengths at most."""
 
 
 def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
@@ -943,7 +942,8 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     was_exceeded = was_exceeded or log_against >= -np.log1p(-settings.confidence_level)
     is_alarm = was_exceeded
     if settings.run_length is not None:
-        length = settings.run_length * (_DETECTOR_SHARE if settings.windows else 1.0)
+        # Beside windows the detector raises a false alarm once in so many run lengths at most.
+        length = settings.run_length * (4.0 if settings.windows else 1.0)
         is_alarm = has_excess or change >= length
     log_for = _find_certificates(settings, comparisons)
     log_for_tolerance = log_for[settings.tolerance_position]
@@ -967,7 +967,7 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     )
 
 
-def _find_certificates(settings, comparisons):
+def _find_certificates(settings: MonitorSettings, comparisons: list) -> np.ndarray:
     """Evidence that the gap is within each level, on every pair of groups; without a pair none."""
     logs = [one.log_certificates() for one in comparisons]
     log_for = np.min([np.full(len(settings.levels), np.inf), *logs], axis=0)
@@ -989,5 +989,6 @@ def _find_interval(settings, gaps, log_for, n_restarts, estimate, is_alarm):
     return min(low, estimate), max(high, estimate)
 
 
-def _to_e_value(log_e):
-    return float(np.exp(min(log_e, _LARGEST_LOG)))
+def _to_e_value(log_e: float) -> float:
+    # Logarithm of the largest e-value that is reported.
+    return float(np.exp(min(log_e, 700.0)))

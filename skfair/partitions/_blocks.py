@@ -1,18 +1,30 @@
 """Tables that stay in files, and are read block by block."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
-from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import numpy as np
 
 from skfair.partitions._partitions import BLOCK, blocks
 from skfair.utils._checks import join_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+    from typing import Any
+
+    import pandas as pd
+    from pyarrow import DataType
+    from pyarrow.parquet import ParquetFile
+
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 """How names of Parquet files end."""
@@ -31,52 +43,58 @@ class Blocks:
         Numbers of rows and columns; the former alone if it is one column and no table.
     """
 
-    def __init__(self, read, lengths, columns, is_series=False):
+    def __init__(
+        self,
+        read: Callable,
+        lengths: list[int],
+        columns: range | list[int | str] | dict[str, str],
+        is_series: bool = False,
+    ) -> None:
         self._read, self._lengths = read, list(lengths)
         self.columns = list(columns)
         self._is_series = is_series
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return f"<{self.n_blocks} blocks of shape {self.shape}>"
 
     @property
-    def n_blocks(self):
+    def n_blocks(self) -> int:
         """How many blocks there are."""
         return len(self._lengths)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(self._lengths)
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         """Numbers of rows and of columns."""
         return (len(self),) if self._is_series else (len(self), len(self.columns))
 
-    def __getitem__(self, columns):
+    def __getitem__(self, columns: int | str | list[int | str]) -> Blocks:
         """A column (of one label), or a table of some columns (of a list of labels)."""
         is_series = not isinstance(columns, list)
         wanted = [columns] if is_series else columns
         known = set(self.columns)
-        unknown = [name for name in wanted if name not in known]
+        unknown = [name for name in wanted if name not in known]  # type: ignore[union-attr]
         if unknown:
             raise KeyError(
                 f"There is no column {unknown[0]!r}; the columns are {self.columns[:20]}."
             )
-        return Blocks(self._read, self._lengths, wanted, is_series)
+        return Blocks(self._read, self._lengths, wanted, is_series)  # type: ignore[arg-type]
 
-    def drop(self, columns):
+    def drop(self, columns: list[str]) -> Blocks:
         """All columns but some."""
         self[list(columns)]  # which are all there
         return self[[name for name in self.columns if name not in set(columns)]]
 
-    def read(self, number):
+    def read(self, number: int) -> Any:
         """One block, in memory."""
         block = self._read(number, self.columns)
         if not self._is_series:
             return block
         return block.iloc[:, 0] if hasattr(block, "iloc") else block[:, 0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator:
         return map(self.read, range(self.n_blocks))
 
 
@@ -139,7 +157,7 @@ def open_blocks(path: str | PathLike[str]) -> Any:
     return opened
 
 
-def _refuse_archive(path):
+def _refuse_archive(path: Path) -> None:
     """Raise if the file is an archive of arrays."""
     with open(path, "rb") as file:
         if file.read(4) == b"PK\x03\x04":
@@ -152,17 +170,17 @@ def _refuse_archive(path):
 class _StoredFile:
     """A file that must stay as it is while blocks are read from it."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self.path = path
         self._state = self._current_state()
 
-    def _current_state(self):
+    def _current_state(self) -> tuple[int, int, int]:
         """What changes when a file is replaced: size, modification time and inode."""
         now = self.path.stat()
         return now.st_size, now.st_mtime_ns, now.st_ino
 
     @contextmanager
-    def guard_against_changes(self):
+    def guard_against_changes(self) -> Iterator[None]:
         """Raise for what is read if the file is not, or no longer, the one that was opened."""
         self._check_unchanged()
         try:
@@ -170,7 +188,7 @@ class _StoredFile:
         finally:  # also if reading failed: that it was replaced is the cause then
             self._check_unchanged()
 
-    def _check_unchanged(self):
+    def _check_unchanged(self) -> None:
         try:
             is_same = self._current_state() == self._state
         except FileNotFoundError:
@@ -190,7 +208,7 @@ class _ArrayFile(_StoredFile):
     one cuts off the file.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         super().__init__(path)
         try:
             table = np.load(path, mmap_mode="r")
@@ -204,7 +222,7 @@ class _ArrayFile(_StoredFile):
         self.shape, self._dtype, self._offset = table.shape, table.dtype, table.offset
         self._is_by_rows = table.flags.c_contiguous
 
-    def read(self, number, columns):
+    def read(self, number: int, columns: list[int]) -> np.ndarray:
         """Rows of a block."""
         start = number * BLOCK
         n_rows = min(BLOCK, self.shape[0] - start)
@@ -217,12 +235,12 @@ class _ArrayFile(_StoredFile):
             starts = (column * self.shape[0] + start for column in columns)
             return np.column_stack([self._read_numbers(file, first, n_rows) for first in starts])
 
-    def _read_numbers(self, file, first, count):
+    def _read_numbers(self, file: Any, first: int, count: int) -> np.ndarray:
         file.seek(self._offset + first * self._dtype.itemsize)
         return np.fromfile(file, self._dtype, count)
 
 
-def _open_array(path):
+def _open_array(path: Path) -> Blocks:
     file = _ArrayFile(path)
     lengths = [rows.stop - rows.start for rows in blocks(file.shape[0])]
     return Blocks(file.read, lengths, range(file.shape[1]))
@@ -231,7 +249,7 @@ def _open_array(path):
 class _ParquetFile(_StoredFile):
     """A Parquet file, and the columns that the names of its folders give."""
 
-    def __init__(self, path, folder_values):
+    def __init__(self, path: Path, folder_values: dict[str, int | str]) -> None:
         super().__init__(path)
         with self._open() as opened:
             schema, stored = opened.schema_arrow, opened.metadata
@@ -255,7 +273,7 @@ class _ParquetFile(_StoredFile):
             self.types[name] = {int: "numbers", str: "text"}.get(type(value))
 
     @contextmanager
-    def _open(self):
+    def _open(self) -> Iterator[ParquetFile]:
         """The file, opened by pyarrow, whose errors are raised with its name."""
         try:
             from pyarrow import parquet
@@ -271,7 +289,7 @@ class _ParquetFile(_StoredFile):
                 f"{self.path} is no Parquet file, or cut off or damaged: {error}"
             ) from error
 
-    def read(self, number, columns):
+    def read(self, number: int, columns: list[str]) -> pd.DataFrame:
         """Columns of a row group."""
         stored = [name for name in columns if name not in self.folder_values]
         with self.guard_against_changes(), self._open() as opened:
@@ -283,7 +301,7 @@ class _ParquetFile(_StoredFile):
         return frame[columns]
 
 
-def _column_type(arrow_type):
+def _column_type(arrow_type: DataType) -> str | None:
     """What a column holds, so far as files must agree; None if all its values are missing."""
     from pyarrow import types
 
@@ -302,7 +320,7 @@ def _column_type(arrow_type):
     return "text" if name.endswith(("string", "string_view")) else name
 
 
-def _open_parquet(path):
+def _open_parquet(path: Path) -> Blocks:
     folder = path if path.is_dir() else path.parent
     paths = _visible_parquet(path) if path.is_dir() else [path]
     if not paths:
@@ -312,15 +330,17 @@ def _open_parquet(path):
     _check_same_columns(files)
     groups = [(file, number) for file in files for number in range(len(file.lengths))]
     lengths = [file.lengths[number] for file, number in groups]
-    return Blocks(partial(_read_row_group, groups), lengths, files[0].types)
+    return Blocks(partial(_read_row_group, groups), lengths, files[0].types)  # type: ignore[arg-type]
 
 
-def _read_row_group(groups, number, columns):
+def _read_row_group(
+    groups: list[tuple[_ParquetFile, int]], number: int, columns: list[str]
+) -> pd.DataFrame:
     file, group = groups[number]
     return file.read(group, columns)
 
 
-def _visible_parquet(folder):
+def _visible_parquet(folder: Path) -> list[Path]:
     """The Parquet files in a folder, but for those that writers hide."""
     files = (path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_SUFFIXES)
     return sorted(
@@ -331,7 +351,7 @@ def _visible_parquet(folder):
     )
 
 
-def _folder_values(folders):
+def _folder_values(folders: list[tuple[str, ...]]) -> list:
     """Columns that names of folders give to each file, as in ``sex=f/year=2020``."""
     # Hive partitioning: names of folders are column=value.
     texts = [dict(name.split("=", 1) for name in names if "=" in name) for names in folders]
@@ -346,12 +366,12 @@ def _folder_values(folders):
     return columns
 
 
-def _unquote(text):
+def _unquote(text: str) -> Any:
     """The value of a folder; None where Hive marks it as missing."""
     return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
 
 
-def _check_same_columns(files):
+def _check_same_columns(files: list[_ParquetFile]) -> None:
     """Raise for files that differ in the names of their columns, or in what these hold."""
     first = files[0]
     types = dict(files[0].types)

@@ -3,9 +3,11 @@
 Predictions for collections of Dask are lazy. Those for files are arrays in memory.
 """
 
+from __future__ import annotations
+
 import zlib
-from collections.abc import Callable
 from functools import partial, wraps
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,13 +18,25 @@ from sklearn.utils.validation import validate_data
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers, acquire_client, check_worker_imports, gather
 from skfair.partitions._partitions import Partitions, Reader, Threads, blocks
-from skfair.utils._api import Decorated
 from skfair.utils._checks import join_names, refuse_devices, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dask.array import Array
+    from dask.dataframe import Series
+    from dask.delayed import Delayed
+    from pandas import RangeIndex
+
+    from skfair.utils._api import Decorated
+    from skfair.utils._tables import TableLike
+
 
 # Checks of columns side by side: the same rows, in the same order, with the expected names.
 
 
-def check_alignment(**named):
+def check_alignment(**named: Any) -> None:
     """Raise for inputs whose pandas indexes differ: their rows would be other samples.
 
     Inputs without a pandas index count as being in order. Partitions of Dask are compared one by
@@ -45,7 +59,7 @@ def check_alignment(**named):
         )
 
 
-def check_partition_alignment(number, named):
+def check_partition_alignment(number: int, named: dict[str, TableLike]) -> None:
     """Raise for columns of a partition whose pandas indexes differ."""
     mismatch = _find_misaligned(named)
     if mismatch is not None:
@@ -57,7 +71,7 @@ def check_partition_alignment(number, named):
         )
 
 
-def _find_misaligned(named):
+def _find_misaligned(named: dict[str, Any]) -> tuple[tuple[str, str], str] | None:
     """Names of two inputs whose pandas indexes differ, and a sentence about them; or None."""
     indexed = {
         name: value.index
@@ -77,7 +91,7 @@ def _find_misaligned(named):
     return None
 
 
-def expected_layout(rows, name):
+def expected_layout(rows: TableLike, name: str) -> tuple[int, ...] | list[str]:
     """What each partition of a collection must have: names of columns, or the shape of a row."""
     if hasattr(rows, "map_partitions") and rows.ndim == 2:
         return list(rows.columns)
@@ -90,7 +104,9 @@ def expected_layout(rows, name):
     return shape
 
 
-def arrange_columns(number, name, chunk, expected):
+def arrange_columns(
+    number: int, name: str, chunk: TableLike, expected: tuple[int, ...] | list[str]
+) -> np.ndarray | pd.DataFrame | pd.Series:
     """Rows of a partition with columns in the expected order; raises if they are others.
 
     A dataframe of Dask does not check that each partition has the columns that it declares.
@@ -116,7 +132,7 @@ def arrange_columns(number, name, chunk, expected):
     return chunk
 
 
-def check_dense(number, name, chunk):
+def check_dense(number: int, name: str, chunk: TableLike) -> None:
     """Raise for sparse chunks: sums over partitions are those of dense columns."""
     if sparse.issparse(chunk):
         raise TypeError(
@@ -126,7 +142,7 @@ def check_dense(number, name, chunk):
         )
 
 
-def _describe_difference(names, expected):
+def _describe_difference(names: list[str], expected: list[str]) -> str:
     """Which columns are missing, and which are not expected."""
     missing = [repr(name) for name in expected if name not in names]
     added = [repr(name) for name in names if name not in expected]
@@ -138,17 +154,17 @@ def _describe_difference(names, expected):
 # From collections of Dask, or of files, to partitions with the rows of all of them.
 
 
-def is_lazy(rows):
+def is_lazy(rows: TableLike) -> bool:
     """Whether something is an array, a series or a dataframe of Dask."""
     return hasattr(rows, "__dask_graph__")
 
 
-def is_partitioned(*data):
+def is_partitioned(*data: TableLike) -> bool:
     """Whether any of the data is an array or dataframe of Dask, or `Blocks`."""
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
 
 
-def feature_attributes(X):
+def feature_attributes(X: TableLike) -> dict[str, np.ndarray | int]:
     """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
     if is_partitioned(X):
         names = getattr(X, "columns", None)
@@ -158,12 +174,12 @@ def feature_attributes(X):
     return vars(probe)
 
 
-def load_rows(rows):
+def load_rows(rows: TableLike) -> Any:
     """Data of Dask and of files as an array or dataframe in memory; others as they are."""
     return load_columns(rows=rows)["rows"]
 
 
-def load_columns(**columns):
+def load_columns(**columns: Any) -> dict[str, Any]:
     """Columns by name, those of Dask and of files in memory; others as they are.
 
     Collections of Dask are computed together, so that what they have in common is computed once.
@@ -178,7 +194,7 @@ def load_columns(**columns):
     return columns | loaded | files
 
 
-def load_columns_beside(X, **columns):
+def load_columns_beside(X: TableLike, **columns: Any) -> dict[str, TableLike | None]:
     """As `load_columns`, where a collection X of the same rows stays where it is.
 
     Each partition of the columns is checked beside that of X: its index and its number of rows.
@@ -190,11 +206,11 @@ def load_columns_beside(X, **columns):
     return columns | {name: _concatenate([block[name] for block in blocks]) for name in lazy}
 
 
-def _drop_features(block):
+def _drop_features(block: Block) -> dict[str, np.ndarray]:
     return {name: column for name, column in block.items() if name != "X"}
 
 
-def _compute_together(collections):
+def _compute_together(collections: list[TableLike]) -> list[TableLike] | tuple[TableLike]:
     client = acquire_client()
     if client is None:
         import dask
@@ -204,7 +220,7 @@ def _compute_together(collections):
     return gather(client, client.compute(collections))
 
 
-def _check_columns_lazily(name, rows):
+def _check_columns_lazily(name: str, rows: TableLike) -> Any:
     """A dataframe of Dask whose partitions are checked when they are computed; others unchanged."""
     if not (hasattr(rows, "map_partitions") and rows.ndim == 2):
         return rows
@@ -212,22 +228,27 @@ def _check_columns_lazily(name, rows):
     return rows.map_partitions(check, meta=rows._meta)
 
 
-def _arrange_frame(name, expected, frame, partition_info=None):
+def _arrange_frame(
+    name: str,
+    expected: TableLike,
+    frame: pd.DataFrame,
+    partition_info: dict[str, int] | None = None,
+) -> pd.DataFrame:
     return arrange_columns(partition_number(partition_info), name, frame, expected)
 
 
-def partition_number(partition_info):
+def partition_number(partition_info: dict | None) -> Any:
     """The number of a partition, from what Dask says of it."""
     return "?" if partition_info is None else partition_info["number"]
 
 
-def _concatenate(chunks, ignore_index=False):
+def _concatenate(chunks: list[TableLike], ignore_index: bool = False) -> Any:
     if not hasattr(chunks[0], "iloc"):
         return np.concatenate(chunks)
     return pd.concat(chunks, ignore_index=ignore_index)
 
 
-def partitions_of(n_jobs=None, **columns):
+def partitions_of(n_jobs: int | None = None, **columns: Any) -> Partitions:
     """Partitions of blocks, each of which holds the same rows of several collections.
 
     They are read for every pass: by the workers of the active client, where the collections are
@@ -285,22 +306,24 @@ class Block(dict):
     the ``start``.
     """
 
-    def __init__(self, columns, partition_index, start):
+    def __init__(self, columns: dict[str, TableLike], partition_index: int, start: int) -> None:
         super().__init__(columns)
         self.partition_index, self.start = partition_index, start
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return Block, (dict(self), self.partition_index, self.start)
 
 
-def _read(columns, number):
+def _read(columns: dict[str, Blocks], number: int) -> Any:
     chunks = {name: rows.read(number) for name, rows in columns.items()}
     return _split_into_blocks(
         number, chunks, {name: rows.shape[1:] for name, rows in columns.items()}
     )
 
 
-def _split_into_blocks(number, columns, expected):
+def _split_into_blocks(
+    number: int, columns: dict[str, TableLike], expected: dict[str, tuple[int, ...] | list[str]]
+) -> list[Block]:
     """Split a partition into blocks, at least one; raise if its columns differ in length."""
     for name, column in columns.items():
         check_dense(number, name, column)
@@ -316,12 +339,12 @@ def _split_into_blocks(number, columns, expected):
     # Slices of positions, of dataframes as of arrays.
     sliced = {name: getattr(column, "iloc", column) for name, column in columns.items()}
     return [
-        Block({name: column[rows] for name, column in sliced.items()}, number, rows.start)
+        Block({name: column[rows] for name, column in sliced.items()}, number, rows.start)  # type: ignore[index]
         for rows in blocks(max(1, n_rows))  # an empty partition is one empty block
     ]
 
 
-def _check_same_number(numbers, where):
+def _check_same_number(numbers: dict[str, int], where: str) -> None:
     if len(set(numbers.values())) > 1:
         shown = join_names([f"{name} has {number}" for name, number in numbers.items()])
         raise ValueError(
@@ -330,7 +353,7 @@ def _check_same_number(numbers, where):
         )
 
 
-def _partitions_of_dask(columns, n_jobs):
+def _partitions_of_dask(columns: dict[str, TableLike], n_jobs: int | None) -> Partitions:
     partitions = _delayed_partitions(columns)
     client = acquire_client()
     if client is not None:
@@ -346,11 +369,11 @@ def _partitions_of_dask(columns, n_jobs):
 class _RecomputedPartitions:
     """Delayed partitions, which this process computes again in every pass, and compares."""
 
-    def __init__(self, partitions):
+    def __init__(self, partitions: list[Delayed]) -> None:
         self._partitions = partitions
-        self._checksums = {}
+        self._checksums = {}  # type: ignore[var-annotated]
 
-    def __call__(self, number):
+    def __call__(self, number: int) -> list[Block]:
         blocks = self._partitions[number].compute(scheduler="synchronous")
         checksum = [_checksum(column) for block in blocks for column in block.values()]
         if self._checksums.setdefault(number, checksum) != checksum:
@@ -358,7 +381,7 @@ class _RecomputedPartitions:
         return blocks
 
 
-def changed_partition_message(number):
+def changed_partition_message(number: int) -> str:
     """What is wrong where a partition is computed again and has other values."""
     return (
         f"Partition {number} must have the same rows whenever it is computed, but it was computed "
@@ -367,14 +390,14 @@ def changed_partition_message(number):
     )
 
 
-def _checksum(column):
+def _checksum(column: TableLike) -> int:
     values = np.ascontiguousarray(column)
     if values.dtype.kind == "O":
-        values = "\0".join(map(str, values.ravel())).encode(errors="surrogatepass")
+        values = "\0".join(map(str, values.ravel())).encode(errors="surrogatepass")  # type: ignore[assignment]
     return zlib.crc32(values if isinstance(values, bytes) else values.tobytes())
 
 
-def _delayed_partitions(columns):
+def _delayed_partitions(columns: dict[str, TableLike]) -> Any:
     """Return one delayed list of blocks per partition, with the columns of all collections."""
     from dask import delayed
 
@@ -394,14 +417,20 @@ def _delayed_partitions(columns):
     return [assemble(number, *row) for number, row in enumerate(zip(*chunks, strict=True))]
 
 
-def _assemble_blocks(expected, frames, arrays, number, *chunks):
+def _assemble_blocks(
+    expected: dict[str, tuple[int, ...] | list[str]],
+    frames: tuple[str, ...],
+    arrays: tuple[str, ...],
+    number: int,
+    *chunks: TableLike,
+) -> list[Block]:
     """The blocks of a partition, from its bundle of frames, if any, and its chunks of arrays."""
     bundled = chunks[0].iloc[0] if frames else ()
     columns = dict(zip(frames + arrays, (*bundled, *chunks[bool(frames) :]), strict=True))
     return _split_into_blocks(number, {name: columns[name] for name in expected}, expected)
 
 
-def _rechunk_arrays(arrays):
+def _rechunk_arrays(arrays: dict[str, Array]) -> dict[str, Array]:
     """Arrays whose rows are never cut, divided as the first one is where lengths are known."""
     first = None
     for name, rows in arrays.items():
@@ -420,7 +449,7 @@ def _rechunk_arrays(arrays):
     return arrays
 
 
-def _bundles(frames):
+def _bundles(frames: dict[str, TableLike]) -> list[Delayed]:
     """Delayed partitions of dataframes and series, those of equal number as one object.
 
     They are taken from one expression: two that read the same files may be given other partitions
@@ -433,7 +462,7 @@ def _bundles(frames):
     return bundles.to_delayed()
 
 
-def _bundle(*partitions):
+def _bundle(*partitions: TableLike) -> pd.Series:
     bundle = pd.Series([None], dtype=object)
     bundle.iloc[0] = partitions  # a list would be taken for several rows
     return bundle
@@ -462,9 +491,9 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
     array([0.5, 0.5, 0.5])
     """
 
-    def decorate(method):
+    def decorate(method: Callable) -> Callable:
         @wraps(method)
-        def answer(self, X, **others):
+        def answer(self: BaseEstimator, X: TableLike, **others: Any) -> Array | Series | np.ndarray:
             if not is_partitioned(X):
                 return method(self, X, **others)
             others = {name: rows for name, rows in others.items() if rows is not None}
@@ -475,10 +504,16 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
 
         return answer
 
-    return decorate
+    return decorate  # type: ignore[return-value]
 
 
-def _gather_answers(method, estimator, X, others, empty):
+def _gather_answers(
+    method: Callable,
+    estimator: BaseEstimator,
+    X: Blocks,
+    others: dict[str, pd.Series | Blocks],
+    empty: np.ndarray,
+) -> np.ndarray:
     """What a method answers about every block of files, as one array."""
     in_memory = {name: rows for name, rows in others.items() if not isinstance(rows, Blocks)}
     if in_memory:
@@ -486,16 +521,24 @@ def _gather_answers(method, estimator, X, others, empty):
             f"{join_names(in_memory)} must be in blocks as X is, but is of type "
             f"{type(next(iter(in_memory.values()))).__name__}. Select it from the same file."
         )
-    answers = partitions_of(X=X, **others).gather(_apply_to_block, method, estimator, empty)
+    answers = partitions_of(X=X, **others).gather(_apply_to_block, method, estimator, empty)  # type: ignore[arg-type]
     return np.concatenate(answers)
 
 
-def _apply_to_block(block, method, estimator, empty):
+def _apply_to_block(
+    block: Block, method: Callable, estimator: BaseEstimator, empty: np.ndarray
+) -> np.ndarray:
     """What a method answers about one block, which may have no rows."""
     return method(estimator, block.pop("X"), **block) if len(block["X"]) else empty
 
 
-def _call_on_chunk(method, expected, empty, number, *chunks):
+def _call_on_chunk(
+    method: Callable,
+    expected: dict[str, tuple[int, ...] | list[str]],
+    empty: np.ndarray,
+    number: int,
+    *chunks: TableLike,
+) -> np.ndarray:
     """What a method answers about a chunk of each collection, after they are checked."""
     arranged = {
         name: arrange_columns(number, name, chunk, columns)
@@ -506,7 +549,9 @@ def _call_on_chunk(method, expected, empty, number, *chunks):
     return method(X, **arranged) if X.shape[0] else empty
 
 
-def _apply_to_chunks(method, X, others, empty):
+def _apply_to_chunks(
+    method: Callable, X: TableLike, others: dict[str, TableLike], empty: np.ndarray
+) -> Array | Series:
     """A method of chunks of X and of other collections with the same rows, as one of Dask."""
     is_frame = hasattr(X, "map_partitions")
     for name, rows in others.items():
@@ -534,24 +579,28 @@ def _apply_to_chunks(method, X, others, empty):
     # Answers have one axis, or a second one of a known length.
     shape = {"drop_axis": [*inner]}
     if empty.ndim > 1:
-        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
+        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}  # type: ignore[dict-item]
     n_axes = [rows.ndim for rows in columns.values()]
     return X.map_blocks(partial(_apply_to_array_chunk, answer, n_axes), *wide, meta=empty, **shape)
 
 
-def _apply_to_array_chunk(answer, n_axes, *chunks, block_id=None):
+def _apply_to_array_chunk(
+    answer: Callable, n_axes: list, *chunks: np.ndarray, block_id: tuple[int, ...] | None = None
+) -> np.ndarray:
     number = "?" if block_id is None else block_id[0]
     # Undo the reshape to the dimensions of X.
-    chunks = [
+    chunks = [  # type: ignore[assignment]
         chunk if chunk.ndim == n_axis else chunk.reshape(chunk.shape[:n_axis])
         for chunk, n_axis in zip(chunks, n_axes, strict=True)
     ]
     return answer(number, *chunks)
 
 
-def _apply_to_frame_chunk(answer, *chunks, partition_info=None):
+def _apply_to_frame_chunk(
+    answer: Callable, *chunks: TableLike, partition_info: dict[str, int | None] | None = None
+) -> pd.Series:
     return _as_frame(answer(partition_number(partition_info), *chunks), chunks[0].index)
 
 
-def _as_frame(answers, index):
+def _as_frame(answers: np.ndarray, index: RangeIndex | None) -> pd.Series:
     return (pd.Series if answers.ndim == 1 else pd.DataFrame)(answers, index=index)

@@ -1,5 +1,7 @@
 """Workers of a Dask cluster, and the partitions that they store or read for every pass."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import ctypes
@@ -7,6 +9,7 @@ import sys
 from functools import partial
 from itertools import chain
 from time import monotonic
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,6 +17,16 @@ import numpy as np
 from skfair.partitions._partitions import FAN_IN, sum_all, tree_sum
 from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import single_threaded_blas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dask.delayed import Delayed
+    from distributed import Client, Future
+
+    from skfair.utils._tables import TableLike
+
 
 CHECK_EVERY = 5.0  # seconds between two checks whether workers can run tasks
 WARN_AFTER = 30.0  # seconds in which hardly any could
@@ -44,17 +57,17 @@ class DaskWorkers:
     is_cluster = True
     only_block = None
 
-    def __init__(self, client, partitions):
+    def __init__(self, client: Client, partitions: list[Delayed | Future]) -> None:
         self.client, self.partitions, self._latest = client, list(partitions), None
         self.is_stored = not hasattr(self.partitions[0], "__dask_graph__")
         self._batches: list[list[int]] | None = None
         # Partitions of a worker that is lost later are computed again.
         self._workers = _worker_addresses(client) if self.is_stored else set()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.partitions)
 
-    def results(self, task, others):
+    def results(self, task: Callable, others: list) -> list[list[TableLike | dict]]:
         """Results of a task for each partition, in their order."""
         with _explain_errors(self.client):
             batches = self._batches_of_workers()
@@ -66,7 +79,7 @@ class DaskWorkers:
         by_number = dict(zip(numbers, results, strict=True))
         return [by_number[number] for number in range(len(self))]
 
-    def reduce(self, task, others, is_small):
+    def reduce(self, task: Callable, others: list, is_small: bool) -> Any:
         """Sum of the results of a task over partitions."""
         if is_small and self._is_direct:
             return tree_sum(self.results(task, others))
@@ -81,23 +94,23 @@ class DaskWorkers:
         # The last of the tree: no worker waits for another.
         return sum_all(gather(self.client, results))
 
-    def keep(self, task, others):
+    def keep(self, task: Callable, others: list) -> DaskWorkers:
         """An engine whose workers store the results of a task."""
         with _explain_errors(self.client):
             return DaskWorkers(self.client, self._submit(task, others))
 
     @property
-    def n_workers(self):
+    def n_workers(self) -> Any:
         """How many workers there are."""
         return len(_worker_addresses(self.client))
 
-    def release(self):
+    def release(self) -> None:
         """Let workers forget the stored partitions, also those that a reference cycle holds."""
         for future in self.partitions if self.is_stored else ():
             future.release()
         self._latest = None
 
-    def has_lost_workers(self):
+    def has_lost_workers(self) -> bool:
         """Whether stored partitions may have been computed again."""
         return not self._workers <= _worker_addresses(self.client)
 
@@ -114,11 +127,11 @@ class DaskWorkers:
         )
 
     @property
-    def _is_direct(self):
+    def _is_direct(self) -> bool:
         """Whether a task is sent with its calls: workers wait for messages of one another."""
         return self.is_stored and len(self) <= 32
 
-    def _batches_of_workers(self):
+    def _batches_of_workers(self) -> Any:
         """Numbers of the few partitions that each thread of a worker stores; [] where unknown.
 
         Each call takes some milliseconds, whatever it computes.
@@ -140,13 +153,13 @@ class DaskWorkers:
             self._batches = [batch for batch in batches if batch]
         return self._batches or []
 
-    def _submit(self, task, others, batches=()):
+    def _submit(self, task: Any, others: list, batches: tuple | list[list[int]] = ()) -> Any:
         """Futures of what a task makes of each partition, or lists of such by batch."""
         if self._is_direct:
             columns = [self.partitions, *(other.partitions for other in others)]
             call = partial(_call_single_threaded, task)
             if batches:
-                call = partial(_call_on_batch, task, len(self))
+                call = partial(_call_on_batch, task, len(self))  # type: ignore[assignment]
                 columns = [range(len(self)), *columns]
                 columns = [[[column[i] for i in batch] for batch in batches] for column in columns]
             return self.client.map(call, *columns, pure=False)
@@ -163,7 +176,7 @@ class DaskWorkers:
         call = delayed(_call_and_free, pure=False)
         return self._compute_evenly([call(*row) for row in zip(*columns, strict=True)])
 
-    def _compute_evenly(self, calls):
+    def _compute_evenly(self, calls: list[Delayed]) -> list[Future]:
         """Futures of delayed calls, as many on each worker: those that store results need memory.
 
         Partitions in the memory of workers stay there. If a worker is lost, others take its calls.
@@ -182,7 +195,7 @@ class DaskWorkers:
         return futures
 
 
-def acquire_client():
+def acquire_client() -> Any:
     """The client of this process or task, or None.
 
     A task secedes from the thread pool of its worker, whose threads the tasks that it submits may
@@ -209,7 +222,7 @@ def acquire_client():
     return client
 
 
-def gather(client, futures, what="Result"):
+def gather(client: Client, futures: TableLike, what: str | None = "Result") -> Any:
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
     A note of the error says which one it is of, by its number, unless ``what`` is None. Warns
@@ -230,7 +243,7 @@ def gather(client, futures, what="Result"):
 
 
 @contextlib.contextmanager
-def _explain_errors(client):
+def _explain_errors(client: Client | type) -> Iterator[None]:
     """Errors of Dask, raised again with what happened and what to do."""
     try:
         yield
@@ -241,7 +254,7 @@ def _explain_errors(client):
         raise explanation from error
 
 
-def _translate_error(client, error):
+def _translate_error(client: Any, error: Exception) -> Any:
     """The error to raise in place of one of Dask; None for other errors."""
     name = type(error).__name__
     reason = getattr(error, "reason", None)
@@ -279,7 +292,7 @@ def _translate_error(client, error):
     return None
 
 
-def _address(client):
+def _address(client: Any) -> str:
     return getattr(client.scheduler, "address", "its address")
 
 
@@ -290,25 +303,25 @@ class _StallClock:
     times add up. Times of progress count against them with a weight.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seconds, self.has_warned, self._reason = 0.0, False, None
 
-    def add(self, seconds, reason):
+    def add(self, seconds: float, reason: str | None) -> Any:
         """Count a time that ended in a stall for this reason, or in progress if it is None."""
         # Progress weighs a quarter: workers that are stalled in a fifth of the time go on.
         weight = -0.25 if reason is None else 1.0
         self.seconds = max(0.0, self.seconds + seconds * weight)
         # It starts again once there are workers, or most of the stalls are long ago.
-        if reason is None and (self._reason == _NO_WORKERS or not self.seconds):
+        if reason is None and (self._reason == _NO_WORKERS or not self.seconds):  # type: ignore[comparison-overlap]
             self.seconds, self.has_warned = 0.0, False
-        self._reason = reason
+        self._reason = reason  # type: ignore[assignment]
 
 
 _CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
 """The clock of each client."""
 
 
-def _await_results(client, futures):
+def _await_results(client: Client, futures: list[Future]) -> list[TableLike] | None:
     """Results of tasks, unless one fails, or workers cannot run them for too long."""
     clock = _CLOCKS.setdefault(client, _StallClock())
     timeout = _timeout()
@@ -335,11 +348,11 @@ def _await_results(client, futures):
     return gathering.result()
 
 
-def _cancel(gathering):
+def _cancel(gathering: Any) -> None:
     gathering.get_loop().call_soon_threadsafe(gathering.cancel)
 
 
-def _raise_if_failed(futures, what):
+def _raise_if_failed(futures: list[Future], what: str | None) -> None:
     """Raise the error of the first task that failed, with its number."""
     statuses = [future.status for future in futures]
     failed = [
@@ -360,7 +373,7 @@ def _raise_if_failed(futures, what):
             "dataframe must have the columns that it declares."
         ) from error
     except Exception as error:
-        error.add_note(_failure_note(what, failed[0], len(futures)))
+        error.add_note(_failure_note(what, failed[0], len(futures)))  # type: ignore[arg-type]
         raise
 
 
@@ -412,13 +425,13 @@ async def _relieve_and_explain_stall(client):
     )
 
 
-def _describe_memory(worker):
+def _describe_memory(worker: Any) -> str:
     used = worker.get("metrics", {}).get("memory", 0)
     limit = worker.get("memory_limit") or 0
     return f"{used / 1e9:.2f} of {limit / 1e9:.2f} GB"
 
 
-def _timeout():
+def _timeout() -> float:
     """Seconds in which workers can run hardly any tasks, after which a wait ends."""
     import dask
 
@@ -426,7 +439,7 @@ def _timeout():
     return float("inf") if timeout is None else timeout
 
 
-def _stall_message(client, futures, seconds, stall):
+def _stall_message(client: Client, futures: list[Future], seconds: float, stall: str) -> str:
     n_missing = sum(not future.done() for future in futures)
     return (
         f"{n_missing} of {len(futures)} results are awaited from the Dask cluster at "
@@ -435,19 +448,19 @@ def _stall_message(client, futures, seconds, stall):
     )
 
 
-def _is_persisted(client, partition):
+def _is_persisted(client: Client, partition: Any) -> bool:
     """Whether workers have what a delayed partition is made from in memory already."""
     graph = partition.dask
     tasks = [getattr(task, "dependencies", ()) for task in graph.values()]
     return not client.futures.keys().isdisjoint({*graph, *chain.from_iterable(tasks)})
 
 
-def _worker_addresses(client):
+def _worker_addresses(client: Client) -> set[str]:
     """Addresses of the workers that there are."""
     return set(client.nthreads())
 
 
-def check_worker_imports(client):
+def check_worker_imports(client: Client) -> None:
     """Raise for workers without skfair, which would never end tasks that they cannot read."""
     with _explain_errors(client):
         results = client.run(exec, "import skfair", on_error="return")
@@ -460,17 +473,19 @@ def check_worker_imports(client):
             ) from error
 
 
-def _identity(task):
+def _identity(task: Callable) -> Callable:
     return task
 
 
-def _call_single_threaded(task, *columns):
+def _call_single_threaded(task: Callable, *columns: list) -> float | list:
     """Call a task on a worker, with sums of BLAS that do not depend on its number of threads."""
     with single_threaded_blas():
         return task(*columns)
 
 
-def _call_on_batch(task, n_partitions, numbers, *columns):
+def _call_on_batch(
+    task: Callable, n_partitions: int, numbers: list[int], *columns: list[list]
+) -> list:
     """Call a task on a worker with each of some partitions that it stores."""
     results = []
     for number, *row in zip(numbers, *columns, strict=True):
@@ -482,18 +497,18 @@ def _call_on_batch(task, n_partitions, numbers, *columns):
     return results
 
 
-def _failure_note(what, number, n_futures):
+def _failure_note(what: str, number: int, n_futures: int) -> str:
     return f"{what} {number} of {n_futures} could not be computed."
 
 
-def _call_and_free(task, *columns):
+def _call_and_free(task: Callable, *columns: list) -> float | list:
     """Call a task with a partition that was read for it."""
     result = _call_single_threaded(task, *columns)
     free_memory()
     return result
 
 
-def free_memory():
+def free_memory() -> None:
     """Return memory that libraries keep for later to the system, where they offer it."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()

@@ -3,6 +3,8 @@
 Partitions of this process are stored, or read for every pass.
 """
 
+from __future__ import annotations
+
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from functools import cache, partial, reduce
 from itertools import chain, count, starmap
 from operator import add
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,6 +20,12 @@ from joblib.parallel import get_active_backend
 
 from skfair.utils._checks import warn
 from skfair.utils._fit import single_threaded_blas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
 
 BLOCK = 1 << 16
 """Rows of a block: few enough to stay in a processor's cache."""
@@ -54,10 +62,10 @@ class Partitions:
     engine: Any
     steps: tuple = ()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.engine)
 
-    def map(self, function, *arguments):
+    def map(self, function: Callable, *arguments: Any) -> Partitions:
         """What a function makes of every block.
 
         In memory it is computed at once. Elsewhere it is computed in every pass, unless `persist`
@@ -72,7 +80,7 @@ class Partitions:
         mapped = Partitions(self.engine, (*self.steps, (function, arguments)))
         return mapped.keep() if self.engine.is_stored and not self.engine.is_cluster else mapped
 
-    def reduce(self, function, *arguments, is_small=False):
+    def reduce(self, function: Callable, *arguments: Any, is_small: bool = False) -> Any:
         """Sum over all blocks of what a function makes of each.
 
         The order depends on the numbers of blocks and partitions alone: eight neighbouring blocks
@@ -85,37 +93,39 @@ class Partitions:
             *self._partition_function((function, arguments), combine=tree_sum), is_small
         )
 
-    def gather(self, function, *arguments):
+    def gather(self, function: Callable, *arguments: Any) -> list:
         """What a function makes of every block, brought to this process."""
         if self.engine.only_block is not None:
             return [function(self.engine.only_block[0], *map(_only_block, arguments))]
         results = self.engine.results(*self._partition_function((function, arguments)))
         return [*chain.from_iterable(results)]
 
-    def persist(self):
+    def persist(self) -> Any:
         """The same, computed once and kept by the workers of a cluster; files are read again."""
         return self.keep() if self.engine.is_cluster else self
 
-    def keep(self):
+    def keep(self) -> Any:
         """The same, computed once and kept: in memory, unless the rows are on a cluster."""
         if self.engine.is_stored and not self.steps:
             return self
         return Partitions(self.engine.keep(*self._partition_function()))
 
-    def may_have_changed(self):
+    def may_have_changed(self) -> bool:
         """Whether partitions stored on a cluster were computed again, as a worker was lost."""
         return self.engine.is_cluster and self.engine.has_lost_workers()
 
-    def release(self):
+    def release(self) -> None:
         """Free what `persist` stored on a cluster; there are no further passes."""
         if self.engine.is_cluster:
             self.engine.release()
 
-    def concatenate(self, lengths, empty):
+    def concatenate(self, lengths: list[int], empty: np.ndarray) -> np.ndarray:
         """Blocks that are arrays, as one array."""
         return self.engine.concatenate(*self._partition_function(), lengths, empty)
 
-    def _partition_function(self, *last, combine=list):
+    def _partition_function(
+        self, *last: tuple, combine: Callable | type = list
+    ) -> tuple[Callable, list[Threads]]:
         """A function of stored partitions, and the engines of what is handed out with them."""
         steps, others = [], []
         for function, arguments in (*self.steps, *last):
@@ -130,7 +140,7 @@ class Partitions:
             steps.append((function, columns))
         return partial(evaluate_partition, steps, combine), others
 
-    def _check_argument(self, argument):
+    def _check_argument(self, argument: Partitions) -> None:
         # Lazy arguments would be recomputed in each pass, and those of another engine would have to
         # travel.
         if argument.steps or argument.engine.is_cluster != self.engine.is_cluster:
@@ -145,7 +155,9 @@ class Partitions:
             )
 
 
-def evaluate_partition(steps, combine, blocks, *others):
+def evaluate_partition(
+    steps: list[tuple], combine: Callable | type, blocks: list, *others: list[np.ndarray]
+) -> Any:
     """Results of steps for each block of a stored partition, combined.
 
     A step is a function and its arguments: pairs (False, argument), or (True, position among the
@@ -155,7 +167,7 @@ def evaluate_partition(steps, combine, blocks, *others):
     for function, arguments in steps:
         columns = [others[a] if is_column else [a] * len(blocks) for is_column, a in arguments]
         # Lazy: a block goes through all steps before the next one, so that few results are held.
-        results = starmap(function, zip(results, *columns, strict=True))
+        results = starmap(function, zip(results, *columns, strict=True))  # type: ignore[assignment]
     return combine(results)
 
 
@@ -163,7 +175,7 @@ SMALL_PARTITION_THRESHOLDS = 64, 1 << 12
 """More partitions than these, of fewer rows on average, take more time than their rows."""
 
 
-def warn_of_small_partitions(partitions, lengths):
+def warn_of_small_partitions(partitions: Partitions, lengths: list[int]) -> None:
     """Warn of many small partitions, with the number of partitions that would serve."""
     in_memory = partitions.engine.is_stored and not partitions.engine.is_cluster
     number = len(lengths)
@@ -180,11 +192,11 @@ def warn_of_small_partitions(partitions, lengths):
     )
 
 
-def _only_block(argument):
+def _only_block(argument: Partitions) -> Any:
     return argument.engine.only_block[0] if isinstance(argument, Partitions) else argument
 
 
-def blocks(n_samples, size=BLOCK):
+def blocks(n_samples: int, size: int = BLOCK) -> Any:
     """Divide rows into blocks of equal size; the last one may be smaller.
 
     Examples
@@ -196,9 +208,9 @@ def blocks(n_samples, size=BLOCK):
     return [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
 
 
-def tree_sum(results):
+def tree_sum(results: Any) -> np.ndarray | float | tuple:
     """Sum of results, at least one, in the order of `Partitions.reduce`; few are held at a time."""
-    levels = [[]]  # of the tree: results, sums of eight of them, sums of eight of these ...
+    levels = [[]]  # type: ignore[var-annotated]  # of the tree: results, sums of eight of them, sums of eight of these ...
     for result in results:
         # Push the result; whenever eight terms of a level are there, their sum is a term of the
         # next.
@@ -217,7 +229,7 @@ def tree_sum(results):
     return sum_all(levels[-1])
 
 
-def sum_all(results):
+def sum_all(results: list | tuple) -> Any:
     """Sum of a few results of one form, from the first to the last."""
     if isinstance(results[0], tuple):
         return tuple(map(sum_all, zip(*results, strict=True)))
@@ -236,13 +248,13 @@ class Reader:
     np.int64(4)
     """
 
-    def __init__(self, read, n_partitions):
+    def __init__(self, read: pd.Series, n_partitions: int) -> None:
         self._read, self._n_partitions = read, n_partitions
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._n_partitions
 
-    def __getitem__(self, number):
+    def __getitem__(self, number: int) -> list:
         return self._read(number)
 
 
@@ -252,14 +264,14 @@ class Threads:
     is_cluster = False
     n_workers = 1
 
-    def __init__(self, partitions, n_jobs=None):
+    def __init__(self, partitions: Reader | list[list], n_jobs: int | None = None) -> None:
         self.partitions, self.n_jobs = partitions, n_jobs
         self.is_stored = isinstance(partitions, list)
         # `Partitions` calls functions of a single block directly, see there.
         is_single = self.is_stored and len(partitions) == 1 == len(partitions[0])
         self.only_block = partitions[0] if is_single else None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.partitions)
 
     def results(self, task, others):
@@ -275,21 +287,23 @@ class Threads:
             mapped = partial(_shared_map, n_threads) if n_threads > 1 else map
             yield from mapped(evaluate, range(len(self)))
 
-    def reduce(self, task, others, is_small):
+    def reduce(self, task: Callable, others: list[Threads], is_small: bool) -> Any:
         """Sum of the results of a task over partitions."""
         return tree_sum(self.results(task, others))
 
-    def keep(self, task, others):
+    def keep(self, task: Callable, others: list) -> Threads:
         """An engine that stores the results of a task."""
         return Threads(list(self.results(task, others)), self.n_jobs)
 
-    def concatenate(self, task, others, lengths, empty):
+    def concatenate(
+        self, task: Callable, others: list, lengths: list[int], empty: np.ndarray
+    ) -> np.ndarray:
         """One array of the results of a task."""
         arrays = chain.from_iterable(self.results(task, others))
         return np.concatenate([*arrays]).astype(empty.dtype, copy=False)
 
 
-def make_partitions(blocks, n_jobs=None):
+def make_partitions(blocks: np.ndarray | range | list, n_jobs: int | None = None) -> Partitions:
     """Partitions in memory, of one block each.
 
     Examples
@@ -303,11 +317,11 @@ def make_partitions(blocks, n_jobs=None):
     return Partitions(Threads([[block] for block in blocks], n_jobs))
 
 
-def _call_on_partition(task, engines, number):
+def _call_on_partition(task: Callable, engines: list[Threads], number: int) -> Any:
     return task(*[engine.partitions[number] for engine in engines])
 
 
-def n_threads_of(n_jobs):
+def n_threads_of(n_jobs: int | None) -> int:
     """Threads that ``n_jobs`` asks for, where fits that run side by side may have them already.
 
     Examples
@@ -323,7 +337,7 @@ def n_threads_of(n_jobs):
 
 
 @cache
-def _pool(n_threads):
+def _pool(n_threads: int) -> ThreadPoolExecutor:
     """Return a pool of threads for all passes, because starting threads takes a third of a ms."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="skfair")
 
@@ -333,7 +347,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def _shared_map(n_threads, function, values):
+def _shared_map(n_threads: int, function: Callable, values: range) -> list:
     """Results of a function of values, of which each thread takes the next one that is left.
 
     The calling thread works, too. Others are waited for once: to submit values and receive results
@@ -344,7 +358,7 @@ def _shared_map(n_threads, function, values):
     stop = Event()
     futures = []
 
-    def work():
+    def work() -> None:
         try:
             while not stop.is_set() and (number := next(numbers)) < len(values):
                 results[number] = function(values[number])
@@ -382,7 +396,7 @@ all it needs are sums, in several. On partitions the subsample is 1/256 of the r
 limits: four times as many halve the distance to the solution of all, which saves one pass."""
 
 
-def sampling_rates(counts, size):
+def sampling_rates(counts: np.ndarray, size: float) -> np.ndarray:
     """Shares of the cells that make a subsample of about ``size`` rows.
 
     A cell is drawn at the common rate, or at a higher one if it would have less than a quarter of
@@ -399,7 +413,7 @@ def sampling_rates(counts, size):
     return np.minimum(np.maximum(size / counts.sum(), per_cell / counts), 1.0)
 
 
-def random_keys(numbers):
+def random_keys(numbers: np.ndarray) -> np.ndarray:
     """A number in [0, 1) for every row, by its row number alone.
 
     So a row is drawn or not wherever partitions begin, and on any number of workers (SplitMix64,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,8 @@ from skfair.plotting._display import (
 from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
+    from typing import Literal, Self
+
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
@@ -215,7 +217,7 @@ class GroupCalibrationDisplay(Display):
         write_legend(ax, lambda handle, label: label == _CALIBRATED)
         return self
 
-    def _split_by_group(self):
+    def _split_by_group(self) -> list[tuple[str, pd.DataFrame]]:
         """Pairs of the name of each group and its bins, without those of all samples."""
         index = self.table.index
         groups = index.droplevel(-1)

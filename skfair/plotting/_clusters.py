@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,8 @@ from skfair.plotting._display import (
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
+    from typing import Any, Self
+
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
@@ -171,7 +173,7 @@ class ClusterCompositionDisplay(Display):
         self._write_legend()
         return self
 
-    def _draw_bars(self, counts):
+    def _draw_bars(self, counts: np.ndarray) -> None:
         """Draw a bar for each cluster, divided by the shares of the groups."""
         n_clusters = len(counts)
         # Stacked bars: each group starts where the one before ends.
@@ -189,7 +191,7 @@ class ClusterCompositionDisplay(Display):
             )
         self.ax_.set_yticks(range(n_clusters), [f"cluster {name}" for name in self.table.index])
 
-    def _draw_reference(self, group_sizes):
+    def _draw_reference(self, group_sizes: np.ndarray) -> None:
         """Draw a dashed line at each division of the whole data."""
         from matplotlib.patheffects import withStroke
 
@@ -205,7 +207,7 @@ class ClusterCompositionDisplay(Display):
                 label=None if j else "all data",
             )
 
-    def _annotate_statistics(self, counts):
+    def _annotate_statistics(self, counts: np.ndarray) -> None:
         """Write the size, the balance and the share ratio of each cluster right of its bar."""
         ax = self.ax_
         sizes = [f"{size:,.6g}" for size in counts.sum(axis=1)]
@@ -220,7 +222,7 @@ class ClusterCompositionDisplay(Display):
                 coordinates = ax.get_yaxis_transform()
                 write(text, (1, row), xytext=(points, 0), xycoords=coordinates, va="center")
 
-    def _write_legend(self):
+    def _write_legend(self) -> None:
         """Put the legend below the axis' title, where it never covers a bar."""
         from matplotlib.transforms import ScaledTranslation
 
@@ -336,7 +338,7 @@ class ParetoFrontDisplay(Display):
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
-    def _names(self):
+    def _names(self) -> Any:
         """Columns of cost and balance, or of accuracy and gap."""
         names = ("cost", self.metric), ("accuracy", "gap")
         known = next((pair for pair in names if {*pair} <= {*self.table}), None)
@@ -347,7 +349,7 @@ class ParetoFrontDisplay(Display):
             )
         return known
 
-    def _coordinates(self):
+    def _coordinates(self) -> Any:
         """Cost and balance of the points, or accuracy and gap."""
         return [self.table[name].to_numpy() for name in self._names()]
 
@@ -383,14 +385,14 @@ class ParetoFrontDisplay(Display):
             self.ax_.vlines(balance[front], low, high, **lines)
             self.ax_.hlines(cost[front], left, right, **lines)
 
-    def _draw_bound(self, bound):
+    def _draw_bound(self, bound: float | None) -> None:
         """Mark the balance of the data, once for all fronts of the axes."""
         label = "balance of the data"
         if bound is None or label in self.ax_.get_legend_handles_labels()[1]:
             return
         self.ax_.axvline(bound, color=INK, linewidth=0.8, linestyle=":", label=label)
 
-    def _draw_selected(self):
+    def _draw_selected(self) -> None:
         """Mark the selected point."""
         if self.selected is None:
             return

@@ -1,11 +1,27 @@
 """The base of displays: axes, legends, colours, scores, and docstring entries that they share."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import check_scored_members
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.utils._api import make_docstring_decorator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    import numpy as np
+    from matplotlib.axes import Axes
+    from pandas import Index
+
+    from skfair.metrics._partial import ScoredMembers
+    from skfair.utils._tables import TableLike
+
 
 # What the displays share: colours, markers, hatches, legends, and their base class.
 
@@ -24,17 +40,17 @@ INK = "#333333"
 _STYLES = {"color": COLORS, "marker": MARKERS, "linestyle": LINE_STYLES, "hatch": HATCHES}
 
 
-def pick_cyclic(values, index):
+def pick_cyclic(values: tuple[str, ...], index: int) -> str:
     """Take the value at `index`, starting over at the end."""
     return values[index % len(values)]
 
 
-def style(index, *properties):
+def style(index: int, *properties: str) -> Any:
     """Keyword arguments of matplotlib, such as color and marker, for the group or model `index`."""
     return {name: pick_cyclic(_STYLES[name], index) for name in properties}
 
 
-def import_pyplot():
+def import_pyplot() -> Any:
     """Import matplotlib.pyplot; raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
@@ -46,20 +62,20 @@ def import_pyplot():
 
 
 def write_legend(
-    ax,
-    is_last=lambda handle, label: False,
+    ax: Axes,
+    is_last: Callable = lambda handle, label: False,
     *,
-    loc="lower left",
-    bbox_to_anchor=(0, 1),
-    ncols=None,
-    **options,
-):
+    loc: str = "lower left",
+    bbox_to_anchor: tuple = (0, 1),
+    ncols: Any = None,
+    **options: Any,
+) -> None:
     """Write the legend in the order of drawing, some entries last, by default above the axes."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         # A stable sort, so that entries keep their order otherwise.
         order = sorted(range(len(labels)), key=lambda i: is_last(handles[i], labels[i]))
-        ax.legend(
+        ax.legend(  # type: ignore[call-overload]
             [handles[i] for i in order],
             [labels[i] for i in order],
             loc=loc,
@@ -70,12 +86,12 @@ def write_legend(
         )
 
 
-def to_text(names):
+def to_text(names: TableLike) -> Any:
     """Convert names to text; tuples, the names of intersections, are joined by commas."""
     return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
 
 
-def strip_frame(ax, has_vertical_scale=True):
+def strip_frame(ax: Axes, has_vertical_scale: bool = True) -> None:
     """Remove the sides of the frame that carry no scale."""
     ax.spines[["top", "right"]].set_visible(False)
     if not has_vertical_scale:
@@ -83,7 +99,7 @@ def strip_frame(ax, has_vertical_scale=True):
         ax.tick_params(axis="y", length=0)
 
 
-def write_at_right(ax, heights, texts, size):
+def write_at_right(ax: Axes, heights: np.ndarray, texts: list[str], size: int) -> None:
     """Write texts right of the axes, at heights in units of the data."""
     # x is a share of the width of the axes, y a value of the data.
     transform = ax.get_yaxis_transform()
@@ -91,7 +107,7 @@ def write_at_right(ax, heights, texts, size):
         ax.text(1.01, height, text, transform=transform, va="center", size=size, color=INK)
 
 
-def name_interval(table):
+def name_interval(table: pd.DataFrame) -> str:
     """What the bars of a table are: confidence intervals, of the level that the table states."""
     level = table.attrs.get("confidence_level")
     return "confidence interval" if level is None else f"{100 * level:g} % confidence interval"
@@ -106,13 +122,20 @@ def predict_scores(estimator, X, sensitive_features, pos_label):
     return y_score, params["threshold"]
 
 
-def check_scores(y_score, sensitive_features, sample_weight, interval):
+def check_scores(
+    y_score: TableLike,
+    sensitive_features: TableLike,
+    sample_weight: TableLike | None,
+    interval: tuple | list,
+) -> ScoredMembers:
     """`ScoredMembers`; without an interval all ranks are in it."""
-    ranks = (0.0, 1.0) if interval is None else interval
+    ranks = (0.0, 1.0) if interval is None else interval  # type: ignore[comparison-overlap]
     return check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)[0]
 
 
-def tabulate_groups(values, names, index=None):
+def tabulate_groups(
+    values: np.ndarray, names: TableLike, index: Index | None = None
+) -> pd.DataFrame:
     """Table of an array (n_groups, n_rows), with a column for each group."""
     return pd.DataFrame(values.T, index, columns=pd.Index(names, tupleize_cols=False))
 
@@ -123,7 +146,7 @@ class Display:
     _gid = ""
     """Mark of the lines that displays of a class draw."""
 
-    def _use_axes(self, ax, size):
+    def _use_axes(self, ax: Axes | None, size: tuple[float, ...]) -> Axes:
         """Store the axes, or those of a new figure of `size` (width, height) in inches.
 
         A new figure reserves space for legends and labels outside its axes.
@@ -133,7 +156,7 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
-    def _count_drawn(self):
+    def _count_drawn(self) -> int:
         """Count the lines on the axes that displays of this class drew before."""
         return sum(line.get_gid() == self._gid for line in self.ax_.lines)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,8 @@ from skfair.plotting._display import COLORS, INK, Display, strip_frame, write_le
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from matplotlib.axes import Axes
 
 
@@ -66,9 +68,7 @@ class GapMonitorDisplay(Display):
         ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=f"{noun} so far")
         # The markers are the batches alone, whatever the statement is.
         gaps = summary["batch_gap"].to_numpy()
-        (self.line_,) = ax.plot(  # type: ignore[var-annotated]
-            x, gaps, ".", color=INK, markersize=5, label=f"{noun} of the batch"
-        )
+        (self.line_,) = ax.plot(x, gaps, ".", color=INK, markersize=5, label=f"{noun} of the batch")
         is_beyond = gaps < self.tolerance if self.is_floor else gaps > self.tolerance
         if is_beyond.any():
             ax.plot(
@@ -89,13 +89,13 @@ class GapMonitorDisplay(Display):
         return self
 
 
-def _find_true_intervals(mask):
+def _find_true_intervals(mask: pd.Series) -> list[list[int]]:
     """Start and end of each run of consecutive True."""
     steps = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
     return steps.reshape(-1, 2).tolist()
 
 
-def _edges(x):
+def _edges(x: np.ndarray) -> np.ndarray:
     """Ends of the steps around ascending positions: their middles, and half a step outside."""
     if len(x) == 1:
         half = np.timedelta64(12, "h") if x.dtype.kind == "M" else 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Self
 
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from skfair.metrics._group_report import Metrics
     from skfair.utils._api import Label, MatrixLike
+    from skfair.utils._tables import TableLike
 
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
@@ -128,7 +130,7 @@ class GroupRateDisplay(Display):
             metrics=metrics,
             sample_weight=sample_weight,
             ax=ax,
-            **scores,
+            **scores,  # type: ignore[arg-type]
             **params,
         )
 
@@ -244,7 +246,7 @@ class GroupRateDisplay(Display):
         write_legend(ax, lambda handle, label: label == _OVERALL)
         return self
 
-    def _check_columns(self):
+    def _check_columns(self) -> list[str]:
         """Names of the rates, which have intervals."""
         columns = [name for name in self.table if f"{name}_low" in self.table]
         if not columns:
@@ -262,7 +264,7 @@ class GroupRateDisplay(Display):
             )
         return columns
 
-    def _write_counts(self, heights, counts):
+    def _write_counts(self, heights: np.ndarray, counts: np.ndarray) -> None:
         """Write the number of samples next to each mark of a group."""
         texts = [
             f"of {count:,.0f}" if count.is_integer() else f"of {count:,.1f}"
@@ -271,7 +273,14 @@ class GroupRateDisplay(Display):
         write_at_right(self.ax_, heights, texts, size=7)
 
 
-def _find_scores(estimator, X, y, sensitive_features, metrics, pos_label):
+def _find_scores(
+    estimator: BaseEstimator,
+    X: np.ndarray,
+    y: TableLike,
+    sensitive_features: TableLike,
+    metrics: TableLike,
+    pos_label: Label | None,
+) -> dict[str, np.ndarray]:
     """Probabilities and scores of an estimator by their arguments, those that metrics take."""
     responses = {one.response for one in find_group_metrics(metrics).values()}
     scores = {}
@@ -350,7 +359,7 @@ class SubgroupDisplay(Display):
         write_legend(ax, lambda handle, label: label == _LARGEST, ncols=3)
         return self
 
-    def _write_rates(self, rows):
+    def _write_rates(self, rows: np.ndarray) -> None:
         """Write the rate of each subgroup, that of the rest and the number of samples at right."""
         columns = (self.table[name] for name in ("estimate", "rest_estimate", "n"))
         texts = [
@@ -494,7 +503,7 @@ class GroupRateCurveDisplay(Display):
             If there is only one group, `reference` is not a group, the inputs differ in length or
             hold missing values, or the interval is invalid.
         """
-        scored = check_scores(y_score, sensitive_features, sample_weight, interval)
+        scored = check_scores(y_score, sensitive_features, sample_weight, interval)  # type: ignore[arg-type]
         if len(scored.names) < 2:
             raise ValueError(
                 "sensitive_features must have at least two groups, one for each axis; got only "
@@ -555,7 +564,7 @@ class GroupRateCurveDisplay(Display):
         for pair in np.unique(np.vstack(intervals), axis=0):
             self.ax_.axhspan(*pair, **band)
 
-    def _draw_curves(self, names, horizontal):
+    def _draw_curves(self, names: list[str], horizontal: int) -> None:
         """Draw the curve of every other group, in the next colours of the axes."""
         # More points are not visible, but would enlarge a file.
         points = np.unique(np.linspace(0, len(self.table) - 1, 2000).astype(int))

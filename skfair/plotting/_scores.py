@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -27,11 +27,13 @@ from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Self
 
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
+    from skfair.metrics._partial import ScoredMembers
     from skfair.utils._api import Label, MatrixLike
 
 
@@ -180,7 +182,7 @@ class ScoreDistributionDisplay(Display):
         ValueError
             If the inputs differ in length or hold missing values, or the interval is invalid.
         """
-        scored = check_scores(y_score, sensitive_features, sample_weight, interval)
+        scored = check_scores(y_score, sensitive_features, sample_weight, interval)  # type: ignore[arg-type]
         return cls(_tabulate_densities(scored), interval=interval, threshold=threshold).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -214,13 +216,13 @@ class ScoreDistributionDisplay(Display):
         write_legend(ax)
         return self
 
-    def _shade_interval(self, scores):
+    def _shade_interval(self, scores: np.ndarray) -> None:
         """Shade the scores of each group whose rank is in the interval, below its curve."""
         densities = self.table.to_numpy(dtype=np.float64).T
         shares = densities / densities.sum(axis=1, keepdims=True)
         # A point of the grid is the middle of a cell.
         ranks = 1.0 - np.cumsum(shares, axis=1) + shares / 2.0
-        inside = is_in_intervals(ranks, intervals_by_group(self.interval, [*self.table.columns]))
+        inside = is_in_intervals(ranks, intervals_by_group(self.interval, [*self.table.columns]))  # type: ignore[arg-type]
         for k, density in enumerate(densities):
             color = style(k, "color")["color"]
             self.ax_.fill_between(
@@ -234,18 +236,18 @@ class ScoreDistributionDisplay(Display):
             )
         # An entry of the legend for the shading of all groups.
         shading = {"facecolor": (INK, 0.25), "linewidth": 0}
-        self.ax_.fill_between([], [], label="in the interval", **shading)
+        self.ax_.fill_between([], [], label="in the interval", **shading)  # type: ignore[arg-type]
 
 
-def _decides_by(threshold, y_score, is_positive):
+def _decides_by(threshold: float, y_score: np.ndarray, is_positive: np.ndarray) -> bool:
     """Whether the decisions are those of a threshold; samples at the threshold may be either."""
     return bool(np.all((y_score > threshold) == is_positive, where=y_score != threshold))
 
 
-_N_POINTS = 512
+_N_POINTS = 512  # of a drawn density; more are not seen
 
 
-def _tabulate_densities(scored):
+def _tabulate_densities(scored: ScoredMembers) -> pd.DataFrame:
     """Density of the scores of each group on a grid over all scores."""
     lowest = scored.y_score.min()
     highest = scored.y_score.max()
@@ -273,7 +275,7 @@ def _tabulate_densities(scored):
     return tabulate_groups(np.array(densities), scored.names, middles)
 
 
-def _find_bandwidth(scores, weights):
+def _find_bandwidth(scores: np.ndarray, weights: np.ndarray) -> float:
     """Bandwidth by Silverman's rule, with the effective number of samples of the weights."""
     mean = np.average(scores, weights=weights)
     variance = np.average((scores - mean) ** 2, weights=weights)

@@ -3,7 +3,9 @@
 A rule around a regressor minimises it too: predictions of a quantile stay those of the quantile.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,13 @@ from skfair.losses import (
     is_of_positive_numbers,
 )
 from skfair.postprocessing._out_of_fold_scores import final_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.losses import ScoreFunction
 
 
 class RuleLoss(NamedTuple):
@@ -36,12 +45,16 @@ class RuleLoss(NamedTuple):
     is_known: bool = True
 
     @property
-    def is_log(self):
+    def is_log(self) -> bool:
         """Whether the model is linear in the logarithms of predictions."""
         return is_of_positive_numbers(self.loss)
 
 
-def find_rule_loss(passed, estimators, predictions):
+def find_rule_loss(
+    passed: ScoreFunction | Callable | None,
+    estimators: list[BaseEstimator],
+    predictions: np.ndarray,
+) -> RuleLoss:
     """The `RuleLoss` of fitted regressors, or of a loss that was passed, with their predictions."""
     if passed is not None:
         smallest = float(np.min(predictions))
@@ -63,7 +76,7 @@ def find_rule_loss(passed, estimators, predictions):
 # Names of losses among the parameters of regressors.
 
 
-def read_loss(estimator):
+def read_loss(estimator: BaseEstimator) -> ScoreFunction | None:
     """The loss that a regressor, pipeline or fitted search minimises; None if it is not known."""
     estimator = final_step(estimator)
     sources = [
@@ -85,7 +98,7 @@ def read_loss(estimator):
     return _build_loss(name, dict(one.partition("=")[::2] for one in options.split(";")))
 
 
-def _build_loss(name, params):
+def _build_loss(name: str, params: dict[str, float | str | None]) -> Any:
     """The loss of a name in one of the packages; None for others, such as Huber's."""
     kind = _KINDS.get(name)
     if kind == "quantile":
@@ -103,10 +116,10 @@ def _build_loss(name, params):
         "poisson": TweedieLoss(),
         "gamma": TweedieLoss(2.0),
     }
-    return losses.get(kind)
+    return losses.get(kind)  # type: ignore[arg-type]
 
 
-def _first(params, names, default):
+def _first(params: dict[str, float | str | None], names: tuple[str, ...], default: float) -> Any:
     """The first parameter that is not None."""
     return next((params[name] for name in names if params.get(name) is not None), default)
 

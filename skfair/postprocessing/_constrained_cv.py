@@ -1,7 +1,9 @@
 """Base of the estimators that keep constraints by a final linear model of out-of-fold scores."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -81,7 +83,6 @@ from skfair.postprocessing._out_of_fold_scores import (
     mean_scores,
     warn_if_training_data,
 )
-from skfair.utils._api import MatrixLike
 from skfair.utils._checks import (
     argument_error,
     check_choice,
@@ -99,6 +100,18 @@ from skfair.utils._sklearn import (
     safe_indexing,
     with_callbacks,
 )
+
+if TYPE_CHECKING:
+    from sklearn.callback import CallbackContext
+    from sklearn.utils import Bunch, Tags
+
+    from skfair.constraints import Constraint, DemographicParity
+    from skfair.fitting._input import TrainingData
+    from skfair.postprocessing._base_loss import RuleLoss
+    from skfair.postprocessing._events import ConstraintEvents
+    from skfair.problems._evaluation import Evaluation
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
 
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
@@ -205,7 +218,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
-    def _fit_to_folds(self, cross, X, y):
+    def _fit_to_folds(
+        self,
+        cross: CrossFit,
+        X: TableLike | dict[str, int] | None,
+        y: TableLike | dict[str, int] | None,
+    ) -> Any:
         """Fit the rule to samples that were scored for another tolerance or level."""
         validate_params(self)
         return self._fit_rule(cross.replace_request(self, self._find_constraints()), X, y)
@@ -225,14 +243,18 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         to_split = MethodMapping().add(caller="fit", callee="split")
         return router.add(splitter=splitter, method_mapping=to_split)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base_tags = get_tags(self._base)
         tags.input_tags.sparse = base_tags.input_tags.sparse
         tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
         return tags
 
-    def _columns_and_scores(self, X, sensitive_features):
+    def _columns_and_scores(
+        self,
+        X: TableLike | dict[str, int] | None,
+        sensitive_features: TableLike | dict[str, int] | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
@@ -242,7 +264,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         coef = np.atleast_2d(self.rule_coef_)
         return columns, np.einsum("cir,cr->ic", features, coef) + self.rule_intercept_
 
-    def _columns_and_probabilities(self, scores, X, sensitive_features):
+    def _columns_and_probabilities(
+        self,
+        scores: np.ndarray,
+        X: TableLike,
+        sensitive_features: TableLike | dict[str, int] | None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
         columns = self._unit.to_unit(scores)
         if hasattr(self, "calibration_"):  # of a classifier
@@ -283,7 +310,7 @@ class CrossFit(NamedTuple):
     context: Any  # of callbacks
     group_models: dict  # those fitted so far, by whether they are joint with the class
 
-    def replace_request(self, estimator, constraints):
+    def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> Any:
         """The same samples and folds for an estimator of another tolerance or level."""
         check_request(estimator, self.training, constraints)
         constraints = [] if self.training.lacks_groups else constraints
@@ -298,12 +325,21 @@ class Rule(NamedTuple):
     guarantee: Any
 
     @property
-    def features(self):
+    def features(self) -> Any:
         """Features of the model, from scores and probabilities of events."""
         return self.fitted["_event_features"]
 
 
-def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, params):
+def cross_fit_samples(
+    estimator: BaseEstimator,
+    X: TableLike | dict[str, int] | None,
+    y: TableLike | dict[str, int] | None,
+    constraints: list[Constraint],
+    columns: dict[str, TableLike | dict[str, int] | None],
+    groups: TableLike,
+    X_fit: np.ndarray | None,
+    params: dict[str, np.ndarray],
+) -> CrossFit:
     """The `CrossFit` of what ``fit`` was passed.
 
     Columns are ``sensitive_features`` and ``sample_weight``, ``params`` further arguments of the
@@ -376,16 +412,18 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     )
 
 
-def begin_fit(estimator, **data):
+def begin_fit(estimator: BaseEstimator, **data: Any) -> CallbackContext:
     """The context of a fit's callbacks, which have been called."""
     context = estimator._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=estimator, **data)
     return context
 
 
-def check_request(estimator, training, constraints):
+def check_request(
+    estimator: BaseEstimator, training: TrainingData, constraints: list[Constraint]
+) -> None:
     """Raise for constraints and levels that the classes and groups do not allow."""
-    if training.classes is not None:
+    if training.classes is not None:  # type: ignore[comparison-overlap]
         confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
         check_multiclass_support(len(training.classes), constraints, confidence)
     if estimator.k is not None:
@@ -394,14 +432,20 @@ def check_request(estimator, training, constraints):
         check_ranked_sizes(training.samples, constraints, estimator.tolerance)
 
 
-def _fit_all(estimator, base, training, fit_params, context):
+def _fit_all(
+    estimator: ConstrainedCV,
+    base: BaseEstimator,
+    training: TrainingData,
+    fit_params: dict,
+    context: CallbackContext,
+) -> BaseEstimator:
     """An estimator that is fitted to all samples."""
     rows = np.arange(len(training.labels))
     task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
     return fit_rows(base, training.samples.X, training.labels, fit_params, rows, task)
 
 
-def fit_rule(estimator, cross, loss):
+def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
     """The final linear model by a `RuleLoss`, whose out-of-fold predictions keep constraints."""
     per_class = cross.per_class
     confidence = estimator.confidence_level
@@ -449,7 +493,7 @@ def fit_rule(estimator, cross, loss):
     return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee)
 
 
-def begin_rule(cross, is_calibrated=True):
+def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
     """Attributes of predictions by the scores alone, columns of the scores, and the events.
 
     Unless they are calibrated, columns of classes are the scores as they are.
@@ -471,7 +515,9 @@ def begin_rule(cross, is_calibrated=True):
     return fitted, columns, events
 
 
-def features_of(estimator, cross, columns, events):
+def features_of(
+    estimator: ConstrainedCV, cross: CrossFit, columns: np.ndarray, events: ConstraintEvents
+) -> tuple:
     """`EventFeatures`, features of the samples, and `group_class_probabilities`."""
     is_joint = suits_joint_probabilities(estimator, cross.per_class, events, cross.constraints)
     # Rules of one ladder compare the same events: they share the models of groups.
@@ -485,7 +531,13 @@ def features_of(estimator, cross, columns, events):
     return features, features.features(columns, probabilities), chances
 
 
-def _fit_group_models(estimator, cross, columns, events, is_joint):
+def _fit_group_models(
+    estimator: BaseEstimator,
+    cross: CrossFit,
+    columns: np.ndarray,
+    events: ConstraintEvents,
+    is_joint: bool,
+) -> tuple:
     """`EventFeatures`, columns of the scores, and out-of-fold probabilities of the events."""
     if is_joint:
         features, columns, probabilities = fit_joint_probabilities(
@@ -517,7 +569,15 @@ def _fit_group_models(estimator, cross, columns, events, is_joint):
     return features, columns, probabilities
 
 
-def store_rule(estimator, y, cross, rule, outcome, report, status):
+def store_rule(
+    estimator: ConstrainedCV,
+    y: np.ndarray,
+    cross: CrossFit,
+    rule: Rule,
+    outcome: dict[str, Any],
+    report: dict[str, Any],
+    status: str,
+) -> None:
     """Store what predictions need, and what describes the fit, as `store_outcome`."""
     problem = rule.problem
     first = cross.per_class[0]
@@ -530,7 +590,9 @@ def store_rule(estimator, y, cross, rule, outcome, report, status):
     store_outcome(estimator, y, cross, rule.fitted | outcome | solution)
 
 
-def store_outcome(estimator, y, cross, outcome):
+def store_outcome(
+    estimator: ConstrainedCV, y: TableLike, cross: CrossFit, outcome: dict[str, Any]
+) -> None:
     """Store fitted attributes.
 
     Those whose name begins with "oof_" are of the samples of positive weight, others get nan.
@@ -543,10 +605,12 @@ def store_outcome(estimator, y, cross, outcome):
     store_fit(estimator, outcome | fitted_feature_attributes(cross.final[0]))
 
 
-def _fit_score_columns(scores, per_class, is_calibrated):
+def _fit_score_columns(
+    scores: np.ndarray, per_class: list[TrainingData], is_calibrated: bool
+) -> tuple:
     """Fitted attributes of the columns, and the column of each class or of a real target."""
     first = per_class[0]
-    if first.classes is None:
+    if first.classes is None:  # type: ignore[comparison-overlap]
         return {}, scores
     pos_label = first.pos_label if len(per_class) == 1 else None
     attributes = {"classes_": first.classes, "pos_label_": pos_label}
@@ -558,7 +622,13 @@ def _fit_score_columns(scores, per_class, is_calibrated):
     return attributes, calibrated_log_odds(scores, calibration)
 
 
-def _check_training(estimator, X, y, columns, constraints):
+def _check_training(
+    estimator: BaseEstimator,
+    X: TableLike | dict[str, int] | None,
+    y: TableLike | dict[str, int] | None,
+    columns: dict[str, TableLike | dict[str, int] | None],
+    constraints: list[Constraint],
+) -> Any:
     """Training data of positive weight, with the rows of X as they were passed; positions."""
     refuse_partitioned(estimator, X)
     check_out_of_bag(estimator.cv, columns["groups"])
@@ -581,7 +651,9 @@ def _check_training(estimator, X, y, columns, constraints):
     return training, rows
 
 
-def _check_selection(estimator, training, constraints):
+def _check_selection(
+    estimator: ConstrainedCV, training: TrainingData, constraints: list[DemographicParity]
+) -> None:
     """Raise, before folds are fitted, if the highest scores cannot be selected with a bound."""
     count_places(estimator.k, len(training.labels))
     n_classes = len(training.classes)
@@ -607,7 +679,7 @@ def _check_selection(estimator, training, constraints):
             )
 
 
-def count_places(k, n_samples):
+def count_places(k: float, n_samples: int) -> int:
     """Number of samples that k selects of some: an int, or a share, rounded down."""
     is_share = isinstance(k, float) and 0.0 < k < 1.0
     if not is_share and not is_int(k, 1, n_samples):
@@ -618,7 +690,9 @@ def count_places(k, n_samples):
     return max(1, int(k * n_samples * (1.0 + 1e-12))) if is_share else int(k)
 
 
-def _check_reads_text(base, group_estimator, X):
+def _check_reads_text(
+    base: BaseEstimator, group_estimator: BaseEstimator | str | None, X: TableLike
+) -> None:
     """Raise, before folds are fitted, if X has text that the model of the group cannot read."""
     rows = np.arange(min(count_samples(X), N_PROBE))
     probe = safe_indexing(X, rows)
@@ -628,7 +702,12 @@ def _check_reads_text(base, group_estimator, X):
             fit_classifier(group_estimator, probe, rows % 2, np.ones(len(rows)))
 
 
-def _warn_of_unrouted_weights(estimator, base, columns, fit_params):
+def _warn_of_unrouted_weights(
+    estimator: BaseEstimator,
+    base: BaseEstimator,
+    columns: dict[str, TableLike | None],
+    fit_params: Bunch | dict[str, np.ndarray],
+) -> None:
     """Warn of weights that reach the constraint but not the fit of the wrapped estimator."""
     is_refitted = estimator.cv != "prefit" and not isinstance(base, FrozenEstimator)
     is_routed = get_config()["enable_metadata_routing"]
@@ -643,7 +722,14 @@ def _warn_of_unrouted_weights(estimator, base, columns, fit_params):
         )
 
 
-def _cross_fit(estimator, base, training, folds, fit_params, context):
+def _cross_fit(
+    estimator: BaseEstimator,
+    base: BaseEstimator,
+    training: TrainingData,
+    folds: list[list[np.ndarray]],
+    fit_params: dict[str, np.ndarray],
+    context: CallbackContext,
+) -> tuple[list[BaseEstimator], np.ndarray]:
     """Fit an estimator per fold; return these and the out-of-fold scores."""
     # "prefit" and "oob" fit the estimator once at most.
     cv, n_fits = (estimator.cv, None) if isinstance(estimator.cv, str) else (folds, len(folds))
@@ -660,7 +746,7 @@ def _cross_fit(estimator, base, training, folds, fit_params, context):
         )
 
 
-def check_exportable(estimator):
+def check_exportable(estimator: ConstrainedCV) -> None:
     """Raise if no rule describes the predictions."""
     check_is_fitted(estimator)
     n_classes = len(getattr(estimator, "classes_", ()))
@@ -671,13 +757,18 @@ def check_exportable(estimator):
         )
 
 
-def _choose_cv(cv, X, is_real, groups):
+def _choose_cv(
+    cv: int | str | list[tuple[np.ndarray, ...]],
+    X: TableLike,
+    is_real: bool,
+    groups: np.ndarray | None,
+) -> Any:
     """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
 
     By default there are no more folds than sets of samples that belong together. Models of events
     are cross-fitted in folds even if the estimator itself is not.
     """
-    if not (cv is None or isinstance(cv, str)):
+    if not (cv is None or isinstance(cv, str)):  # type: ignore[comparison-overlap]
         return cv
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
@@ -687,7 +778,7 @@ def _choose_cv(cv, X, is_real, groups):
     return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
 
 
-def _describe_iterate(fitted, evaluation):
+def _describe_iterate(fitted: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """Fitted attributes during the fit of the linear model."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
     return fitted | {"rule_coef_": np.array(coef), "rule_intercept_": intercept}
@@ -696,7 +787,12 @@ def _describe_iterate(fitted, evaluation):
 # Rules as SQL expressions, for databases that compute predictions from columns.
 
 
-def write_rule(score, intercept, factors, weights):
+def write_rule(
+    score: tuple[float, str],
+    intercept: float,
+    factors: tuple[str, ...],
+    weights: np.ndarray | list[list[list]],
+) -> str:
     """A sum as SQL: of a score times its coefficient, and of factors times weighted probabilities.
 
     `weights` are of shape (n_factors, n_events, n_groups); those of 0 are left out.
@@ -713,12 +809,12 @@ def write_rule(score, intercept, factors, weights):
     return text
 
 
-def write_number(number):
+def write_number(number: float) -> str:
     """A number with all of its digits; by its exponent every database knows it as a real one."""
     return f"{number:.17e}"
 
 
-def check_rule_format(format):
+def check_rule_format(format: str) -> bool:
     """Whether a rule is exported as SQL; a ValueError for another format than that and a dict."""
     check_choice("format", format, ("dict", "sql"))
     return format == "sql"

@@ -10,10 +10,12 @@ A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There
   at the level, so that a search that ends early does too.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -25,6 +27,17 @@ from skfair.postprocessing._events import ConstraintEvents, group_codes
 from skfair.postprocessing._out_of_fold_scores import cross_fit
 from skfair.statistics._estimates import rate_limits
 from skfair.utils._checks import join_names, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.fitting._input import TrainingData
+    from skfair.groups._groups import Groups
+    from skfair.postprocessing._constrained_cv import ConstrainedCV, CrossFit
+    from skfair.postprocessing._events import EventFeatures
+
 
 _UNEQUAL = 1.0
 """Standard errors by which coverage may be below the level without a warning."""
@@ -44,7 +57,7 @@ class ClassSets(NamedTuple):
     scores: np.ndarray
 
     @classmethod
-    def from_scores(cls, scores):
+    def from_scores(cls, scores: np.ndarray) -> ClassSets:
         """Scores 1 - softmax of `estimator_scores`: a decision function, or log-odds.
 
         Nothing is fitted to them: the true classes of samples that calibrate must not look
@@ -54,13 +67,13 @@ class ClassSets(NamedTuple):
             return cls(expit(np.hstack((scores, -scores))))
         return cls(1.0 - softmax(scores, axis=1))
 
-    def contents(self, thresholds):
+    def contents(self, thresholds: np.ndarray) -> np.ndarray:
         """Whether each class is in the set; thresholds are of shape (n_samples, 1 or n_classes)."""
         # Means over folds round in their last digits, and what is tied at a threshold must not be
         # lost by them.
         return self.scores <= thresholds + 1e-12
 
-    def sizes(self, thresholds):
+    def sizes(self, thresholds: np.ndarray) -> np.ndarray:
         """Number of classes of each set, (n_samples,)."""
         return self.contents(thresholds).sum(axis=1)
 
@@ -72,18 +85,18 @@ class IntervalSets(NamedTuple):
     high: np.ndarray
     spread: np.ndarray
 
-    def contents(self, thresholds):
+    def contents(self, thresholds: np.ndarray) -> np.ndarray:
         """Ends of the intervals, (n_samples, 2); an empty one is a point."""
         middle = (self.low + self.high) / 2.0
         half = self.sizes(thresholds) / 2.0
         half = half + 4.0 * np.finfo(float).eps * (np.abs(middle) + half)
         return np.column_stack((middle - half, middle + half))
 
-    def sizes(self, thresholds):
+    def sizes(self, thresholds: np.ndarray) -> np.ndarray:
         """Length of each interval, (n_samples,)."""
         return np.maximum(self.high - self.low + 2.0 * thresholds[:, 0] * self.spread, 0.0)
 
-    def true_scores(self, target):
+    def true_scores(self, target: np.ndarray) -> np.ndarray:
         """Threshold from which on each interval has the target, (n_samples,)."""
         return np.maximum(self.low - target, target - self.high) / self.spread
 
@@ -100,19 +113,19 @@ class Calibration:
     confidence: float | None
     n_rules: int = 1  # classes with thresholds of their own
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Calibration:
         """Some of the samples, in as many groups."""
         sets = type(self.sets)(*(one[rows] for one in self.sets))
         taken = {"scores": self.scores[rows], "sets": sets, "members": self.members[rows]}
         return replace(self, **taken, units=self.units[rows])
 
     @cached_property
-    def masses(self):
+    def masses(self) -> np.ndarray:
         """Weights of each group, and of all, (n_groups + 1,)."""
         return self.members.sum(axis=0)
 
     @cached_property
-    def sizes(self):
+    def sizes(self) -> np.ndarray:
         """Effective number of samples of each group, and of all (Kish), (n_groups + 1,)."""
         by_unit = np.array([np.bincount(self.units, column) for column in self.members.T])
         by_unit /= by_unit.max() or 1.0  # squares of any weights are finite
@@ -121,7 +134,7 @@ class Calibration:
         return np.divide(totals**2, squares, out=np.zeros(len(totals)), where=squares > 0)
 
     @cached_property
-    def certainty(self):
+    def certainty(self) -> Any:
         """Probability with which each threshold needs its level, so that all of them hold at once.
 
         None of coverage on average. Thresholds of different groups and classes have different
@@ -131,19 +144,19 @@ class Calibration:
         return self.confidence and self.confidence ** (1.0 / n_thresholds)
 
     @cached_property
-    def counts(self):
+    def counts(self) -> np.ndarray:
         """Whole effective numbers of samples of each group, and of all, (n_groups + 1,)."""
         return np.floor(self.sizes + 1e-9)
 
     @property
-    def needed_count(self):
+    def needed_count(self) -> float:
         """Samples from which on the largest of their scores reaches the level."""
         if self.confidence is None:
             return np.ceil(self.coverage / (1.0 - self.coverage) - 1e-9)
         return np.ceil(np.log1p(-self.certainty) / np.log(self.coverage) - 1e-9)
 
     @cached_property
-    def levels(self):
+    def levels(self) -> np.ndarray:
         """Share of the samples of each group, and of all, to cover; above 1 of too few.
 
         By default the (n + 1) rule. With a confidence, order statistics that are, for all groups at
@@ -155,14 +168,14 @@ class Calibration:
             ranks = stats.binom.ppf(self.certainty, n, self.coverage) + 1.0
         return np.divide(ranks, n, out=np.full(len(n), np.inf), where=n > 0)
 
-    def rates(self, values):
+    def rates(self, values: np.ndarray) -> np.ndarray:
         """Weighted means of values over each group, and over all."""
         # A value may be infinite: it counts in the groups of its sample alone.
         is_infinite = np.isinf(values)
         means = self.members.T @ np.where(is_infinite, 0.0, values) / self.masses.clip(_TINY)
         return np.where(self.members.T @ is_infinite > 0, np.inf, means)
 
-    def quantiles(self, scores):
+    def quantiles(self, scores: np.ndarray) -> np.ndarray:
         """Smallest scores up to which each group, and all, have their level of weight.
 
         Of too few samples it is the largest score.
@@ -173,25 +186,25 @@ class Calibration:
         places = [np.searchsorted(*one) for one in zip(masses.T, levels, strict=True)]
         return scores[order][np.minimum(places, len(order) - 1)]
 
-    def residuals(self, thresholds):
+    def residuals(self, thresholds: np.ndarray) -> np.ndarray:
         """How far the coverage of each group is from its level, in standard errors."""
         return self.excess(thresholds) / self.standard_errors
 
-    def excess(self, thresholds):
+    def excess(self, thresholds: np.ndarray) -> np.ndarray:
         """Coverage of each group less its level, or less 1 of too few samples, (n_groups,)."""
         return (self.rates(self.scores <= thresholds) - self.levels.clip(max=1.0))[:-1]
 
     @cached_property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Standard errors of the coverage of each group at the level, (n_groups,)."""
         return np.sqrt(self.coverage * (1.0 - self.coverage) / self.sizes[:-1])
 
-    def mean_size(self, thresholds):
+    def mean_size(self, thresholds: np.ndarray) -> float:
         """Weighted mean size of the sets."""
         return self.rates(self.sets.sizes(thresholds[:, np.newaxis]))[-1]
 
 
-def _covers_all_groups(calibration):
+def _covers_all_groups(calibration: Calibration) -> bool:
     """Whether one threshold covers each group at the level, up to sampling noise."""
     # A test with an error of .05.
     level = 1.0 - 0.05 / (2.0 * (len(calibration.levels) - 1))
@@ -200,7 +213,9 @@ def _covers_all_groups(calibration):
     return bool(((low <= calibration.coverage) & (calibration.coverage <= high))[:-1].all())
 
 
-def pooled_coefficients(calibration, probabilities=None):
+def pooled_coefficients(
+    calibration: Calibration, probabilities: np.ndarray | None = None
+) -> np.ndarray:
     """Coefficients (b, a) of one threshold for all samples; b is infinite of too few."""
     coef = np.zeros(len(calibration.levels))
     coef[0] = (
@@ -209,7 +224,9 @@ def pooled_coefficients(calibration, probabilities=None):
     return coef
 
 
-def group_coefficients(calibration, probabilities=None):
+def group_coefficients(
+    calibration: Calibration, probabilities: np.ndarray | None = None
+) -> np.ndarray:
     """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups.
 
     A group of too few samples gets its largest score, or b if that is larger.
@@ -231,7 +248,7 @@ class BlindPoint(NamedTuple):
     residuals: np.ndarray  # (n_groups,)
 
     @property
-    def loss(self):
+    def loss(self) -> float:
         """Sum of the squared residuals."""
         return self.residuals @ self.residuals
 
@@ -243,7 +260,7 @@ class BlindSearch:
     calibration: Calibration
     probabilities: np.ndarray  # of each group, (n_samples, n_groups)
 
-    def run(self, pooled):
+    def run(self, pooled: np.ndarray) -> np.ndarray:
         """Coefficients that solve the equations, from those of one threshold for all samples."""
         start = self._evaluate(pooled)
         end = self._solve_equations(start, self._find_largest_size(pooled[0]))
@@ -265,11 +282,11 @@ class BlindSearch:
             margin = _GAIN + error  # the best of several looks better than it is
         return pooled
 
-    def _mean_size(self, point):
+    def _mean_size(self, point: BlindPoint) -> float:
         """Mean size of the sets of a point."""
         return self.calibration.mean_size(point.thresholds)
 
-    def _find_gain(self, point):
+    def _find_gain(self, point: BlindPoint) -> float:
         """Coverage of the worst group, less that by one threshold with sets of the same size."""
         calibration = self.calibration
         size = self._mean_size(point)
@@ -279,7 +296,7 @@ class BlindSearch:
         single = constants[bisect_right(constants, size, key=calibration.mean_size) - 1]
         return calibration.excess(point.thresholds).min() - calibration.excess(single).min()
 
-    def _evaluate(self, coef, lifts_groups=False):
+    def _evaluate(self, coef: np.ndarray, lifts_groups: bool = False) -> BlindPoint:
         """The point with b raised until all samples, or all groups, have their level."""
         calibration = self.calibration
         thresholds = coef[0] + self.probabilities @ coef[1:]
@@ -289,7 +306,7 @@ class BlindSearch:
         coef = np.append(coef[0] + lift, coef[1:])
         return BlindPoint(coef, thresholds, shifts[:-1] - lift, calibration.residuals(thresholds))
 
-    def _solve_equations(self, point, largest):
+    def _solve_equations(self, point: BlindPoint, largest: float) -> BlindPoint:
         """The last point of Levenberg and Marquardt's method whose sets are no larger."""
         calibration = self.calibration
         solved = 1.0 / (calibration.sizes[:-1] * calibration.standard_errors)
@@ -311,7 +328,7 @@ class BlindSearch:
             damping *= 0.2 if is_better else 5.0
         return point
 
-    def _find_slopes(self, point):
+    def _find_slopes(self, point: BlindPoint) -> np.ndarray:
         """Mean probabilities of samples near their shifted thresholds, whose coverage changes."""
         scores = self.calibration.scores
         members = self.calibration.members[:, :-1]
@@ -321,14 +338,14 @@ class BlindSearch:
         near = members / (1.0 + (distance / scale) ** 2)
         return near.T @ self.probabilities / near.sum(axis=0)[:, np.newaxis]
 
-    def _find_step(self, slopes, shifts, damping):
+    def _find_step(self, slopes: np.ndarray, shifts: np.ndarray, damping: float) -> np.ndarray:
         """Damped step of the coefficients a, by which thresholds of groups shift as they need."""
         sizes = self.calibration.sizes[:-1]
         curvature = slopes.T @ (sizes[:, np.newaxis] * slopes)
         damped = damping * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
         return np.linalg.solve(curvature + damped, slopes.T @ (sizes * shifts))
 
-    def _find_largest_size(self, pooled):
+    def _find_largest_size(self, pooled: float) -> float:
         """Largest mean size of the sets: groups that X hardly tells apart need unbounded ones."""
         calibration = self.calibration
         of_groups = calibration.quantiles(calibration.scores)[:-1]
@@ -343,7 +360,9 @@ class BlindSearch:
 # The fit, from out-of-fold scores to what predictions need.
 
 
-def fit_spread(estimator, cross, columns):
+def fit_spread(
+    estimator: BaseEstimator, cross: CrossFit, columns: np.ndarray
+) -> tuple[dict[str, float | list], np.ndarray]:
     """Fitted attributes of the spread, and the spread of each sample out of fold."""
     if estimator.spread_estimator is None:
         return {"spread_estimators_": []}, np.ones(len(columns))
@@ -362,7 +381,7 @@ def fit_spread(estimator, cross, columns):
     return {"spread_estimators_": models, "_least_spread_": least}, spread[:, 0].clip(least)
 
 
-def fit_thresholds(estimator, cross):
+def fit_thresholds(estimator: BaseEstimator, cross: CrossFit) -> dict[str, Any]:
     """Fitted attributes of an estimator of prediction sets, from out-of-fold scores."""
     fitted, columns, _ = begin_rule(cross, is_calibrated=False)
     of_sets, scored = estimator._score_sets(cross, columns)
@@ -385,12 +404,12 @@ def fit_thresholds(estimator, cross):
     return fitted | thresholds.fitted | of_sets | outcome
 
 
-def knows_groups(estimator):
+def knows_groups(estimator: BaseEstimator) -> bool:
     """Whether thresholds are those of the groups themselves, which predictions are passed."""
     return estimator.group_estimator == "sensitive_features"
 
 
-def thresholds_at(coefficients, probabilities):
+def thresholds_at(coefficients: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """Thresholds of samples, (n_samples, n_rules), from coefficients (b, a) of each rule."""
     return coefficients[:, 0] + probabilities @ coefficients[:, 1:].T
 
@@ -403,7 +422,14 @@ class Thresholds(NamedTuple):
     fitted: dict  # further fitted attributes
 
     @classmethod
-    def fit(cls, fit, calibrations, folds, probabilities, fitted):
+    def fit(
+        cls,
+        fit: Callable,
+        calibrations: list[Calibration],
+        folds: list[list[np.ndarray]],
+        probabilities: np.ndarray,
+        fitted: dict[str, EventFeatures],
+    ) -> Thresholds:
         """Coefficients of all samples, and out-of-fold thresholds, which the report judges.
 
         ``fit`` makes coefficients of a calibration and of the probabilities of groups.
@@ -416,7 +442,9 @@ class Thresholds(NamedTuple):
         return cls(coefficients, out_of_fold, fitted)
 
 
-def _make_calibrations(estimator, cross, scored):
+def _make_calibrations(
+    estimator: BaseEstimator, cross: CrossFit, scored: list[tuple]
+) -> list[Calibration]:
     """The `Calibration` of each rule: one, or one for each class."""
     samples = cross.training.samples
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
@@ -436,7 +464,7 @@ def _make_calibrations(estimator, cross, scored):
     ]
 
 
-def _suits_one_threshold(estimator, calibrations):
+def _suits_one_threshold(estimator: BaseEstimator, calibrations: list[Calibration]) -> bool:
     """Whether there is one group, or one threshold covers all groups up to sampling noise."""
     n_groups = len(calibrations[0].levels) - 1
     if n_groups == 1:
@@ -446,7 +474,7 @@ def _suits_one_threshold(estimator, calibrations):
     return all(map(_covers_all_groups, calibrations))
 
 
-def _fit_pooled(cross, calibrations):
+def _fit_pooled(cross: CrossFit, calibrations: list[Calibration]) -> Thresholds:
     """One threshold for all samples."""
     groups = cross.training.samples.groups
     _warn_of_group_sizes(groups, calibrations, np.empty(0, dtype=np.intp))
@@ -454,7 +482,9 @@ def _fit_pooled(cross, calibrations):
     return Thresholds.fit(pooled_coefficients, calibrations, cross.folds, probabilities, {})
 
 
-def _fit_by_group(estimator, cross, column, calibrations):
+def _fit_by_group(
+    estimator: ConstrainedCV, cross: CrossFit, column: np.ndarray, calibrations: list[Calibration]
+) -> Thresholds:
     """Thresholds of the groups themselves."""
     groups = cross.training.samples.groups
     everyone = np.arange(len(groups.names))
@@ -464,7 +494,9 @@ def _fit_by_group(estimator, cross, column, calibrations):
     return Thresholds.fit(fit, calibrations, cross.folds, probabilities, fitted)
 
 
-def _fit_blind(estimator, cross, column, calibrations):
+def _fit_blind(
+    estimator: ConstrainedCV, cross: CrossFit, column: np.ndarray, calibrations: list[Calibration]
+) -> Thresholds:
     """Thresholds that do not know the group, by models of the groups that are large enough."""
     groups = cross.training.samples.groups
     # Groups that would have a finite threshold on average. A guarantee may need more samples.
@@ -480,7 +512,9 @@ def _fit_blind(estimator, cross, column, calibrations):
     return thresholds
 
 
-def _fit_blind_to_groups(large, calibration, probabilities):
+def _fit_blind_to_groups(
+    large: np.ndarray, calibration: Calibration, probabilities: np.ndarray
+) -> np.ndarray:
     """Blind coefficients, which are 0 of all groups but the large ones."""
     coef = np.zeros(len(calibration.levels))
     compared = replace(calibration, members=calibration.members[:, [*large, -1]])
@@ -491,7 +525,9 @@ def _fit_blind_to_groups(large, calibration, probabilities):
     return coef
 
 
-def _estimate_groups(estimator, cross, column, compared):
+def _estimate_groups(
+    estimator: ConstrainedCV, cross: CrossFit, column: np.ndarray, compared: np.ndarray
+) -> tuple[np.ndarray, dict[str, EventFeatures]]:
     """Out-of-fold probabilities of groups, (n_samples, n_groups), and the fitted models.
 
     Those of groups that are not compared are 0.
@@ -511,7 +547,7 @@ def _estimate_groups(estimator, cross, column, compared):
     return values[0, :, 1 : 1 + len(groups.names)], fitted
 
 
-def _find_group_events(groups, compared):
+def _find_group_events(groups: Groups, compared: np.ndarray) -> ConstraintEvents:
     """The events of being in a group, of which the features are the probabilities.
 
     Groups that are not compared have features of 0.
@@ -524,7 +560,9 @@ def _find_group_events(groups, compared):
     return ConstraintEvents([everyone], [(0, "all")], codes, table[np.newaxis, np.newaxis], True)
 
 
-def _report_coverage(training, calibrations, thresholds):
+def _report_coverage(
+    training: TrainingData, calibrations: list[Calibration], thresholds: np.ndarray
+) -> dict[str, np.ndarray]:
     """Columns of the report: coverage and mean size of every group, by class where rules are."""
     groups = training.samples.groups
     tables = []
@@ -546,7 +584,9 @@ def _report_coverage(training, calibrations, thresholds):
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 
 
-def _warn_of_group_sizes(groups, calibrations, modelled):
+def _warn_of_group_sizes(
+    groups: Groups, calibrations: list[Calibration], modelled: np.ndarray
+) -> None:
     """Warn of samples that are too few for the level, and of what remains of it.
 
     Groups that are modelled have a threshold of their own, or a coefficient.
@@ -588,14 +628,20 @@ def _warn_of_group_sizes(groups, calibrations, modelled):
         )
 
 
-def _remaining_levels(calibration, counts):
+def _remaining_levels(calibration: Calibration, counts: np.ndarray) -> np.ndarray:
     """Level of the largest score of each group: the mean coverage, or the probability of it."""
     if calibration.confidence is None:
         return counts / (counts + 1.0)
     return 1.0 - calibration.coverage**counts
 
 
-def _warn_of_low_coverage(groups, calibrations, large, thresholds, probabilities):
+def _warn_of_low_coverage(
+    groups: Groups,
+    calibrations: list[Calibration],
+    large: np.ndarray,
+    thresholds: Thresholds,
+    probabilities: np.ndarray,
+) -> None:
     """Warn of groups whose coverage by blind thresholds is clearly below the level."""
     by_rule = thresholds_at(thresholds.coefficients, probabilities).T
     pairs = list(zip(calibrations, by_rule, strict=True))

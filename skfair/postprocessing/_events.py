@@ -1,8 +1,10 @@
 """Events that fair decisions depend on, their probabilities, and the final linear model."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -49,6 +51,20 @@ from skfair.surrogates import Sigmoid
 from skfair.utils._checks import check_column, join_names, text_columns, warn
 from skfair.utils._sklearn import count_samples, safe_indexing
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
+    from skfair.constraints._bound import BoundConstraint, Sums
+    from skfair.constraints._units import Unit
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Effort
+    from skfair.fitting._input import TrainingData
+    from skfair.groups import Samples
+    from skfair.groups._groups import Groups
+    from skfair.utils._tables import TableLike
+
+
 # The events whose probabilities a constrained decision depends on, besides that of success.
 #
 # The best decisions under constraints on rates of groups threshold P(y = 1 | x) at a value shifted
@@ -78,11 +94,11 @@ class ConstraintEvents:
     table: np.ndarray
     compares_scores: bool
 
-    def check_folds(self, folds, groups):
+    def check_folds(self, folds: list, groups: Groups) -> None:
         """Raise for folds whose training rows lack an event."""
         nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
         is_weighed = self.table.any(axis=(0, 3))  # (n_subsets, n_codes)
-        columns = zip(self.subsets, self.sources, is_weighed, strict=True)
+        columns = zip(self.subsets, self.sources, is_weighed, strict=True)  # type: ignore[arg-type]
         for subset, (_, source), weighed in columns:
             # Only groups with a weight in some feature need a model.
             present = np.intersect1d(self.codes[subset], np.flatnonzero(weighed))
@@ -99,16 +115,16 @@ class ConstraintEvents:
                     )
 
 
-def find_events(per_class, constraints):
+def find_events(per_class: list[TrainingData], constraints: list[Constraint]) -> ConstraintEvents:
     """The events that constraints compare in one-vs-rest training data of the same samples."""
     codes = group_codes(per_class[0].samples.groups)
     # One sample of each disjoint group shows of which compared groups it is a member; -1 is of a
     # sample whose group is missing.
     numbers, first = np.unique(codes, return_index=True)
     first = first[numbers >= 0]
-    subsets = []
-    sources = []
-    columns = []
+    subsets: list = []
+    sources: list = []
+    columns: list = []
     for number, training in enumerate(per_class):
         columns.append([])
         for constraint in constraints if training.is_bounded else ():
@@ -130,7 +146,7 @@ def find_events(per_class, constraints):
     return ConstraintEvents(subsets, sources, codes, np.array(tables), compares_scores)
 
 
-def group_codes(groups):
+def group_codes(groups: Groups) -> np.ndarray:
     """Codes of disjoint groups of which the groups, that may overlap, are unions, (n_samples,).
 
     They are -1 where a group is missing, of partly recorded groups.
@@ -140,20 +156,24 @@ def group_codes(groups):
     return np.unique(groups.matrix.toarray(), axis=0, return_inverse=True)[1].ravel()
 
 
-def _decision_effects(constraint, cell, training):
+def _decision_effects(
+    constraint: Constraint, cell: np.ndarray, training: TrainingData
+) -> list[list[tuple]]:
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
     terms = constraint.terms(step_function, LogisticLoss())
     # Ranks and predictions of a real target: the cell is one event.
-    if not terms or training.classes is None:
+    if not terms or training.classes is None:  # type: ignore[comparison-overlap]
         return [[(cell, 1.0)]]
-    return [_term_effects(one, cell, training.samples.target) for one in terms]
+    return [_term_effects(one, cell, training.samples.target) for one in terms]  # type: ignore[arg-type]
 
 
-def _term_effects(rate, cell, target):
+def _term_effects(
+    rate: float | np.ndarray, cell: np.ndarray, target: np.ndarray
+) -> list[tuple[np.ndarray, float]]:
     """Subsets of a cell, each with what a positive decision about its samples adds to a term."""
     # Compare the rate of certain positive decisions with that of negative ones, in each class.
     negative, positive = (
-        rate(np.full(2, score), np.array([-1.0, 1.0])).value
+        rate(np.full(2, score), np.array([-1.0, 1.0])).value  # type: ignore[operator]
         for score in (-_CERTAIN_SCORE, _CERTAIN_SCORE)
     )
     # What a decision adds per sample, relative to the largest effect; its sign decides the
@@ -167,7 +187,12 @@ def _term_effects(rate, cell, target):
     return [(cell & (target < 0), effects[0]), (cell & (target > 0), effects[1])]
 
 
-def _collect_contrasts(effects, members, share, subsets):
+def _collect_contrasts(
+    effects: list[tuple[np.ndarray, float]],
+    members: np.ndarray,
+    share: np.ndarray,
+    subsets: list[np.ndarray],
+) -> list[dict[int, np.ndarray]]:
     """Features of a cell: each group's event less that of the largest, as weights by subset.
 
     ``share`` has the groups' shares in all samples. Subsets that are new are appended to
@@ -186,7 +211,7 @@ def _collect_contrasts(effects, members, share, subsets):
     return columns
 
 
-def _find_or_append(subset, subsets):
+def _find_or_append(subset: np.ndarray, subsets: list[np.ndarray]) -> int:
     """Position of a subset among all, where it is appended if it is new."""
     for number, known in enumerate(subsets):
         if np.array_equal(subset, known):
@@ -195,19 +220,19 @@ def _find_or_append(subset, subsets):
     return len(subsets) - 1
 
 
-def _probability_source(subset, training):
+def _probability_source(subset: np.ndarray, training: TrainingData) -> str:
     """What the probability of a subset follows from."""
     target = training.samples.target
     if subset.all():
         return "all"
-    if training.classes is None:  # no score gives the probability of a sign
+    if training.classes is None:  # type: ignore[comparison-overlap]  # no score gives the probability of a sign
         return "learned"
     if np.array_equal(subset, target > 0):
         return "positives"
     return "negatives" if np.array_equal(subset, target < 0) else "learned"
 
 
-def _tabulate_features(columns, n_subsets, n_codes):
+def _tabulate_features(columns: TableLike, n_subsets: int, n_codes: int) -> np.ndarray:
     """Features as an array of weights, (n_subsets, n_codes, n_features).
 
     Features that are multiples of others, as several constraints share, are left out.
@@ -225,7 +250,9 @@ def _tabulate_features(columns, n_subsets, n_codes):
     return table[:, :, np.sort(first)]
 
 
-def check_multiclass_support(n_classes, constraints, confidence):
+def check_multiclass_support(
+    n_classes: int, constraints: list[Constraint], confidence: float | None
+) -> None:
     """Raise for several classes with what needs the one score of two classes."""
     if n_classes == 2:
         return
@@ -243,13 +270,17 @@ def check_multiclass_support(n_classes, constraints, confidence):
         )
 
 
-def check_ranked_sizes(samples, constraints, tolerance):
+def check_ranked_sizes(
+    samples: Samples,
+    constraints: list[Constraint],
+    tolerance: float | dict[int | str, float | str] | None,
+) -> None:
     """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of small groups, which the fit warns of
         for constraint in constraints:
             if hasattr(constraint, "interval"):
-                sums = constraint.bind(samples, None, None, tolerance).sums
+                sums = constraint.bind(samples, None, None, tolerance).sums  # type: ignore[arg-type]
                 if len(sums.samples.groups.names) > 1:
                     refuse_small_intervals(sums)
 
@@ -284,7 +315,14 @@ class EventModel(NamedTuple):
     subset_models: list
 
     @classmethod
-    def fit(cls, base, group_estimator, training, events, rows):
+    def fit(
+        cls,
+        base: BaseEstimator,
+        group_estimator: BaseEstimator | str,
+        training: TrainingData,
+        events: ConstraintEvents,
+        rows: np.ndarray,
+    ) -> EventModel:
         """Fit to some rows of the training data."""
         if not events.subsets:
             return cls(base, group_estimator, [], [])
@@ -318,7 +356,9 @@ class EventModel(NamedTuple):
             )
         return cls(base, group_estimator, group_models, subset_models)
 
-    def probabilities(self, X, n_codes, codes=None):
+    def probabilities(
+        self, X: TableLike, n_codes: int, codes: np.ndarray | None = None
+    ) -> np.ndarray:
         """Probability of each code within each subset, (n_samples, n_subsets, n_codes).
 
         It is multiplied with that of a subset that is learned. ``codes`` are the groups where they
@@ -339,7 +379,7 @@ class EventModel(NamedTuple):
         return probabilities
 
 
-def _reads_text(base, group_estimator, X):
+def _reads_text(base: BaseEstimator, group_estimator: BaseEstimator | str, X: TableLike) -> bool:
     """Whether a model of groups, tried on a few rows, reads text in X and no other features."""
     rows = np.arange(min(count_samples(X), N_PROBE))
     probe = safe_indexing(X, rows)
@@ -355,7 +395,13 @@ def _reads_text(base, group_estimator, X):
     return False  # the error is about the features
 
 
-def out_of_fold_probabilities(models, events, X, folds, knows_groups):
+def out_of_fold_probabilities(
+    models: list[EventModel],
+    events: ConstraintEvents,
+    X: TableLike,
+    folds: list[list[np.ndarray]],
+    knows_groups: bool,
+) -> np.ndarray:
     """Probabilities of the events by the models of the folds, (n_samples, n_subsets, n_codes)."""
     probabilities = np.zeros((len(events.codes), *events.table.shape[1:3]))
     if not events.subsets:
@@ -396,7 +442,7 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     return fill_groups(training, filled)
 
 
-def warn_if_groups_predictable(events, probabilities):
+def warn_if_groups_predictable(events: ConstraintEvents, probabilities: np.ndarray) -> None:
     """Warn if nearly all members of every compared group are recognised from X."""
     if not events.subsets:
         return
@@ -412,7 +458,7 @@ def warn_if_groups_predictable(events, probabilities):
         warn_of_group_in_features("with group_estimator='sensitive_features'")
 
 
-def warn_if_scores_alone(base, X):
+def warn_if_scores_alone(base: BaseEstimator, X: TableLike) -> None:
     """Warn if models of groups get one column, although X has several."""
     n_columns, n_used = (
         getattr(one, "shape", (0,))[-1] for one in (X, final_step_features(base, X))
@@ -438,29 +484,33 @@ class EventFeatures(NamedTuple):
     sources: list
     compares_scores: bool
 
-    def probabilities(self, X, codes):
+    def probabilities(self, X: TableLike, codes: np.ndarray | None) -> np.ndarray | None:
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
         if not self.sources:
             return None
         n_codes = self.table.shape[2]
         return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
 
-    def refit_as_one_model(self, base, training, events):
+    def refit_as_one_model(
+        self, base: BaseEstimator, training: TrainingData, events: ConstraintEvents
+    ) -> EventFeatures:
         """The same features with one model of all samples."""
         rows = np.arange(len(events.codes))
         models = [EventModel.fit(base, self.models[0].group_estimator, training, events, rows)]
         return self._replace(models=models)
 
     @staticmethod
-    def group_probabilities(probabilities):
+    def group_probabilities(probabilities: np.ndarray) -> np.ndarray:
         """Probabilities of the groups, within the first subset, (n_samples, n_codes)."""
         return probabilities[:, :1].sum(axis=1)
 
-    def columns_and_probabilities(self, odds, X, codes=None):
+    def columns_and_probabilities(
+        self, odds: np.ndarray, X: TableLike, codes: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Log-odds as they are, and the `probabilities` of new samples."""
         return odds, self.probabilities(X, codes)
 
-    def features(self, odds, probabilities):
+    def features(self, odds: np.ndarray, probabilities: np.ndarray | None) -> np.ndarray:
         """Features of each problem, (n_problems, n_samples, 1 + n_features).
 
         The first is the log-odds of the problem's positive class, in a column of ``odds``, or the
@@ -477,14 +527,18 @@ class EventFeatures(NamedTuple):
         columns = [known.get(source, ones)[:, problem] for problem, source in self.sources]
         by_subset = np.column_stack(columns)
         features = np.einsum(
-            "ip,ipg,cpgr->cir", by_subset, probabilities, self.table, optimize=True
+            "ip,ipg,cpgr->cir",
+            by_subset,
+            probabilities,  # type: ignore[arg-type]
+            self.table,
+            optimize=True,
         )
         # Ranks and losses depend on the size of scores: the weight of an event varies with the
         # log-odds.
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
-    def group_class_probabilities(self, odds, probabilities):
+    def group_class_probabilities(self, odds: np.ndarray, probabilities: np.ndarray) -> Any:
         """Probabilities of groups with the negative class, then with the positive one.
 
         They have shape (n_samples, 2 * n_codes). None where a subset is neither a class nor all
@@ -498,28 +552,28 @@ class EventFeatures(NamedTuple):
         return np.hstack((negatives * (1.0 - success), positives * success))
 
     @property
-    def class_subsets(self):
+    def class_subsets(self) -> list[int]:
         """Positions of the subsets that show the groups of negatives, and of positives."""
         names = [source for _, source in self.sources]
         # Where neither a class nor all samples are a subset, the class has no part in any rate.
         other = names.index("all") if "all" in names else 0
         return [names.index(one) if one in names else other for one in _AFFINE_COEFFICIENTS][::-1]
 
-    def scale(self, coef):
+    def scale(self, coef: np.ndarray) -> float:
         """Factor of scores with which the log-odds have coefficient 1, if that is possible.
 
         Decisions do not depend on the scale of scores; ranks and losses do.
         """
         return 1.0 / coef[0] if coef[0] > 0 and not self.compares_scores else 1.0
 
-    def sample_thresholds(self, odds, scores, coef):
+    def sample_thresholds(self, odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> Any:
         """Probability of success from which on samples are accepted, (n_samples,).
 
         None where higher log-odds do not lead to acceptance.
         """
         return expit(odds - scores / coef[0]) if coef[0] > 0 else None
 
-    def weights(self, coef):
+    def weights(self, coef: np.ndarray) -> Any:
         """The coefficient of the log-odds, and those of the probabilities of events.
 
         The latter have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
@@ -540,7 +594,7 @@ class EventFeatures(NamedTuple):
             weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
         return log_odds, np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
 
-    def convert_coefficients(self, coef, intercept, unit):
+    def convert_coefficients(self, coef: np.ndarray, intercept: float, unit: Unit) -> Any:
         """Coefficients and intercept of predictions in a unit, for such in the user's."""
         constant, *slopes = np.split(coef[1:], 1 + self.compares_scores)
         constant = unit.spread * constant - unit.center * sum(slopes)
@@ -548,15 +602,17 @@ class EventFeatures(NamedTuple):
         return coef, float(unit.from_unit(intercept) - unit.center * coef[0])
 
     @staticmethod
-    def unconstrained_parameters(model, intercepts):
+    def unconstrained_parameters(
+        model: ArgmaxModel | LinearModel, intercepts: np.ndarray | list
+    ) -> np.ndarray:
         """Parameters by which the first column of each score decides alone, above its intercept."""
         coef, _ = model.coefficients(np.zeros(model.n_parameters))
         first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
         if len(first) == 1:
             return model.parameters(first[0], intercepts[0])
-        return model.parameters(first, intercepts)
+        return model.parameters(first, intercepts)  # type: ignore[arg-type]
 
-    def solve(self, fitter, request, confidence):
+    def solve(self, fitter: Any, request: RuleRequest, confidence: float | None) -> Any:
         """The solved problem and the guarantee of `fit_final_model`."""
         sees_groups = self.models[0].group_estimator == "sensitive_features"
         codes = group_codes(request.per_class[0].samples.groups) if sees_groups else None
@@ -586,7 +642,9 @@ def fit_event_features(bases, group_estimator, training, events, folds, n_jobs):
     return features, probabilities
 
 
-def _fit_default(base, training, events, fold):
+def _fit_default(
+    base: BaseEstimator, training: TrainingData, events: ConstraintEvents, fold: list[np.ndarray]
+) -> EventModel:
     """The default model of the group with the least log-loss on the test rows of a fold."""
     train, test = fold
     test = test[events.codes[test] >= 0]  # recorded groups
@@ -643,13 +701,15 @@ class RuleRequest(NamedTuple):
     callback: Any  # sees every iteration
     share: float | None = None  # of samples to select by the highest scores
 
-    def replace_features(self, features):
+    def replace_features(self, features: np.ndarray) -> RuleRequest:
         """The same with other features, (n_scores, n_samples, n_features)."""
         pairs = zip(self.per_class, features, strict=True)
         return self._replace(per_class=[one._replace(X=columns) for one, columns in pairs])
 
 
-def fit_plain_model(request, confidence=None):
+def fit_plain_model(
+    request: RuleRequest, confidence: float | None = None
+) -> tuple[ConstrainedProblem, Guarantee] | None:
     """The solved problem and the guarantee, as `fit_final_model` returns them, of the plain fit.
 
     None if the plain fit does not keep the constraints, or not with the confidence.
@@ -671,7 +731,7 @@ def fit_plain_model(request, confidence=None):
     return linearize_solution(fitter, guarantee) if is_plain else None
 
 
-def fit_shifted_model(request):
+def fit_shifted_model(request: RuleRequest) -> tuple[ConstrainedProblem, Guarantee] | None:
     """The solved problem and the guarantee, as `fit_plain_model`, of the best other intercept.
 
     None where there is no single score whose decisions count.
@@ -683,7 +743,7 @@ def fit_shifted_model(request):
     return linearize_solution(fitter, _guarantee(fitter, candidate, None, None))
 
 
-def _keep_scores(fitter):
+def _keep_scores(fitter: Fitter) -> Candidate:
     """The candidate of the scores as they are."""
     parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, [0.0])
     free = fitter.problem_with_constraint(ConstraintSystem(()))
@@ -691,7 +751,12 @@ def _keep_scores(fitter):
     return candidate._replace(result=replace(candidate.result, status="optimal"))
 
 
-def fit_final_model(fitter, request, confidence=None, codes=None):
+def fit_final_model(
+    fitter: Fitter,
+    request: RuleRequest,
+    confidence: float | None = None,
+    codes: np.ndarray | None = None,
+) -> tuple[ConstrainedProblem, Guarantee]:
     """The solved problem, linearised at its solution, and the guarantee of the enforced model.
 
     ``fitter`` is what `make_fitter` makes of the request. ``codes`` are the groups of samples where
@@ -704,12 +769,14 @@ def fit_final_model(fitter, request, confidence=None, codes=None):
     fitter, candidate = enforce(fitters)
     decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
     if decides_by_group and per_class[0].classes is not None:
-        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)
+        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)  # type: ignore[arg-type]
     clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
 
 
-def _guarantee(fitter, candidate, confidence, clusters):
+def _guarantee(
+    fitter: Fitter, candidate: Candidate, confidence: float | None, clusters: np.ndarray | None
+) -> Any:
     """The guarantee of a candidate: on the training data alone, unless a confidence is requested.
 
     With a confidence it is that of a fit with a margin, which starts at the candidate.
@@ -720,13 +787,13 @@ def _guarantee(fitter, candidate, confidence, clusters):
     return enforce_in_population(start, "auto", confidence, clusters=clusters)
 
 
-def linearize_solution(fitter, guarantee):
+def linearize_solution(fitter: Fitter, guarantee: Guarantee) -> tuple:
     """The problem linearised at the enforced model, where its report is read, and the guarantee."""
     constraint = fitter.constraint.linearize_at(guarantee.candidate.scores)
     return fitter.problem_with_constraint(constraint), guarantee
 
 
-def make_fitters(first, request):
+def make_fitters(first: Fitter, request: RuleRequest) -> Any:
     """The first fitter, and those of its request at further temperatures where these are used."""
     statistics = first.constraint.metric_inputs
     if "ranks" in statistics or "decisions" not in statistics:
@@ -734,7 +801,7 @@ def make_fitters(first, request):
     return [first, *(make_fitter(request, one) for one in _TEMPERATURES[1:])]
 
 
-def make_fitter(*request):
+def make_fitter(*request: Any) -> Fitter:
     """The constrained problem at the widest temperature, or one that is passed as well.
 
     Nothing warns of small groups: the plain fit, which is tried before, has done so.
@@ -744,7 +811,7 @@ def make_fitter(*request):
         return _make_fitter(*request)
 
 
-def _make_fitter(request, temperature=_TEMPERATURES[0]):
+def _make_fitter(request: RuleRequest, temperature: float = _TEMPERATURES[0]) -> Fitter:
     """The constrained problem of a request at one temperature of the surrogate."""
     per_class = request.per_class
     loss = request.loss.loss
@@ -753,7 +820,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     if len(per_class) == 1:
         model = LinearModel.from_features(features[0], of_samples)
     else:
-        model = ArgmaxModel.from_features(features, of_samples)
+        model = ArgmaxModel.from_features(features, of_samples)  # type: ignore[assignment]
     settings = Sigmoid(temperature), loss, request.tolerance
     system = _bind(per_class, request.constraints, settings)
     solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
@@ -768,7 +835,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     return Fitter(problem, model.initial(), solver, options, share=request.share)
 
 
-def _enforce_preselected(fitters):
+def _enforce_preselected(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
     """`enforce_and_select` at the best temperature, if an intercept alone shows which it is.
 
     A search along the intercept is cheap, and leads a single row to its bound.
@@ -787,19 +854,21 @@ def _enforce_preselected(fitters):
     return fitter, min(refined, candidate, key=sort_key)
 
 
-def enforce_and_select(fitters, effort=FULL):
+def enforce_and_select(fitters: list[Fitter], effort: Effort = FULL) -> Any:
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, choose_loop(fitter)(fitter, effort)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].sort_key)
 
 
-def _bind(per_class, constraints, settings):
+def _bind(
+    per_class: list[TrainingData], constraints: list[Constraint], settings: tuple
+) -> ConstraintSystem:
     """Bind every constraint to each of the training data, as a function of the scores of all."""
     n_samples = len(per_class[0].samples.target)
     n_scores = len(per_class) * n_samples
     samples = [one.samples for one in per_class]
     unit = per_class[0].score_unit(settings[1])
-    bound = bind_all(constraints, samples, *settings, unit)
+    bound = bind_all(constraints, samples, *settings, unit)  # type: ignore[call-arg]
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
@@ -811,14 +880,14 @@ def _bind(per_class, constraints, settings):
     return ConstraintSystem(tuple(embedded))
 
 
-def _embed_constraint(constraint, rows, n_scores):
+def _embed_constraint(constraint: BoundConstraint, rows: slice, n_scores: int) -> BoundConstraint:
     """A constraint as a function of more scores, of which `rows` are its own."""
     uncompared = constraint.uncompared and _embed_sums(constraint.uncompared, rows, n_scores)
     sums = _embed_sums(constraint.sums, rows, n_scores)
     return replace(constraint, sums=sums, uncompared=uncompared)
 
 
-def _embed_sums(sums, rows, n_scores):
+def _embed_sums(sums: Sums, rows: slice, n_scores: int) -> Sums:
     """Sums as functions of more scores, of which `rows` are their own."""
     target = np.ones(n_scores)
     target[rows] = sums.target
@@ -826,7 +895,9 @@ def _embed_sums(sums, rows, n_scores):
     return replace(sums, cells=cells, target=target)
 
 
-def sums_and_changes(constraint, outcomes, n_outcomes, weights):
+def sums_and_changes(
+    constraint: BoundConstraint, outcomes: np.ndarray, n_outcomes: int, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Sums of a constraint where all decisions are negative, and the change by positive ones.
 
     The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
@@ -845,7 +916,13 @@ def sums_and_changes(constraint, outcomes, n_outcomes, weights):
 # Input of estimators that wrap another one, whose features only that one checks.
 
 
-def check_training_without_features(estimator, X, y, metadata, compares_groups):
+def check_training_without_features(
+    estimator: BaseEstimator,
+    X: TableLike | dict[str, int] | None,
+    y: TableLike | dict[str, int] | None,
+    metadata: dict[str, TableLike | dict[str, int] | None],
+    compares_groups: bool,
+) -> tuple[TrainingData, np.ndarray]:
     """Training data whose features are left out, and the positions of positive weight.
 
     ``compares_groups`` is as in `check_classification_data`.
@@ -861,7 +938,9 @@ def check_training_without_features(estimator, X, y, metadata, compares_groups):
     return training, training.X[:, 0].astype(np.intp)
 
 
-def stratify_by_class_and_group(training, rows, n_samples):
+def stratify_by_class_and_group(
+    training: TrainingData, rows: np.ndarray, n_samples: int
+) -> np.ndarray:
     """Code of class and group of each sample; -1 without weight.
 
     Samples of a real target have no class. Classes, and groups, are in the order of their counts,
@@ -869,8 +948,8 @@ def stratify_by_class_and_group(training, rows, n_samples):
     """
     codes = _rank_by_count(group_codes(training.samples.groups))
     labels = 0
-    if training.classes is not None:
-        labels = _rank_by_count(training.labels)
+    if training.classes is not None:  # type: ignore[comparison-overlap]
+        labels = _rank_by_count(training.labels)  # type: ignore[assignment]
     # Class first, then group: strata of one class are neighbours when they are dealt out.
     # Samples whose group is missing are a stratum of their own.
     strata = np.full(n_samples, -1)
@@ -878,14 +957,19 @@ def stratify_by_class_and_group(training, rows, n_samples):
     return strata
 
 
-def _rank_by_count(labels):
+def _rank_by_count(labels: np.ndarray) -> np.ndarray:
     """Codes of labels, ascending with their count, then with their first sample."""
     codes = pd.factorize(labels)[0]
     counts = np.bincount(codes)
     return np.argsort(np.argsort(counts, kind="stable"))[codes]
 
 
-def route_metadata(estimator, base, metadata, params):
+def route_metadata(
+    estimator: BaseEstimator,
+    base: BaseEstimator,
+    metadata: dict[str, TableLike | None],
+    params: dict[str, np.ndarray],
+) -> tuple:
     """Keyword arguments for the ``fit`` of the base estimator, and for the splitter.
 
     Without metadata routing the base gets all params, and the metadata that its ``fit`` names.

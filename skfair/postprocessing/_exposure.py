@@ -7,9 +7,11 @@ and follow from the multipliers of its dual problem. Where the group is not know
 mean over its probabilities given x.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -29,6 +31,13 @@ from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._ranking import document_exposure, relative_merit
 from skfair.postprocessing._constrained_cv import begin_rule, features_of
 from skfair.utils._checks import warn
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.fitting._input import TrainingData
+    from skfair.postprocessing._constrained_cv import ConstrainedCV, CrossFit
+
 
 _ROUNDING = 1e-12
 """Excesses below it are rounding."""
@@ -56,24 +65,24 @@ class RankedDocuments(NamedTuple):
     bound: Any  # the constraint on attention
     k: int | None  # ranks that get attention
 
-    def predict(self, offsets):
+    def predict(self, offsets: np.ndarray) -> np.ndarray:
         """Score plus offset of each document."""
         if not len(offsets):
             return self.scores
         return round_ties(self.scores + self.features @ offsets, self.tie_unit)
 
     @property
-    def tie_unit(self):
+    def tie_unit(self) -> float:
         """Difference up to which scores tie where there are offsets, a power of 2."""
         spread = self.scores.std() or 1.0
         # Scores with offsets have 36 binary digits, relative to the standard deviation.
         return float(np.exp2(np.floor(np.log2(spread)) - 36))
 
-    def attention(self, offsets):
+    def attention(self, offsets: np.ndarray) -> np.ndarray:
         """Attention of each document in the ranking by score and offset."""
         return document_exposure(self.predict(offsets), self.query, self.k, "log")
 
-    def violation(self, offsets):
+    def violation(self, offsets: np.ndarray) -> float:
         """By how much the gap exceeds the tolerance; infinite if it is unknown."""
         excess = self.bound.value(self.attention(offsets)) - self.bound.tolerance
         if np.isnan(excess):
@@ -81,7 +90,7 @@ class RankedDocuments(NamedTuple):
         return float(excess) if excess > _ROUNDING else 0.0
 
 
-def round_ties(scores, unit):
+def round_ties(scores: np.ndarray, unit: float) -> np.ndarray:
     """Scores as multiples of a unit, a power of 2, so that those that differ by rounding tie."""
     return np.rint(scores / unit) * unit
 
@@ -94,7 +103,7 @@ class OffsetSearch(NamedTuple):
     is_exhaustive: bool
 
 
-def search_offsets(documents):
+def search_offsets(documents: RankedDocuments) -> OffsetSearch:
     """The smallest offsets that keep the tolerance, or those that exceed it least.
 
     Of two known groups all offsets are searched. Else these are on a path.
@@ -102,7 +111,7 @@ def search_offsets(documents):
     sides = _split_by_offset(documents)
     pairs = None if sides is None else _pair_documents(*sides)
     if pairs is not None:
-        return OffsetSearch(_sweep_offsets(documents, *sides, pairs), 1, True)
+        return OffsetSearch(_sweep_offsets(documents, *sides, pairs), 1, True)  # type: ignore[call-arg]
     results = []
     # One dual problem, or three where that leads to no ranking within the tolerance: each has the
     # exposures of the ranking by the last one.
@@ -139,7 +148,7 @@ class _Pairs(NamedTuple):
     offsets: np.ndarray  # at which their scores are equal
 
 
-def _split_by_offset(documents):
+def _split_by_offset(documents: RankedDocuments) -> Any:
     """The two `_Side` of documents that one offset moves relative to each other; None if not so."""
     values = np.unique(documents.features)
     if documents.features.shape[1] != 1 or len(values) != 2:
@@ -169,7 +178,7 @@ def _split_by_offset(documents):
     return sides
 
 
-def _pair_documents(low, high):
+def _pair_documents(low: _Side, high: _Side) -> Any:
     """All `_Pairs` of two sides; None if they are too many."""
     first = np.searchsorted(high.query, low.query, side="left")
     n_others = np.searchsorted(high.query, low.query, side="right") - first
@@ -183,7 +192,9 @@ def _pair_documents(low, high):
     return _Pairs(of_low, of_high, low.scores[of_low] - high.scores[of_high])
 
 
-def _sweep_offsets(documents, low, high, pairs):
+def _sweep_offsets(
+    documents: RankedDocuments, low: _Side, high: _Side, pairs: _Pairs
+) -> np.ndarray:
     """The smallest offset that keeps the tolerance, or that exceeds it least, as (1,)."""
     order = np.argsort(pairs.offsets, kind="stable")
     pairs = _Pairs(*(one[order] for one in pairs))
@@ -221,7 +232,9 @@ def _sweep_offsets(documents, low, high, pairs):
     return min(recounted, key=lambda one: one[0])[1]
 
 
-def _change_sums(documents, low, high, pairs):
+def _change_sums(
+    documents: RankedDocuments, low: _Side, high: _Side, pairs: _Pairs
+) -> tuple[np.ndarray, np.ndarray]:
     """Changes of the sums of attention by each pair: at equal scores, and after them.
 
     Two arrays of shape (n_sums, n_pairs).
@@ -249,7 +262,7 @@ def _change_sums(documents, low, high, pairs):
 # Else offsets on a path follow from dual problems.
 
 
-def _search_path(documents, path):
+def _search_path(documents: RankedDocuments, path: np.ndarray) -> tuple[float, np.ndarray]:
     """Smallest violation on a path between offsets, and where it is reached first."""
     knots = np.arange(len(path))
     low, high = knots[[0, -1]]
@@ -260,12 +273,12 @@ def _search_path(documents, path):
         best = np.argmin(violations)
         # Look between its neighbours, or after the last one that exceeds the tolerance.
         after = best + (violations[best] > 0.0)
-        low = places[max(best - 1, 0)]
-        high = places[min(after, _N_PLACES - 1)]
+        low = places[max(best - 1, 0)]  # type: ignore[call-overload]
+        high = places[min(after, _N_PLACES - 1)]  # type: ignore[call-overload]
     return violations[best], candidates[best]
 
 
-def _solve_dual(documents, tolerance, n_problems):
+def _solve_dual(documents: RankedDocuments, tolerance: float, n_problems: int) -> np.ndarray:
     """Offsets of the largest gain whose exposures keep a tolerance."""
     sums = documents.bound.sums
     shares = documents.shares
@@ -287,11 +300,13 @@ def _solve_dual(documents, tolerance, n_problems):
     return offsets
 
 
-def _find_multipliers(documents, rows, upper):
+def _find_multipliers(
+    documents: RankedDocuments, rows: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
     """Multipliers of rows of the differences of exposures that features average."""
     unit = documents.scores.std() or 1.0
 
-    def dual(multipliers):
+    def dual(multipliers: np.ndarray) -> Any:
         offsets = -unit * (multipliers @ rows)
         attention = documents.weights * documents.attention(offsets)
         differences = documents.features.T @ attention
@@ -307,7 +322,9 @@ def _find_multipliers(documents, rows, upper):
 # The fit, from out-of-fold scores to what predictions need.
 
 
-def fit_exposure_rule(estimator, cross, query):
+def fit_exposure_rule(
+    estimator: ConstrainedCV, cross: CrossFit, query: np.ndarray
+) -> dict[str, Any]:
     """Fitted attributes of offsets by which out-of-fold scores keep a bound on exposure."""
     with Subtask(estimator, cross.context, "offsets of groups"):
         fitted, columns, events = begin_rule(cross)
@@ -334,7 +351,9 @@ def fit_exposure_rule(estimator, cross, query):
     return fitted | _describe_exposure(cross.training, documents, search)
 
 
-def _warn_of_worse_ranks(relevance, documents, offsets):
+def _warn_of_worse_ranks(
+    relevance: np.ndarray, documents: RankedDocuments, offsets: np.ndarray
+) -> None:
     """Warn if rankings gain less than random ones, and those by the scores alone gain more."""
     if not len(offsets):
         return
@@ -356,7 +375,9 @@ def _warn_of_worse_ranks(relevance, documents, offsets):
         )
 
 
-def _rank_documents(estimator, cross, scores, query):
+def _rank_documents(
+    estimator: BaseEstimator, cross: CrossFit, scores: np.ndarray, query: np.ndarray
+) -> RankedDocuments:
     """The documents, with no features, and with the constraint bound to their attention."""
     samples = cross.training.samples
     bound = None
@@ -381,13 +402,15 @@ def _rank_documents(estimator, cross, scores, query):
         features=np.empty((len(query), 0)),
         query=query,
         weights=weights,
-        shares=shares,
+        shares=shares,  # type: ignore[arg-type]
         bound=bound,
         k=k,
     )
 
 
-def _describe_exposure(training, documents, search):
+def _describe_exposure(
+    training: TrainingData, documents: RankedDocuments, search: OffsetSearch
+) -> dict[str, Any]:
     """Fitted attributes of the report, the violation and the status; warn of a violation."""
     system = ConstraintSystem((documents.bound,))
     attention = documents.attention(search.offsets)

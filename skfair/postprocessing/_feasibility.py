@@ -7,8 +7,10 @@ multipliers are positive where its bounds conflict. Parity of quotients is linea
 of them is fixed: it is searched for.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -20,6 +22,13 @@ from skfair.fitting._fitter import search_lines
 from skfair.fitting._guarantee import Guarantee
 from skfair.postprocessing._events import group_codes, make_fitter, sums_and_changes
 from skfair.utils._checks import join_names, limit_text, number_text, warn
+
+if TYPE_CHECKING:
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.postprocessing._events import EventFeatures, RuleRequest
+    from skfair.postprocessing._joint import JointProbabilities
+    from skfair.problems._problem import ConstrainedProblem
+
 
 _MAX_SAMPLES = 10_000
 """Samples of the program; of more, as many are drawn."""
@@ -42,7 +51,7 @@ class Conflict(NamedTuple):
     relaxations: dict
     compares_quotients: bool
 
-    def describe(self):
+    def describe(self) -> str:
         """Sentences that name the bounds, and by how much each would have to be relaxed."""
         relaxations = {name: by for name, by in self.relaxations.items() if by < np.inf}
         ways = [f"{name} by {limit_text(by, n_digits=2)}" for name, by in relaxations.items()]
@@ -60,7 +69,9 @@ class Conflict(NamedTuple):
         )
 
 
-def find_conflict(constraints, weights, outcomes, chances):
+def find_conflict(
+    constraints: ConstraintSystem, weights: np.ndarray, outcomes: np.ndarray, chances: np.ndarray
+) -> Any:
     """The `Conflict` of bound constraints; None where decisions may keep all of them.
 
     ``outcomes`` number the groups of negatives first, then those of positives; ``chances`` are
@@ -83,7 +94,12 @@ def find_conflict(constraints, weights, outcomes, chances):
     return Conflict(excess, relaxations, bool(np.isfinite(level)))
 
 
-def check_feasibility_and_fit(features, request, chances, confidence):
+def check_feasibility_and_fit(
+    features: EventFeatures | JointProbabilities,
+    request: RuleRequest,
+    chances: np.ndarray | None,
+    confidence: float | None,
+) -> tuple[ConstrainedProblem, Guarantee]:
     """The solved problem and the guarantee of a rule, without a search for what cannot be kept.
 
     ``request`` is a `RuleRequest`. ``chances`` are those of
@@ -98,8 +114,8 @@ def check_feasibility_and_fit(features, request, chances, confidence):
     is_known = chances is not None and is_single and (outcomes >= 0).all()
     if is_known and confidence is None:
         problem = fitter.problem
-        outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
-        conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
+        outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)  # type: ignore[union-attr]
+        conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)  # type: ignore[arg-type]
     if conflict is None:
         return features.solve(fitter, request, confidence)
     warn(conflict.describe(), InfeasibleConstraintWarning)
@@ -136,7 +152,13 @@ class _LinearProgram(NamedTuple):
     slack: float
 
     @classmethod
-    def make(cls, constraints, weights, outcomes, chances):
+    def make(
+        cls,
+        constraints: ConstraintSystem,
+        weights: np.ndarray,
+        outcomes: np.ndarray,
+        chances: np.ndarray,
+    ) -> _LinearProgram:
         """The program of some samples, drawn if there are too many."""
         n_samples, n_outcomes = chances.shape
         sums = [sums_and_changes(one, outcomes, n_outcomes, weights) for one in constraints]
@@ -158,7 +180,7 @@ class _LinearProgram(NamedTuple):
             slack=slack,
         )
 
-    def search_smallest_quotient(self):
+    def search_smallest_quotient(self) -> tuple[float, float, np.ndarray]:
         """The smallest quotient where parity of quotients is exceeded least, and the solution.
 
         The quotient is nan where none are compared. The solution is that of `minimize`; the search
@@ -183,14 +205,14 @@ class _LinearProgram(NamedTuple):
                 if solution[0] < best[1]:
                     best = level, *solution
             step /= 2.0
-            levels = best[0] - step, best[0] + step
+            levels = best[0] - step, best[0] + step  # type: ignore[assignment]
         return best
 
-    def row_constraint_indices(self, level):
+    def row_constraint_indices(self, level: float) -> np.ndarray:
         """Number of the constraint of each row."""
         return np.repeat(np.arange(len(self.sums)), [len(one.size) for one in self._rows(level)])
 
-    def minimize(self, level, relaxed=None, below=np.inf):
+    def minimize(self, level: float, relaxed: int | None = None, below: float = np.inf) -> Any:
         """The smallest excess, at least 0, and the multipliers of the rows.
 
         Only the constraint with the number ``relaxed`` may be exceeded; of None all may. The excess
@@ -199,7 +221,7 @@ class _LinearProgram(NamedTuple):
         rows = self._rows(level)
         constant, changes, unknowns, size, size_changes = zip(*rows, strict=True)
         unknowns = block_diag(*unknowns)
-        constant, changes, size, size_changes = map(
+        constant, changes, size, size_changes = map(  # type: ignore[assignment]
             np.concatenate, (constant, changes, size, size_changes)
         )
         if relaxed is not None:
@@ -214,7 +236,10 @@ class _LinearProgram(NamedTuple):
         # Two to five programs are usual.
         for _ in range(10):
             rest, multipliers, (decided, free) = self._solve(
-                constant - excess * size, changes - excess * size_changes, unknowns, scale
+                constant - excess * size,  # type: ignore[operator]
+                changes - excess * size_changes,  # type: ignore[operator]
+                unknowns,
+                scale,
             )
             if multipliers is None or (rest > 0 and below < np.inf):
                 return np.inf, np.zeros(len(size))
@@ -226,7 +251,9 @@ class _LinearProgram(NamedTuple):
             excess = max(0.0, (values[scale > 0] / scale[scale > 0]).max())
         return excess, multipliers
 
-    def _solve(self, constant, changes, unknowns, scale):
+    def _solve(
+        self, constant: np.ndarray, changes: np.ndarray, unknowns: np.ndarray, scale: np.ndarray
+    ) -> tuple:
         """The linear program ``constant + changes @ e + unknowns @ u <= rest * scale``.
 
         Returns the smallest rest, at least -1, the multipliers of the rows, None if there is no
@@ -246,7 +273,7 @@ class _LinearProgram(NamedTuple):
         decided = self.weighted @ solution.x[:n_samples]
         return solution.fun, -solution.ineqlin.marginals, (decided, solution.x[n_samples:-1])
 
-    def _rows(self, level):
+    def _rows(self, level: float) -> Any:
         """Rows of every constraint, with the smallest quotient at a level."""
         pairs = zip(self.constraints, self.sums, strict=True)
         return [
@@ -257,7 +284,7 @@ class _LinearProgram(NamedTuple):
         ]
 
 
-def _rate_rows(constraint, sums):
+def _rate_rows(constraint: BoundConstraint, sums: tuple) -> _Rows:
     """Rows of rates whose denominators do not depend on decisions."""
     values, changes = (constraint.rows.rates_to_rows @ one for one in sums)
     sides = []
@@ -301,7 +328,7 @@ def _quotient_rows(constraint, sums, decisions, level):
     return _Rows(constant, changes, np.empty((len(constant), 0)), sizes, size_changes)
 
 
-def _select_linear(constraints):
+def _select_linear(constraints: ConstraintSystem) -> ConstraintSystem:
     """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
     selected = []
     n_levels = 0

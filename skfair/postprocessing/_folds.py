@@ -1,7 +1,9 @@
 """Folds of a cross-fit: which samples train a model, and which ones it scores."""
 
+from __future__ import annotations
+
 from numbers import Integral
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -10,13 +12,28 @@ from sklearn.model_selection import check_cv
 from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._sklearn import Interval, StrOptions
 
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
+    from skfair.utils._tables import TableLike
+
+
 Folds = Annotated[
     Any, Interval(Integral, 2, None, closed="left"), "cv_object", StrOptions({"prefit", "oob"})
 ]
 """Values of a parameter ``cv`` that says which models score the training samples."""
 
 
-def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
+def make_folds(
+    cv: int | str | list[tuple[np.ndarray, ...]],
+    X: TableLike,
+    y: TableLike,
+    strata: np.ndarray,
+    params: Bunch | dict | None = None,
+    groups: TableLike = None,
+    *,
+    is_real: bool = False,
+) -> list[list[np.ndarray]]:
     """Training and test positions of each fold, among the samples whose stratum is not negative.
 
     Strata are codes of class and group, those of a class in a row. An int deals every stratum out
@@ -49,7 +66,9 @@ def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
     return [fold for fold in folds if len(fold[1])]
 
 
-def _stratified_folds(n_folds, y, strata, groups):
+def _stratified_folds(
+    n_folds: int, y: np.ndarray, strata: np.ndarray, groups: np.ndarray | None
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of each fold, with equal shares of the strata."""
     present = np.flatnonzero(strata >= 0)
     # Units that are dealt out: samples, or sets of samples that belong together.
@@ -84,7 +103,9 @@ def _stratified_folds(n_folds, y, strata, groups):
     return [(present[fold != k], present[fold == k]) for k in np.unique(fold)]
 
 
-def _check_folds(cv, folds, y):
+def _check_folds(
+    cv: int | str | list[tuple[np.ndarray, ...]], folds: list[list[np.ndarray]], y: np.ndarray
+) -> None:
     """Raise for folds that do not score each sample once, by a model that was not fitted to it."""
     tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
     if not np.array_equal(np.sort(tested), np.arange(len(y))):
@@ -105,7 +126,7 @@ def _check_folds(cv, folds, y):
             )
 
 
-def check_out_of_bag(cv, groups):
+def check_out_of_bag(cv: int | str | list[tuple[np.ndarray, ...]], groups: TableLike) -> Any:
     """Raise for out-of-bag scores of samples that belong together: trees draw single samples."""
     if groups is not None and isinstance(cv, str) and cv == "oob":
         raise ValueError(

@@ -6,8 +6,10 @@ embeddings, get logistic regression of all columns, and another one of the colum
 between the labels, with steps where these show that it is not linear.
 """
 
+from __future__ import annotations
+
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,13 @@ from sklearn.utils.validation import has_fit_parameter
 from skfair.groups._groups import attribute_columns
 from skfair.postprocessing._logistic import as_floats, fit_logistic, fit_standardized_logistic
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.postprocessing._logistic import LogisticModel
+    from skfair.utils._tables import TableLike
+
+
 MAX_NARROW_COLUMNS = 64
 """Dense columns up to which trees of all columns cost little."""
 
@@ -27,7 +36,7 @@ _N_PAIRS = 4
 """Squares, and products of columns, that are taken."""
 
 
-def default_model_names(features):
+def default_model_names(features: TableLike) -> list[str]:
     """Kinds of default classifiers that the features allow; `fit_classifier` takes their names."""
     if sparse.issparse(features):
         return ["linear"]
@@ -39,7 +48,7 @@ def default_model_names(features):
     return ["boosted", "linear"] if is_narrow else ["dense", "screened"]
 
 
-def pilot_rows(rows, n_columns):
+def pilot_rows(rows: np.ndarray, n_columns: int) -> np.ndarray:
     """The rows, or a subsample of them by which the kind of a classifier is chosen."""
     # At least 2,000 samples, of about 1.5 million entries.
     size = max(2000, 1_500_000 // n_columns)
@@ -48,7 +57,9 @@ def pilot_rows(rows, n_columns):
     return np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
 
 
-def fit_classifier(estimator, features, target, weights):
+def fit_classifier(
+    estimator: Any, features: TableLike, target: np.ndarray, weights: np.ndarray
+) -> Any:
     """A fitted clone; a constant classifier where the target is constant.
 
     Strings are names of default classifiers. The fit of these does not depend on the unit of the
@@ -59,11 +70,13 @@ def fit_classifier(estimator, features, target, weights):
     if isinstance(estimator, str):
         # Penalties are relative to the sum of weights, of which the mean becomes 1.
         weights = weights / weights.max()
-        return _FIT[estimator](features, target, weights / weights.mean())
+        return _FIT[estimator](features, target, weights / weights.mean())  # type: ignore[operator]
     return _fit_weighted(clone(estimator), features, target, weights)
 
 
-def _fit_weighted(classifier, features, target, weights):
+def _fit_weighted(
+    classifier: BaseEstimator, features: TableLike, target: np.ndarray, weights: np.ndarray
+) -> BaseEstimator:
     """The classifier, fitted with weights that differ from 1.
 
     Unit weights are not passed: quantiles of weighted features take scikit-learn's trees longer
@@ -73,7 +86,13 @@ def _fit_weighted(classifier, features, target, weights):
     return classifier.fit(features, target, **({"sample_weight": weights} if has_weights else {}))
 
 
-def _fit_boosting(features, target, weights, max_iter=15, learning_rate=0.4):
+def _fit_boosting(
+    features: TableLike,
+    target: np.ndarray,
+    weights: np.ndarray,
+    max_iter: int = 15,
+    learning_rate: float = 0.4,
+) -> EncodedClassifier | BaseEstimator:
     """Trees of all columns, of too little capacity to overfit: few, of few leaves."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
 
@@ -111,15 +130,15 @@ class EncodedClassifier(NamedTuple):
     frequent: dict
 
     @property
-    def classes_(self):
+    def classes_(self) -> Any:
         """The labels of the classifier."""
         return self.classifier.classes_
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
         """Probabilities of the labels."""
         return self.classifier.predict_proba(self.transform(X))
 
-    def transform(self, features):
+    def transform(self, features: pd.DataFrame) -> pd.DataFrame:
         """A table of the columns that the classifier gets; missing values stay missing."""
         table = _make_frame(features)
         for number, values in self.frequent.items():
@@ -129,7 +148,7 @@ class EncodedClassifier(NamedTuple):
         return table
 
 
-def _find_frequent_values(features):
+def _find_frequent_values(features: TableLike) -> dict[int, list[str]]:
     """Frequent values of the columns that trees cannot read, by the number of the column."""
     if getattr(getattr(features, "dtype", None), "kind", "O") in "biuf":
         return {}
@@ -141,34 +160,36 @@ def _find_frequent_values(features):
     }
 
 
-def _is_narrow_category(dtype):
+def _is_narrow_category(dtype: TableLike) -> bool:
     return isinstance(dtype, pd.CategoricalDtype) and len(dtype.categories) <= _MAX_CATEGORIES + 1
 
 
-def _frequent_values(column):
+def _frequent_values(column: pd.Series) -> list[str]:
     """The values of a column that occur most often, as text; ties in the order of the text."""
     counts = _to_text(column).value_counts().sort_index()
     return counts.sort_values(ascending=False, kind="stable").index[:_MAX_CATEGORIES].tolist()
 
 
-def _to_text(column):
+def _to_text(column: pd.Series) -> pd.Series:
     """A column as text, where it is not missing."""
     return column.astype(object).map(str, na_action="ignore")
 
 
-def _make_frame(features):
+def _make_frame(features: pd.DataFrame) -> pd.DataFrame:
     """DataFrame of any table or array, by the number of the column."""
     return pd.DataFrame(dict(enumerate(attribute_columns(features)))).infer_objects()
 
 
-def _fit_scaled_logistic(features, target, weights):
+def _fit_scaled_logistic(
+    features: TableLike, target: np.ndarray, weights: np.ndarray
+) -> LogisticModel:
     """Logistic regression fitted to features of unit scale, for features as they are."""
     settings = {"penalty": 1.0 / len(target), "max_iter": 1000, "tol": 1e-3}
     if not sparse.issparse(features):
         return fit_standardized_logistic(features, target, weights, **settings)
     scale = np.ravel(abs(features).max(axis=0).todense())
     scale[scale == 0.0] = 1.0
-    return fit_logistic(features, target, weights, scale=scale, **settings)
+    return fit_logistic(features, target, weights, scale=scale, **settings)  # type: ignore[arg-type]
 
 
 # Many dense columns.
@@ -182,7 +203,9 @@ _LOOSE = {"tol": 1e-2, "max_iter": 50}
 which regularises it too."""
 
 
-def _fit_dense_logistic(features, target, weights):
+def _fit_dense_logistic(
+    features: TableLike, target: np.ndarray, weights: np.ndarray
+) -> LogisticModel:
     """Logistic regression of all columns, in units of their median deviation.
 
     Larger columns are scaled to it, smaller ones are not: noise would be enlarged.
@@ -197,10 +220,10 @@ def _fit_dense_logistic(features, target, weights):
     is_even = (np.maximum(deviation, np.abs(center)) <= 4.0 * unit).all()
     if is_even:  # scaling takes long
         penalty = unit**2 / (_DENSE_C * len(target))
-        return fit_logistic(features, target, weights, penalty, **_LOOSE)
+        return fit_logistic(features, target, weights, penalty, **_LOOSE)  # type: ignore[arg-type]
     scaling = {"center": center, "scale": np.maximum(deviation, unit)}
     penalty = 1.0 / (_DENSE_C * len(target))
-    return fit_logistic(features, target, weights, penalty, **scaling, **_LOOSE)
+    return fit_logistic(features, target, weights, penalty, **scaling, **_LOOSE)  # type: ignore[arg-type]
 
 
 _QUANTILES = np.arange(1, 6) / 6.0
@@ -221,15 +244,15 @@ class ScreenedClassifier(NamedTuple):
     steps: np.ndarray
 
     @property
-    def classes_(self):
+    def classes_(self) -> np.ndarray:
         """The labels of the classifier."""
         return self.classifier.classes_
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels."""
         return self.classifier.predict_proba(self.transform(as_floats(X)))
 
-    def transform(self, features):
+    def transform(self, features: np.ndarray) -> np.ndarray:
         """The columns that the classifier gets."""
         first, second = (features[:, one] - self.center[one] for one in self.pairs)
         product = first * second
@@ -293,12 +316,14 @@ def _fit_screened(features, target, weights):
     return stepped._replace(classifier=classifier)
 
 
-def _fit_loosely(inputs, target, weights, C=1.0):
+def _fit_loosely(
+    inputs: np.ndarray, target: np.ndarray, weights: np.ndarray, C: float = 1.0
+) -> LogisticModel:
     """Logistic regression of a few columns of unit scale, for columns as they are."""
     return fit_standardized_logistic(inputs, target, weights, 1.0 / (C * len(target)), **_LOOSE)
 
 
-def _measure_residual_steps(residuals, steps):
+def _measure_residual_steps(residuals: np.ndarray, steps: np.ndarray) -> float:
     """Mean score statistic of steps, sums over the labels of squared covariances with residuals."""
     mean = steps.mean(axis=0)
     variance = mean * (1.0 - mean)
@@ -309,17 +334,19 @@ def _measure_residual_steps(residuals, steps):
     return _measure_association(squares, deviations, variance).mean()
 
 
-def _measure_association(shares, deviations, variance):
+def _measure_association(
+    shares: np.ndarray, deviations: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
     """Variance between the labels over the variance, from deviations of sums, (n_columns,)."""
     return (deviations**2 / shares).sum(axis=0) / variance
 
 
-def _largest(scores, number):
+def _largest(scores: np.ndarray, number: int) -> np.ndarray:
     """Positions of the largest scores, ascending."""
     return np.sort(np.argsort(-scores, kind="stable")[:number])
 
 
-def _sample(features):
+def _sample(features: np.ndarray) -> np.ndarray:
     """A few hundred samples."""
     return features[:: max(1, len(features) // 256)]
 

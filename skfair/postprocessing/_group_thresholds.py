@@ -7,18 +7,30 @@ the cuts of a group that keep them are neighbours, and the best of these follows
 maxima. Windows begin at rates of some group: all of them are searched.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from skfair.constraints._bound import decision_outcomes
 from skfair.utils._arrays import RangeMaxima
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.constraints._bound import ConstraintSystem
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Fitter
+
+
 _ROUNDING = 1e-12
 """Rounding of sums of weights."""
 
 
-def search_thresholds(fitter, candidate, X, codes):
+def search_thresholds(
+    fitter: Fitter, candidate: Candidate, X: np.ndarray, codes: np.ndarray
+) -> Candidate:
     """A candidate with the fewest errors of all thresholds by group, or the one that is passed.
 
     X, (n_samples, n_features), has the score in its first column; in each group, the others are
@@ -44,7 +56,9 @@ def search_thresholds(fitter, candidate, X, codes):
     return min(candidate, moved, key=lambda one: one.sort_key)
 
 
-def search_selection(fitter, candidate, chances, codes):
+def search_selection(
+    fitter: Fitter, candidate: Candidate, chances: np.ndarray, codes: np.ndarray
+) -> Candidate:
     """A candidate that selects most expected positives by thresholds of groups, or the one passed.
 
     ``chances``, (n_samples,), are probabilities of the positive class. All windows of the rates
@@ -65,7 +79,7 @@ def search_selection(fitter, candidate, chances, codes):
         for code, one in groups.items()
     }
 
-    def cuts_at(level):
+    def cuts_at(level: np.ndarray) -> Any:
         return {
             code: np.clip(shared[code][level], start, end - 1)
             for code, (start, end) in ranges.items()
@@ -77,7 +91,7 @@ def search_selection(fitter, candidate, chances, codes):
     while (low < high).any():
         middle = (low + high + 1) // 2
         cuts = cuts_at(middle)
-        fits = sum(sizes[code][cuts[code]] for code in groups) <= fitter.share + _ROUNDING
+        fits = sum(sizes[code][cuts[code]] for code in groups) <= fitter.share + _ROUNDING  # type: ignore[operator]
         low = np.where(fits, middle, low)
         high = np.where(fits, high, middle - 1)
     cuts = cuts_at(low)
@@ -106,7 +120,9 @@ class _Group(NamedTuple):
     gains: np.ndarray
 
 
-def _find_groups(scores, codes, outcomes, compared):
+def _find_groups(
+    scores: np.ndarray, codes: np.ndarray, outcomes: np.ndarray, compared: np.ndarray
+) -> Any:
     """The `_Group` of each code that is compared."""
     groups = {}
     for code in compared:
@@ -118,7 +134,7 @@ def _find_groups(scores, codes, outcomes, compared):
     return groups
 
 
-def _sum_at(cuts, values):
+def _sum_at(cuts: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Sums of the first values, as many as each cut counts."""
     return np.append(0.0, np.cumsum(values))[cuts]
 
@@ -130,7 +146,7 @@ class _Window(NamedTuple):
     tolerance: float
     is_ratio: bool
 
-    def bounds(self, rates):
+    def bounds(self, rates: np.ndarray) -> Any:
         """Smallest and largest rate beside given ones."""
         if self.is_ratio:
             smallest = (1.0 - self.tolerance) * rates
@@ -140,13 +156,17 @@ class _Window(NamedTuple):
             largest = rates + self.tolerance
         return smallest - _ROUNDING, largest + _ROUNDING
 
-    def cuts_between(self, code, smallest, largest):
+    def cuts_between(
+        self, code: int, smallest: np.ndarray, largest: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """First cut of a group within bounds, and the one behind the last."""
         rates = self.rates[code]
         return np.searchsorted(rates, smallest), np.searchsorted(rates, largest, side="right")
 
 
-def _find_windows(constraint, codes, groups):
+def _find_windows(
+    constraint: ConstraintSystem, codes: np.ndarray, groups: dict[int, _Group]
+) -> list[_Window] | None:
     """The `_Window` of every block of rates that constraints compare, or None.
 
     None where a rate has not one group, or one of several rates may fall with the cut.
@@ -182,7 +202,9 @@ def _find_windows(constraint, codes, groups):
     return windows
 
 
-def _sort_cuts(groups, window):
+def _sort_cuts(
+    groups: dict[int, _Group], window: _Window
+) -> tuple[dict[int, _Group], list[_Window]]:
     """The groups with cuts by ascending rate, which may rise and fall, and their only window."""
     ordered = dict(groups)
     rates = dict(window.rates)
@@ -194,7 +216,7 @@ def _sort_cuts(groups, window):
     return ordered, [window._replace(rates=rates)]
 
 
-def _find_best_cuts(groups, windows):
+def _find_best_cuts(groups: dict[int, _Group], windows: list[_Window]) -> dict[int, int] | None:
     """Position of the best cut of each group by code, or None if they are not searched."""
     maxima = {code: RangeMaxima(group.gains) for code, group in groups.items()}
     if len(groups) == 2:
@@ -211,7 +233,7 @@ def _find_best_cuts(groups, windows):
     cuts = None
     # Search the 2,000 best windows of the first rate.
     for k in np.argsort(-bounds, kind="stable")[:2000]:
-        if not bounds[k] > best:
+        if not bounds[k] > best:  # type: ignore[index]
             break
         within = {code: (start[k], end[k]) for code, (start, end) in ranges.items()}
         gain, positions = _search_windows(groups, second, maxima, within)
@@ -221,7 +243,9 @@ def _find_best_cuts(groups, windows):
     return cuts
 
 
-def _search_pairs(groups, windows, maxima):
+def _search_pairs(
+    groups: dict[int, _Group], windows: list[_Window], maxima: dict[int, RangeMaxima]
+) -> Any:
     """The best cuts of two groups: of the second, to each cut of the first."""
     first, second = groups
     n_first, n_second = (len(one.cuts) for one in groups.values())
@@ -239,7 +263,9 @@ def _search_pairs(groups, windows, maxima):
     return {first: best, second: positions[best]} if np.isfinite(gains[best]) else None
 
 
-def _find_ranges(groups, window, within=None):
+def _find_ranges(
+    groups: dict[int, _Group], window: _Window, within: dict[int, tuple[int, ...]] | None = None
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Of each group the range of cuts in each window, by ascending smallest rate.
 
     ``within`` has the cuts of each group that are searched.
@@ -261,15 +287,20 @@ def _find_ranges(groups, window, within=None):
     return ranges
 
 
-def _search_windows(groups, window, maxima, within=None):
+def _search_windows(
+    groups: dict[int, _Group],
+    window: _Window,
+    maxima: dict[int, RangeMaxima],
+    within: dict | None = None,
+) -> tuple:
     """The largest sum of gains under one window, and the cuts, or None."""
     ranges = _find_ranges(groups, window, within)
     results = {code: maxima[code](*ranges[code]) for code in groups}
     totals = sum(gains for _, gains in results.values())
     best = np.argmax(totals)
-    if not np.isfinite(totals[best]):
+    if not np.isfinite(totals[best]):  # type: ignore[index]
         return -np.inf, None
-    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}
+    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}  # type: ignore[index]
 
 
 def _parameters_at(model, parameters, X, groups, cuts):

@@ -11,8 +11,10 @@ H. Zhao, "A unified post-processing framework for group fairness in classificati
 arXiv:2405.04025, 2024).
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -42,6 +44,21 @@ from skfair.postprocessing._out_of_fold_scores import (
 from skfair.solvers._solver import Progress, Result
 from skfair.utils._sklearn import safe_indexing
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
+    from skfair.fitting._counting import Candidate
+    from skfair.fitting._fitter import Fitter
+    from skfair.fitting._input import TrainingData
+    from skfair.fitting._outcome import FitProgressCallback
+    from skfair.models._linear import LinearModel
+    from skfair.postprocessing._events import ConstraintEvents, RuleRequest
+    from skfair.postprocessing._out_of_fold_scores import EqualRows
+    from skfair.problems._problem import ConstrainedProblem
+    from skfair.utils._tables import TableLike
+
+
 _SMOOTHING = 0.05
 """Width of the decisions' threshold in the dual, in units of the probability times two: the
 multipliers then vary less with the sample."""
@@ -51,7 +68,12 @@ _LENGTHS = np.linspace(0.0, 2.0, 33)
 """Of lines on which the highest scores are searched, in distances to a solution."""
 
 
-def suits_joint_probabilities(estimator, per_class, events, constraints):
+def suits_joint_probabilities(
+    estimator: BaseEstimator,
+    per_class: list[TrainingData],
+    events: ConstraintEvents,
+    constraints: list[Constraint],
+) -> bool:
     """Whether one small model of group and class pays, and gives all that the constraints compare.
 
     It pays on small data of two classes, where decisions are compared in groups or in their
@@ -63,7 +85,7 @@ def suits_joint_probabilities(estimator, per_class, events, constraints):
     if not is_default or parameters.get("missing", "error") != "error":
         return False
     if (
-        per_class[0].classes is None
+        per_class[0].classes is None  # type: ignore[comparison-overlap]
         or len(per_class) > 1
         or not events.subsets
         or events.compares_scores
@@ -96,7 +118,14 @@ class FoldModel(NamedTuple):
     n_labels: list
 
     @classmethod
-    def fit(cls, base, kinds, training, codes, rows):
+    def fit(
+        cls,
+        base: BaseEstimator,
+        kinds: list[str],
+        training: TrainingData,
+        codes: np.ndarray,
+        rows: np.ndarray,
+    ) -> FoldModel:
         """Fit a classifier of each kind to some rows, of the group or of group and class."""
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights = training.samples.weights[rows]
@@ -113,7 +142,7 @@ class FoldModel(NamedTuple):
             n_labels.append(2 * n_groups if kind in _LEARNS_CLASS else n_groups)
         return cls(base, list(kinds), classifiers, n_labels)
 
-    def log_ratios(self, X):
+    def log_ratios(self, X: np.ndarray) -> np.ndarray:
         """Logarithms of the probabilities, over that of the first label of each classifier."""
         features = final_step_features(self.base, X)
         ratios = []
@@ -139,18 +168,22 @@ class JointProbabilities(NamedTuple):
 
     # What the final rule is made of, as of `EventFeatures`.
 
-    def refit_as_one_model(self, base, training, events):
+    def refit_as_one_model(
+        self, base: BaseEstimator, training: TrainingData, events: ConstraintEvents
+    ) -> Any:
         """The same probabilities with one model of all samples."""
         rows = np.arange(len(events.codes))
         models = [FoldModel.fit(base, self.models[0].kinds, training, events.codes, rows)]
         return self._replace(models=models)
 
     @staticmethod
-    def group_probabilities(probabilities):
+    def group_probabilities(probabilities: np.ndarray) -> np.ndarray:
         """Probabilities of the groups, (n_samples, n_groups)."""
         return probabilities.sum(axis=1)
 
-    def columns_and_probabilities(self, odds, X, codes=None):
+    def columns_and_probabilities(
+        self, odds: np.ndarray, X: np.ndarray, codes: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Log-odds of the positive class, and probabilities of groups with negatives, positives.
 
         The latter have shape (n_samples, 2, n_groups).
@@ -158,55 +191,55 @@ class JointProbabilities(NamedTuple):
         ratios = np.mean([model.log_ratios(X) for model in self.models], axis=0)
         return self.split(self.predict(np.hstack((odds, ratios))))
 
-    def predict(self, columns):
+    def predict(self, columns: np.ndarray) -> np.ndarray:
         """Probability of every outcome, (n_samples, n_outcomes)."""
         return softmax(columns @ self.coef.T + self.intercept, axis=1)
 
     @staticmethod
-    def split(joint):
+    def split(joint: np.ndarray) -> Any:
         """Log-odds of the positive class, (n_samples, 1), and probabilities by class and group."""
         by_class = joint.reshape(len(joint), -1, 2).transpose(0, 2, 1)
         success = np.clip(by_class[:, 1].sum(axis=1, keepdims=True), 1e-9, 1.0 - 1e-9)
         return logit(success), by_class
 
     @staticmethod
-    def group_class_probabilities(odds, probabilities):
+    def group_class_probabilities(odds: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """Probabilities of groups with the negative class, then with the positive one."""
         return probabilities.reshape(len(probabilities), -1)
 
     @staticmethod
-    def features(odds, probabilities):
+    def features(odds: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """Features of the final linear model: all probabilities but the first, (1, n, n - 1)."""
         return probabilities.reshape(1, len(probabilities), -1)[:, :, 1:]
 
     @staticmethod
-    def scale(coef):
+    def scale(coef: np.ndarray) -> float:
         """Factor of scores with which a positive class adds 2 to them, as it does unconstrained."""
         negative, positive = np.split(np.append(0.0, coef), 2)
         rise = (positive - negative).mean()
         return 2.0 / rise if rise > 0 else 1.0
 
     @staticmethod
-    def sample_thresholds(odds, scores, coef):
+    def sample_thresholds(odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Probability of the positive class from which on samples are accepted, (n_samples,)."""
         return np.clip(expit(odds) - scores / 2.0, 1e-9, 1.0 - 1e-9)
 
     @staticmethod
-    def weights(coef):
+    def weights(coef: np.ndarray) -> Any:
         """Coefficient of the log-odds, and those of what an event is multiplied with."""
         weights = np.zeros((4, 2, (len(coef) + 1) // 2))
         weights[0] = np.append(0.0, coef).reshape(2, -1)
         return 0.0, weights
 
     @staticmethod
-    def unconstrained_parameters(model, _):
+    def unconstrained_parameters(model: LinearModel, _: TableLike) -> np.ndarray:
         """Parameters by which the likelier class is predicted, as it is without constraint."""
         coef, _ = model.coefficients(np.zeros(model.n_parameters))
         gains = np.repeat([-1.0, 1.0], (len(coef) + 1) // 2)
         return model.parameters(gains[1:] - gains[0], gains[0])
 
     @staticmethod
-    def solve(fitter, request, confidence):
+    def solve(fitter: Any, request: RuleRequest, confidence: float | None) -> Any:
         """The solved problem and the guarantee, as `fit_final_model` returns them.
 
         The decisions keep the bounds in expectation, and by count.
@@ -226,7 +259,15 @@ class JointProbabilities(NamedTuple):
         return linearize_solution(fitter, Guarantee(candidate, fitter.constraint.tolerances))
 
 
-def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_jobs=None):
+def fit_joint_probabilities(
+    bases: list[BaseEstimator],
+    training: TrainingData,
+    odds: np.ndarray,
+    events: ConstraintEvents,
+    folds: list[list[np.ndarray]],
+    equal_rows: EqualRows,
+    n_jobs: int | None = None,
+) -> Any:
     """`JointProbabilities` of the folds' models, and out-of-fold `columns_and_probabilities`.
 
     Of several stacks of small models that with the lowest log-loss is taken.
@@ -263,7 +304,9 @@ def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_
     return best
 
 
-def _fit_stack(columns, outcomes, weights):
+def _fit_stack(
+    columns: np.ndarray, outcomes: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and intercepts of a multinomial logistic regression, for unscaled columns.
 
     By its score equations expected counts of all outcomes equal the counted ones.
@@ -286,25 +329,27 @@ class ChanceFeatures(NamedTuple):
     compares_scores: bool = False
 
     @staticmethod
-    def scale(coef):
+    def scale(coef: np.ndarray) -> float:
         """Factor of scores, as of `JointProbabilities`."""
         return JointProbabilities.scale(coef)
 
     @staticmethod
-    def sample_thresholds(odds, scores, coef):
+    def sample_thresholds(odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> Any:
         """Probability from which on samples are selected, as of `JointProbabilities`."""
         return JointProbabilities.sample_thresholds(odds, scores, coef)
 
-    def columns_and_probabilities(self, odds, X, codes=None):
+    def columns_and_probabilities(
+        self, odds: np.ndarray, X: np.ndarray, codes: np.ndarray | None = None
+    ) -> tuple:
         """Log-odds as they are, and probabilities of events of new samples."""
         return self.events.columns_and_probabilities(odds, X, codes)
 
-    def features(self, odds, probabilities):
+    def features(self, odds: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """All probabilities of groups and classes but the first, (1, n_samples, n - 1)."""
         chances = self.events.group_class_probabilities(odds, probabilities)
         return JointProbabilities.features(odds, chances)
 
-    def weights(self, coef):
+    def weights(self, coef: np.ndarray) -> Any:
         """Coefficient of the log-odds, and those of the events, as of `EventFeatures`."""
         weights = np.zeros((4, *self.events.table.shape[1:3]))
         by_class = np.append(0.0, coef).reshape(2, -1)
@@ -319,7 +364,7 @@ class ChanceFeatures(NamedTuple):
 # The best decisions under bounds on expected rates.
 
 
-def fit_selection(request, knows_groups):
+def fit_selection(request: RuleRequest, knows_groups: bool) -> tuple[ConstrainedProblem, Guarantee]:
     """The solved problem and the guarantee of the highest scores that keep the constraints.
 
     Of candidates that keep them the one that selects most expected positives is taken.
@@ -340,18 +385,20 @@ def fit_selection(request, knows_groups):
         codes = group_codes(training.samples.groups)
         candidates.append(search_selection(fitter, solved, chances, codes))
     gains = fitter.problem.mean_weights * chances
-    best = min(candidates, key=lambda one: (one.violation, -(gains @ (one.scores > 0))))
+    best = min(candidates, key=lambda one: (one.violation, -(gains @ (one.scores > 0))))  # type: ignore[operator]
     return linearize_solution(fitter, Guarantee(best, fitter.constraint.tolerances))
 
 
-def _solve_with_corrections(fitter, training, callback):
+def _solve_with_corrections(
+    fitter: Fitter, training: TrainingData, callback: FitProgressCallback
+) -> Candidate:
     """The decisions of the dual, corrected until the counted rates keep their bounds.
 
     A correction moves the expected rates by their residual to the counted ones, and lowers the
     tolerances a little. If none keeps the bounds, the candidate of least violation is returned.
     """
     program = _ExpectedRateProgram.from_fitter(fitter, training)
-    candidates = []
+    candidates: list = []
     for number in range(9):
         # Every correction lowers the tolerances by a twentieth: counted rates jump.
         multipliers = program.solve(1.0 - 0.05 * number)
@@ -376,7 +423,9 @@ def _solve_with_corrections(fitter, training, callback):
     return min(candidates, key=lambda candidate: candidate.violation)
 
 
-def _bisect_candidates(fitter, outside, inside=None):
+def _bisect_candidates(
+    fitter: Fitter, outside: Candidate, inside: Candidate | None = None
+) -> Candidate:
     """The candidate nearest to one outside the bounds that is within them, on a line to another.
 
     A single candidate is returned as it is.
@@ -435,17 +484,17 @@ class _ExpectedRateProgram(NamedTuple):
             shares=shares,
         )
 
-    def margins(self, multipliers):
+    def margins(self, multipliers: np.ndarray) -> np.ndarray:
         """Gain less what the rows cost, in units of the smoothing, (n_samples,)."""
         # Expected gain of a positive decision about each sample.
         gains = 2.0 * self.joint[:, self.joint.shape[1] // 2 :].sum(axis=1) - 1.0
         return (gains - self.joint @ (self.effects.T @ multipliers)) / _SMOOTHING
 
-    def rows(self, margins):
+    def rows(self, margins: np.ndarray) -> np.ndarray:
         """Expected rows of smooth decisions, less their constant, (n_rows,)."""
         return self.effects @ (self.joint.T @ (self.weights * expit(margins)))
 
-    def correct(self, multipliers, scores):
+    def correct(self, multipliers: np.ndarray, scores: np.ndarray) -> _ExpectedRateProgram:
         """The same program with its rows moved by their residual to the counted ones."""
         counted = [
             one.rows.rows_at(one.sums.exact_means(scores), np.zeros(one.rows.n_aux))[0]
@@ -455,7 +504,7 @@ class _ExpectedRateProgram(NamedTuple):
         constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
         return self._replace(constant=constant)
 
-    def solve(self, factor):
+    def solve(self, factor: Any) -> np.ndarray:
         """Multipliers of the rows, (n_rows,), with all tolerances times a factor.
 
         They minimise the dual, in which the threshold of decisions is smooth.
@@ -476,7 +525,7 @@ class _ExpectedRateProgram(NamedTuple):
         limits = [(0.0, 100.0 if np.isfinite(bound) else 0.0) for bound in bounds]
         bounds = np.where(np.isfinite(bounds), bounds, 0.0)
 
-        def dual(both):
+        def dual(both: np.ndarray) -> Any:
             margins = self.margins(both[:n_rows] - both[n_rows:])
             value = _SMOOTHING * self.weights @ np.logaddexp(0.0, margins) + both @ bounds
             rows = self.rows(margins)
@@ -500,14 +549,14 @@ class _ExpectedRateProgram(NamedTuple):
         )
         return solution.x[:n_rows] - solution.x[n_rows:]
 
-    def parameters(self, multipliers):
+    def parameters(self, multipliers: np.ndarray) -> np.ndarray:
         """Parameters of the linear model that decides by the multipliers."""
         half = self.joint.shape[1] // 2
         # A right decision is worth as much as a wrong one costs, less what the rows cost.
         by_outcome = np.repeat([-1.0, 1.0], half) - self.effects.T @ multipliers
         return self.problem.model.parameters(by_outcome[1:] - by_outcome[0], by_outcome[0])
 
-    def result(self, parameters, multipliers):
+    def result(self, parameters: np.ndarray, multipliers: np.ndarray) -> Result:
         """The solution as a solver's result; the residual of a program is not measured."""
         evaluation = self.problem.evaluate(self.problem.initial_point(parameters))
         return Result(

@@ -1,13 +1,20 @@
 """Logistic regression of scaled features, for the many small fits within one fit."""
 
+from __future__ import annotations
+
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.utils._tables import TableLike
 
 
 class LogisticModel(NamedTuple):
@@ -21,20 +28,28 @@ class LogisticModel(NamedTuple):
     coef: np.ndarray
     intercept: np.ndarray
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: TableLike) -> np.ndarray:
         """Probabilities of the labels, (n_samples, n_labels)."""
         return softmax(as_floats(X) @ self.coef.T + self.intercept, axis=1)
 
 
-def as_floats(features):
+def as_floats(features: TableLike) -> Any:
     """The features as an array or sparse matrix of floats; single precision stays."""
     features = features if sparse.issparse(features) else np.asarray(features)
     return features if features.dtype == np.float32 else features.astype(float, copy=False)
 
 
 def fit_logistic(
-    features, target, weights, penalty, *, tol=1e-4, max_iter=100, center=0.0, scale=1
-):
+    features: TableLike,
+    target: np.ndarray,
+    weights: np.ndarray,
+    penalty: float,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 100,
+    center: np.ndarray | float = 0.0,
+    scale: np.ndarray | float = 1,
+) -> LogisticModel:
     """The `LogisticModel` of features, fitted to ``(features - center) / scale``.
 
     The mean loss, with the weights of the samples, plus ``penalty / 2`` times the squared
@@ -68,7 +83,9 @@ def fit_logistic(
     return LogisticModel(model.classes_, rows[:, :-1], rows[:, -1])
 
 
-def fit_standardized_logistic(features, target, weights, penalty, **settings):
+def fit_standardized_logistic(
+    features: TableLike, target: np.ndarray, weights: np.ndarray, penalty: float, **settings: Any
+) -> LogisticModel:
     """`fit_logistic` of features of weighted mean 0 and variance 1."""
     features = as_floats(features)
     center = np.average(features, axis=0, weights=weights)

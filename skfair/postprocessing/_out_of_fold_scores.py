@@ -1,6 +1,9 @@
 """Out-of-fold scores: cross-fits, scores of models, calibration, signs of memorisation."""
 
+from __future__ import annotations
+
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import joblib
 import numpy as np
@@ -31,6 +34,22 @@ from skfair.utils._sklearn import (
     transform_before_last_step,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import Bunch
+
+    from skfair.fitting._input import TrainingData
+    from skfair.fitting._outcome import Subtask
+    from skfair.groups._groups import Groups
+    from skfair.partitions._collections import Block
+    from skfair.postprocessing._group_models import ScreenedClassifier
+    from skfair.postprocessing._logistic import LogisticModel
+    from skfair.utils._tables import TableLike
+
+
 # Predictions of fitted regressors, and scores of classifiers on the scale of log-odds, checked.
 
 
@@ -45,12 +64,14 @@ _MAX_SCORE = 1e140
 """Absolute value below which the squares of scores have a finite sum."""
 
 
-def mean_scores(estimators, X):
+def mean_scores(
+    estimators: list[BaseEstimator], X: TableLike | dict[str, int] | None
+) -> np.ndarray:
     """Mean of the `estimator_scores` of several estimators, (n_samples, n_scores)."""
     return np.mean([estimator_scores(estimator, X) for estimator in estimators], axis=0)
 
 
-def estimator_scores(estimator, X):
+def estimator_scores(estimator: BaseEstimator, X: TableLike | dict[str, int] | None) -> np.ndarray:
     """Scores of each row, (n_samples, n_scores).
 
     Those of a regressor or ranker are its predictions. Those of a classifier are its decision
@@ -77,7 +98,7 @@ def estimator_scores(estimator, X):
     )
 
 
-def _partition_scores(partition, estimator):
+def _partition_scores(partition: Block, estimator: BaseEstimator) -> np.ndarray:
     """Scores of the rows of one partition, which may have none."""
     if len(partition["X"]):
         return estimator_scores(estimator, partition["X"])
@@ -85,19 +106,21 @@ def _partition_scores(partition, estimator):
     return np.empty((0, 1 if n_classes == 2 else n_classes))
 
 
-def _as_columns(predictions):
+def _as_columns(predictions: np.ndarray) -> np.ndarray:
     """Predictions of a regressor, (n_samples, n_targets)."""
     return predictions.reshape(len(predictions), -1)
 
 
-def softened_log_odds(probabilities):
+def softened_log_odds(probabilities: np.ndarray) -> np.ndarray:
     """Log-odds of the columns of predict_proba, softened to be finite everywhere."""
     # Shrink towards 1/2, then take the log-odds: finite, and in the same order.
     softened = _SOFTENING + (1.0 - 2.0 * _SOFTENING) * _drop_first_of_two(probabilities)
     return np.log(softened / (1.0 - softened))
 
 
-def predict_probabilities(estimator, X):
+def predict_probabilities(
+    estimator: ScreenedClassifier | LogisticModel | BaseEstimator, X: TableLike
+) -> np.ndarray:
     """Probabilities of the classes by a fitted classifier, checked, (n_samples, n_classes)."""
     probabilities = _finite_output(estimator, "predict_proba", X)
     name = type(estimator).__name__
@@ -129,7 +152,9 @@ def predict_probabilities(estimator, X):
     return probabilities.clip(0.0, 1.0)
 
 
-def predict_label_probabilities(classifier, X, n_labels):
+def predict_label_probabilities(
+    classifier: ScreenedClassifier | LogisticModel | BaseEstimator, X: TableLike, n_labels: int
+) -> np.ndarray:
     """Probabilities of labels from 0 on, (n_samples, n_labels); 0 of those that were not fitted."""
     columns = predict_probabilities(classifier, X)
     probabilities = np.zeros((len(columns), n_labels))
@@ -137,7 +162,11 @@ def predict_label_probabilities(classifier, X, n_labels):
     return probabilities
 
 
-def _finite_output(estimator, method, X):
+def _finite_output(
+    estimator: ScreenedClassifier | LogisticModel | BaseEstimator,
+    method: str,
+    X: TableLike | dict[str, int] | None,
+) -> np.ndarray:
     """What a method of a classifier returns, as finite numbers, one row per sample."""
     name = f"{method} of {type(estimator).__name__}"
     with explain_conversion(X, estimator):
@@ -164,12 +193,12 @@ def _finite_output(estimator, method, X):
     return scores
 
 
-def _drop_first_of_two(columns):
+def _drop_first_of_two(columns: np.ndarray) -> np.ndarray:
     """The column of the second of two classes, or all of more."""
     return columns[:, 1:] if columns.shape[1] == 2 else columns
 
 
-def _check_columns(scores, estimator):
+def _check_columns(scores: np.ndarray, estimator: BaseEstimator) -> None:
     """Raise for scores that are not one per class, such as those of pairs of classes."""
     n_classes = len(getattr(estimator, "classes_", (0, 1)))
     n_columns = scores.shape[1]
@@ -181,19 +210,19 @@ def _check_columns(scores, estimator):
         )
 
 
-def estimator_noun(estimator):
+def estimator_noun(estimator: BaseEstimator) -> str:
     """What messages and the tasks of callbacks call an estimator."""
     return "regressor" if is_regressor(estimator) else "classifier"
 
 
-def final_step(estimator):
+def final_step(estimator: BaseEstimator) -> BaseEstimator:
     """The estimator at the end of pipelines, searches and frozen estimators."""
     while (inner := _inner_estimator(estimator)) is not None:
         estimator = inner
     return estimator
 
 
-def final_step_features(estimator, X):
+def final_step_features(estimator: BaseEstimator | None, X: TableLike) -> Any:
     """X as the estimator at the end of a fitted pipeline, search or frozen estimator gets it."""
     while (inner := _inner_estimator(estimator)) is not None:
         if isinstance(estimator, Pipeline):
@@ -202,7 +231,7 @@ def final_step_features(estimator, X):
     return X
 
 
-def code_equal_rows(estimators, X):
+def code_equal_rows(estimators: list[BaseEstimator], X: TableLike) -> np.ndarray | None:
     """Codes of the rows that are equal before the last step of every estimator, (n_samples,).
 
     New samples with equal features get equal predictions. None where hardly any rows are equal, as
@@ -230,7 +259,7 @@ class EqualRows:
     in all folds, count with that mean too: so no rule can tell them apart, as in new data.
     """
 
-    def __init__(self, codes, folds):
+    def __init__(self, codes: np.ndarray | None, folds: list[list[np.ndarray]]) -> None:
         self._cell = None
         if codes is None:
             return
@@ -245,7 +274,7 @@ class EqualRows:
         # Twenty copies of a row or more are of all folds.
         self._is_averaged &= self._sizes.sum(axis=1) >= 20
 
-    def average(self, values):
+    def average(self, values: np.ndarray) -> np.ndarray:
         """Values of samples, (n_samples, ...), equal for many equal rows."""
         if self._cell is None:
             return values
@@ -253,12 +282,12 @@ class EqualRows:
         sizes = np.maximum(self._sizes, 1)
         sums = [np.bincount(self._cell, column, sizes.size) for column in flat.T]
         means = [(of_one.reshape(sizes.shape) / sizes).mean(axis=1) for of_one in sums]
-        is_averaged = self._is_averaged[self._codes, np.newaxis]
+        is_averaged = self._is_averaged[self._codes, np.newaxis]  # type: ignore[index]
         averaged = np.reshape(means, (flat.shape[1], -1)).T[self._codes]
         return np.where(is_averaged, averaged, flat).reshape(values.shape)
 
 
-def _inner_estimator(estimator):
+def _inner_estimator(estimator: BaseEstimator | None) -> BaseEstimator | None:
     """The estimator that a pipeline, search or frozen estimator ends in; None for all others."""
     if isinstance(estimator, Pipeline):
         return estimator.steps[-1][1]
@@ -267,7 +296,7 @@ def _inner_estimator(estimator):
     return getattr(estimator, "best_estimator_", None)
 
 
-def unique_levels(scores):
+def unique_levels(scores: np.ndarray) -> np.ndarray:
     """Scores that differ by more than rounding, ascending: the lowest of each set of equal ones.
 
     The last bits of a sample's score depend on the samples that it is scored with.
@@ -276,7 +305,7 @@ def unique_levels(scores):
     return ordered[np.diff(ordered, prepend=-np.inf) > _rounding_tolerance(ordered)]
 
 
-def snap_to_levels(scores, levels):
+def snap_to_levels(scores: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Scores, those equal to one of the `unique_levels` up to rounding replaced by it."""
     # The nearest level is the next one above or below.
     above = np.minimum(np.searchsorted(levels, scores), len(levels) - 1)
@@ -287,7 +316,7 @@ def snap_to_levels(scores, levels):
     return scores
 
 
-def _rounding_tolerance(levels):
+def _rounding_tolerance(levels: np.ndarray) -> float:
     """Largest difference that rounding makes between equal scores."""
     # Rounding separates the scores of samples with equal features.
     return 2.0**-40 * np.abs(levels).max()
@@ -299,7 +328,16 @@ def _rounding_tolerance(levels):
 # fail on new data. Here every training sample is scored by a model that was not fitted to it.
 
 
-def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullcontext):
+def cross_fit(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: np.ndarray,
+    folds: str | list[list[np.ndarray]],
+    *,
+    params: dict[str, np.ndarray] | None = None,
+    n_jobs: int | None = None,
+    subtask: Callable | type = nullcontext,
+) -> tuple[list[BaseEstimator], np.ndarray]:
     """Fitted estimators, and the `estimator_scores` of each sample by one not fitted to it.
 
     Folds are those of `make_folds`; "prefit" takes a fitted estimator as it is, and so does a
@@ -336,7 +374,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     return fitted, scores
 
 
-def _check_clone(estimator):
+def _check_clone(estimator: BaseEstimator) -> None:
     """Raise for an estimator whose constructor copies an argument: its clones are refused."""
     try:
         clone(estimator)
@@ -348,7 +386,16 @@ def _check_clone(estimator):
         ) from error
 
 
-def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtask=nullcontext):
+def cross_fit_and_refit(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: np.ndarray,
+    params: Bunch | dict[str, np.ndarray],
+    cv: int | str | list[tuple[np.ndarray, ...]],
+    strata: np.ndarray,
+    groups: Groups | None = None,
+    subtask: Callable = nullcontext,
+) -> tuple:
     """One classifier of two classes fitted to all samples, those of the folds, and their scores.
 
     Samples of negative stratum are left out. Partitioned X needs a fitted classifier.
@@ -377,7 +424,14 @@ def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtas
     return of_all, estimators, scores[:, 0]
 
 
-def fit_rows(estimator, X, y, params, rows, subtask=None):
+def fit_rows(
+    estimator: BaseEstimator,
+    X: TableLike,
+    y: np.ndarray,
+    params: dict[str, np.ndarray],
+    rows: np.ndarray,
+    subtask: nullcontext | Subtask | None = None,
+) -> BaseEstimator:
     """A clone of the estimator, fitted to some of the rows."""
     params = check_method_params(X, params, indices=rows)
     with subtask or nullcontext():
@@ -386,7 +440,9 @@ def fit_rows(estimator, X, y, params, rows, subtask=None):
     return fitted
 
 
-def _fit(estimator, X, y, params):
+def _fit(
+    estimator: BaseEstimator, X: TableLike, y: np.ndarray, params: dict[str, np.ndarray]
+) -> BaseEstimator:
     """The estimator, fitted; errors say what to pass if X has text, or classes are no codes."""
     try:
         with explain_conversion(X, estimator):
@@ -403,7 +459,13 @@ def _fit(estimator, X, y, params):
         ) from error
 
 
-def check_held_out(estimator, cv, X, X_fit, rows):
+def check_held_out(
+    estimator: BaseEstimator,
+    cv: int | str | list[tuple[np.ndarray, ...]],
+    X: TableLike,
+    X_fit: np.ndarray | None,
+    rows: np.ndarray,
+) -> None:
     """Raise for rows of X that are among the training data of an estimator that is fitted already.
 
     ``X_fit`` of None compares nothing.
@@ -426,7 +488,7 @@ def check_held_out(estimator, cv, X, X_fit, rows):
     refuse_training_data(safe_indexing(X, rows), X_fit)
 
 
-def _warn_of_refit(estimator):
+def _warn_of_refit(estimator: BaseEstimator) -> None:
     """Warn that clones of a fitted estimator are fitted again, unless it is frozen."""
     try:
         check_is_fitted(estimator)
@@ -440,7 +502,7 @@ def _warn_of_refit(estimator):
         )
 
 
-def _check_classes(estimator, classes):
+def _check_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
     """Raise for a fitted classifier whose classes are not those of y."""
     if is_regressor(estimator):  # CatBoost's have classes_, which are none
         return
@@ -456,7 +518,7 @@ def _check_classes(estimator, classes):
 # Out-of-bag scores --------------------------------------------------------------------
 
 
-def _enable_out_of_bag_scores(estimator):
+def _enable_out_of_bag_scores(estimator: BaseEstimator) -> BaseEstimator:
     """The estimator, its forest set to keep out-of-bag scores."""
     forest = final_step(estimator)
     known = forest.get_params()
@@ -469,7 +531,7 @@ def _enable_out_of_bag_scores(estimator):
     return estimator
 
 
-def _refuse_supervised_steps(estimator, X, y):
+def _refuse_supervised_steps(estimator: BaseEstimator, X: np.ndarray, y: np.ndarray) -> Any:
     """Raise for preprocessing that uses y: out-of-bag scores would depend on their own labels."""
     if not isinstance(estimator, Pipeline):
         return
@@ -496,12 +558,12 @@ def _refuse_supervised_steps(estimator, X, y):
     _refuse_supervised_steps(last, features, y)
 
 
-def _hash(features):
+def _hash(features: np.ndarray) -> str:
     """A hash that is equal for equal features."""
     return joblib.hash(features if sparse.issparse(features) else np.asarray(features))
 
 
-def _out_of_bag_scores(forest):
+def _out_of_bag_scores(forest: BaseEstimator) -> np.ndarray:
     """The `estimator_scores` of each sample by the trees that have not drawn it."""
     if is_regressor(forest):
         predictions = _as_columns(forest.oob_prediction_)
@@ -523,7 +585,7 @@ def _out_of_bag_scores(forest):
     return softened_log_odds(probabilities)
 
 
-def _check_out_of_bag_scores(is_missing):
+def _check_out_of_bag_scores(is_missing: np.ndarray) -> None:
     """Raise for samples without out-of-bag scores."""
     if is_missing.any():
         raise ValueError(
@@ -540,7 +602,7 @@ _MIN_LEAD = 1e-9
 """Minimum lead of the predicted class."""
 
 
-def fit_platt_scaling(scores, training):
+def fit_platt_scaling(scores: np.ndarray, training: TrainingData) -> np.ndarray:
     """Slope and intercept of the log-odds as a function of out-of-fold scores (Platt scaling)."""
     # The penalty matters only where the scores separate the classes perfectly.
     share = training.samples.weights / training.samples.weights.sum()
@@ -559,7 +621,9 @@ def fit_platt_scaling(scores, training):
     return np.array([slope, platt.intercept_[0] - slope * center])
 
 
-def calibrated_log_odds(scores, calibration):
+def calibrated_log_odds(
+    scores: np.ndarray, calibration: np.ndarray | list[np.ndarray]
+) -> np.ndarray:
     """Log-odds of each class's score, (n_samples, n_scores); of several, probabilities sum to 1."""
     slope, intercept = np.atleast_2d(calibration).T
     odds = slope * scores + intercept
@@ -570,7 +634,7 @@ def calibrated_log_odds(scores, calibration):
     return logit(np.minimum(success / success.sum(axis=1, keepdims=True), 1.0 - 1e-9))
 
 
-def make_predicted_class_likeliest(probabilities, classes):
+def make_predicted_class_likeliest(probabilities: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The nearest probabilities, by least squares, of which the predicted class has the largest.
 
     ``classes`` holds the position of each sample's predicted class.
@@ -595,7 +659,9 @@ def make_predicted_class_likeliest(probabilities, classes):
     return matched
 
 
-def match_probabilities_to_decisions(success, thresholds, scores):
+def match_probabilities_to_decisions(
+    success: np.ndarray, thresholds: np.ndarray | None, scores: np.ndarray
+) -> np.ndarray:
     """Calibrated probabilities, stretched on both sides of their thresholds until these are 1/2.
 
     Scores are positive where success is predicted; without thresholds they are log-odds.
@@ -627,7 +693,13 @@ _MIN_LEAVES = 3
 _SAME_LEAVES_MESSAGE = "every leaf of a tree has as many samples as in its training"
 
 
-def warn_if_training_data(estimator, cv, X, labels, scores):
+def warn_if_training_data(
+    estimator: BaseEstimator,
+    cv: int | str | list[tuple[np.ndarray, ...]],
+    X: TableLike,
+    labels: np.ndarray,
+    scores: np.ndarray,
+) -> None:
     """Warn if X seems to be the training data of an estimator that is fitted already.
 
     ``scores`` are the `estimator_scores` of the samples. Not every estimator shows what it was
@@ -652,7 +724,7 @@ def warn_if_training_data(estimator, cv, X, labels, scores):
         )
 
 
-def _compare_stored_rows(classifier, features):
+def _compare_stored_rows(classifier: BaseEstimator, features: TableLike) -> str:
     """A sign if most training samples that the classifier stores are among the features."""
     for name in _TRAINING_DATA_ATTRIBUTES:
         stored = getattr(classifier, name, None)
@@ -663,7 +735,7 @@ def _compare_stored_rows(classifier, features):
     return ""
 
 
-def _compare_leaves(classifier, features):
+def _compare_leaves(classifier: BaseEstimator, features: TableLike) -> str:
     """A sign if every leaf of the first tree has as many samples as in its training."""
     tree = classifier
     if len(members := getattr(classifier, "estimators_", [])):
@@ -685,7 +757,7 @@ def _compare_leaves(classifier, features):
     return ""
 
 
-def _compare_boosted_leaves(classifier, features):
+def _compare_boosted_leaves(classifier: BaseEstimator, features: TableLike) -> str:
     """The same sign for histograms of gradients, whose samples in a leaf have one first score.
 
     Samples that were held out for early stopping are not in the leaves.
@@ -702,7 +774,9 @@ def _compare_boosted_leaves(classifier, features):
     return _SAME_LEAVES_MESSAGE if np.array_equal(np.unique_counts(first).counts, trained) else ""
 
 
-def _detect_faultless_scores(classifier, labels, scores):
+def _detect_faultless_scores(
+    classifier: BaseEstimator, labels: np.ndarray, scores: np.ndarray
+) -> str:
     """A sign if the estimator is right about each of many samples."""
     if is_regressor(classifier):
         spread = np.ptp(labels)

@@ -1,6 +1,8 @@
 """Rankers of other packages, whose ``fit`` takes the query of each document in a way of its own."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -8,6 +10,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair.utils._sklearn import check_method_params, safe_indexing
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from skfair.postprocessing._constrained_cv import CrossFit
+    from skfair.utils._tables import TableLike
 
 
 class QueryArguments(NamedTuple):
@@ -26,7 +34,7 @@ KNOWN_ARGUMENTS = (
 """Arguments of rankers, that of the most documents first: XGBoost has "group" too."""
 
 
-def find_query_arguments(ranker):
+def find_query_arguments(ranker: BaseEstimator) -> Any:
     """How the ranker, or the last step of a pipeline, takes queries; None if it is not known."""
     if isinstance(ranker, Pipeline):
         ranker = ranker.steps[-1][1]
@@ -44,10 +52,17 @@ class QueryRanker(BaseEstimator):
 
     __metadata_request__fit = {"query_id": True, "sample_weight": True}
 
-    def __init__(self, ranker):
+    def __init__(self, ranker: BaseEstimator) -> None:
         self.ranker = ranker
 
-    def fit(self, X, y, query_id=None, sample_weight=None, **params):
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        query_id: TableLike = None,
+        sample_weight: np.ndarray | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit a clone of the ranker to documents in the order of their queries."""
         names = find_query_arguments(self.ranker)
         order = np.argsort(query_id, kind="stable")
@@ -66,12 +81,12 @@ class QueryRanker(BaseEstimator):
         self.ranker_ = clone(self.ranker).fit(safe_indexing(X, order), y[order], **passed, **params)
         return self
 
-    def predict(self, X):
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """Scores of documents by the fitted ranker."""
         return self.ranker_.predict(X)
 
 
-def unwrap_rankers(cross):
+def unwrap_rankers(cross: CrossFit) -> CrossFit:
     """The `CrossFit` with the rankers of the user in place of `QueryRanker` objects."""
     scoring, final = (
         [getattr(one, "ranker_", one) for one in rankers]

@@ -18,9 +18,11 @@ Where the tolerance allows more, t is a mixture of the rank in the group and the
 samples, which orders samples of different groups by their scores. Decisions are the same.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,11 +35,23 @@ from skfair.metrics._partial import collect_members
 from skfair.utils._arrays import RangeMaxima
 from skfair.utils._checks import join_names
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from skfair.constraints import PartialStatisticalParity
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.constraints._partial import PartialParity
+    from skfair.constraints._ranks import IntervalGap
+    from skfair.groups._events import ScoreTable
+    from skfair.metrics._partial import Members
+
+
 _ROUNDING = 1e-12
 """Excesses below it are rounding."""
 
 
-def shifted_scores(ranks, rates, center):
+def shifted_scores(ranks: np.ndarray, rates: np.ndarray, center: float) -> np.ndarray:
     """Scores of ranks, positive where a rank is below the rate of its group, (n_samples,)."""
     shift = rates - center
     # The slope is below 1, so that the order within a group stays.
@@ -45,7 +59,7 @@ def shifted_scores(ranks, rates, center):
     return center - ranks + np.sign(shift) * bump
 
 
-def align_intervals(intervals):
+def align_intervals(intervals: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     """Ends of each group's interval, and their means over the groups: a common scale of ranks."""
     n_pairs = sorted({len(pairs) for pairs in intervals})
     if len(n_pairs) > 1:
@@ -58,7 +72,7 @@ def align_intervals(intervals):
     return ends, np.mean(ends, axis=0)
 
 
-def rank_curve(y_score, weights):
+def rank_curve(y_score: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct scores of a group, ascending, and the rank of each.
 
     The rank is the share of the group's weight above the score, and half of that at it.
@@ -68,7 +82,7 @@ def rank_curve(y_score, weights):
     return scores, 1.0 - (np.cumsum(at_score) - at_score / 2) / at_score.sum()
 
 
-def ranks_in_groups(curves, y_score, codes):
+def ranks_in_groups(curves: list, y_score: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Rank of each sample in its group, linear between the scores of the group's `rank_curve`."""
     ranks = np.empty(len(y_score))
     for code, (scores, ranks_at_scores) in enumerate(curves):
@@ -77,12 +91,12 @@ def ranks_in_groups(curves, y_score, codes):
     return ranks
 
 
-def average(in_group, among_all, mixture):
+def average(in_group: np.ndarray, among_all: np.ndarray, mixture: float) -> np.ndarray:
     """Mean of two ranks; ``mixture`` is the share of the second."""
     return (1.0 - mixture) * in_group + mixture * among_all
 
 
-def best_thresholds(positions, gain, gap):
+def best_thresholds(positions: np.ndarray, gain: np.ndarray, gap: float) -> np.ndarray:
     """Threshold of each group with the largest total gain, of positions at most a gap apart.
 
     Positions and gains have one row per group and one column per threshold of the scores, positions
@@ -119,13 +133,13 @@ class RankedSamples:
     intervals: list
 
     @classmethod
-    def from_bound(cls, y_score, bound):
+    def from_bound(cls, y_score: np.ndarray, bound: BoundConstraint) -> RankedSamples:
         """The samples of a bound constraint on percentiles, by their scores."""
         samples = bound.sums.samples
         intervals = bound.sums.group_intervals
         return cls(y_score, samples.target, samples.groups, samples.weights, intervals)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> RankedSamples:
         """Some of the samples, ranked among themselves."""
         y_score = self.y_score[rows]
         target = self.target[rows]
@@ -134,19 +148,19 @@ class RankedSamples:
         return RankedSamples(y_score, target, groups, weights, self.intervals)
 
     @cached_property
-    def members(self):
+    def members(self) -> Members:
         """`Members` of the groups, by which gaps are measured."""
         return collect_members(self.groups, self.weights, self.intervals, self.target > 0)
 
     @cached_property
-    def _table(self):
+    def _table(self) -> ScoreTable:
         return tabulate_scores(self.y_score, self.groups.codes, len(self.groups.labels))
 
     @cached_property
-    def _aligned_ends(self):
+    def _aligned_ends(self) -> tuple[list[np.ndarray], np.ndarray]:
         return align_intervals(self.intervals)
 
-    def _align(self, ranks, code=None):
+    def _align(self, ranks: np.ndarray, code: int | None = None) -> np.ndarray:
         """Ranks of a group on the common scale, where the intervals of all groups are one.
 
         Those among all samples, if there is no group: the mean over the groups.
@@ -157,7 +171,7 @@ class RankedSamples:
         return np.interp(ranks, ends[code], common)
 
     @cached_property
-    def curves(self):
+    def curves(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The `rank_curve` of each group, on the common scale."""
         curves = []
         for code in range(len(self.intervals)):
@@ -167,24 +181,24 @@ class RankedSamples:
         return curves
 
     @cached_property
-    def pooled_curve(self):
+    def pooled_curve(self) -> Any:
         """The `rank_curve` of all samples together, on the common scale where groups share one."""
         scores, ranks = rank_curve(self.y_score, self.weights)
         return scores, self._align(ranks)
 
     @cached_property
-    def pooled_rates(self):
+    def pooled_rates(self) -> np.ndarray:
         """Share of all samples above each threshold, on the common scale, (n_thresholds,)."""
         above = self._table.weight_above(self.weights).sum(axis=0)
         return self._align(above / above[-1])
 
     @cached_property
-    def is_inside(self):
+    def is_inside(self) -> np.ndarray:
         """Whether the rank of each sample is in the interval of its group, (n_samples,)."""
         return self._table.is_inside(self.intervals, self.weights)
 
     @cached_property
-    def rates(self):
+    def rates(self) -> np.ndarray:
         """Share of each group above each threshold, on the common scale, (n_groups, n_thresholds).
 
         Ascending from 0 in each row.
@@ -193,25 +207,25 @@ class RankedSamples:
         return np.array([self._align(share, code) for code, share in enumerate(shares)])
 
     @cached_property
-    def gain(self):
+    def gain(self) -> np.ndarray:
         """Weight classified correctly above each threshold less that classified wrongly.
 
         Shape (n_groups, n_thresholds): what the threshold gains over negative decisions alone.
         """
         return self._table.weight_above(self.target * self.weights)
 
-    def positive_rates(self, scores):
+    def positive_rates(self, scores: np.ndarray) -> np.ndarray:
         """Share of each group with a positive score, (n_groups,)."""
         codes = self.groups.codes
         n_groups = len(self.groups.labels)
         above = np.bincount(codes, self.weights * (scores > 0), n_groups)
         return above / np.bincount(codes, self.weights, n_groups)
 
-    def error(self, scores):
+    def error(self, scores: np.ndarray) -> float:
         """Weighted share of wrong decisions."""
         return float(self.weights @ ((scores > 0) != (self.target > 0)) / self.weights.sum())
 
-    def shares_above(self, compared, total):
+    def shares_above(self, compared: np.ndarray, total: np.ndarray) -> np.ndarray:
         """Share of each group's ``total`` that is ``compared`` and above each threshold.
 
         Both are masks of samples; the shape is (n_groups, n_thresholds).
@@ -255,7 +269,7 @@ class RankShift(NamedTuple):
     n_tries: int = 1
     is_unconstrained: bool = False  # a limit on the gap may have moved the rates
 
-    def attributes(self, samples, positions):
+    def attributes(self, samples: RankedSamples, positions: np.ndarray) -> Any:
         """Fitted attributes; ``positions`` has the compared group whose rate each group takes."""
         return {
             "rates_": samples.positive_rates(self.scores)[positions],
@@ -270,7 +284,9 @@ class RankShift(NamedTuple):
         }
 
 
-def search_rates(samples, interval_gap, tolerance, callback):
+def search_rates(
+    samples: RankedSamples, interval_gap: IntervalGap, tolerance: float, callback: Callable
+) -> RankShift:
     """The `RankShift` with the fewest errors that keep the tolerance of an `IntervalGap`.
 
     ``callback`` sees the best after every try, and ends the search by returning True.
@@ -290,7 +306,9 @@ def search_rates(samples, interval_gap, tolerance, callback):
     return best
 
 
-def _bisect_gap(samples, evaluate, choose, callback):
+def _bisect_gap(
+    samples: RankedSamples, evaluate: Callable, choose: Callable, callback: Callable
+) -> RankShift:
     """Bisect for the widest gap between the groups' rates whose scores keep the tolerance."""
     # First without any limit on the gap: if that keeps the tolerance, nothing has fewer errors.
     best = choose(evaluate(best_thresholds(samples.rates, samples.gain, 1.0)))
@@ -310,7 +328,7 @@ def _bisect_gap(samples, evaluate, choose, callback):
     return choose(best)
 
 
-def _choose_mixture(samples, evaluate, best):
+def _choose_mixture(samples: RankedSamples, evaluate: Callable, best: RankShift) -> RankShift:
     """The best ranking by mixtures of ranks that keep the tolerance; decisions stay."""
     mixed = [evaluate(best.thresholds, mixture) for mixture in _MIXTURES]
     ranks = TargetRanks(samples.target, samples.weights / samples.weights.sum())
@@ -318,7 +336,13 @@ def _choose_mixture(samples, evaluate, best):
     return chosen._replace(n_tries=best.n_tries)
 
 
-def _evaluate_thresholds(samples, interval_gap, tolerance, thresholds, mixture=0.0):
+def _evaluate_thresholds(
+    samples: RankedSamples,
+    interval_gap: IntervalGap,
+    tolerance: float,
+    thresholds: np.ndarray,
+    mixture: float = 0.0,
+) -> RankShift:
     """Scores that are positive above the thresholds of the groups, as `RankShift`."""
     curves = [
         (levels, average(ranks, np.interp(levels, *samples.pooled_curve), mixture))
@@ -335,17 +359,23 @@ def _evaluate_thresholds(samples, interval_gap, tolerance, thresholds, mixture=0
     return RankShift(thresholds, mixture, curves, rates, zeros, center, scores, error, excess)
 
 
-def search_with_guarantee(samples, bound, confidence, search, clusters=None):
+def search_with_guarantee(
+    samples: RankedSamples,
+    bound: BoundConstraint,
+    confidence: float | None,
+    search: Callable,
+    clusters: np.ndarray | None = None,
+) -> Guarantee:
     """Guarantee of the `RankShift` of a search (samples, tolerance).
 
     A confidence of None keeps the tolerance of the bound constraint on the training data alone.
     """
 
-    def make_fit(rows):
+    def make_fit(rows: np.ndarray | None) -> Callable:
         subset = samples if rows is None else samples.take(rows)
         codes = samples.groups.codes
 
-        def fit(tolerances, latest=None):
+        def fit(tolerances: np.ndarray, latest: RankShift | None = None) -> RankShift:
             # Rates are searched on the rows, and all samples are scored by them, ranked among the
             # rows.
             best = search(subset, float(tolerances[0]))
@@ -362,7 +392,9 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
     return fit_with_guarantee(constraint, confidence, make_fit, clusters)
 
 
-def check_interval_sizes(samples, criterion, name):
+def check_interval_sizes(
+    samples: RankedSamples, criterion: PartialParity, name: PartialStatisticalParity | str
+) -> None:
     """Raise for groups with fewer than 20 samples whose rank is in the interval."""
     groups = samples.groups
     compared = samples.is_inside & _eligible_samples(samples, criterion)
@@ -378,6 +410,6 @@ def check_interval_sizes(samples, criterion, name):
         )
 
 
-def _eligible_samples(samples, criterion):
+def _eligible_samples(samples: RankedSamples, criterion: PartialParity) -> np.ndarray:
     """Samples that a criterion compares if their rank is in the interval, (n_samples,)."""
-    return np.logical_or.reduce(list(criterion.cells(samples).values()))
+    return np.logical_or.reduce(list(criterion.cells(samples).values()))  # type: ignore[arg-type]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +16,16 @@ from skfair._kernels import STEP
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._convex import bucket_curvatures, place_buckets
 from skfair.constraints._rows import block_diagonal
-from skfair.losses import Pointwise, as_pointwise, is_pairwise, kernel_rate_kind
+from skfair.losses import as_pointwise, is_pairwise, kernel_rate_kind
 from skfair.utils._parameters import make_constructor
+
+if TYPE_CHECKING:
+    from skfair.constraints._bound import Sums
+    from skfair.constraints._convex import MeanExcess
+    from skfair.constraints._ranks import RankSums
+    from skfair.losses import Pointwise
+    from skfair.utils._tables import TableLike
+
 
 # Objective and rows of a problem at a point, with their derivatives.
 
@@ -248,7 +257,7 @@ class Evaluation:
         return hessian
 
 
-def evaluate_losses(problem, scores):
+def evaluate_losses(problem: Any, scores: np.ndarray) -> Pointwise:
     """Loss of each sample, as `Pointwise`; the objective has their mean."""
     loss, target = problem.loss, problem.target
     arguments = (target, problem.mean_weights) if is_pairwise(loss) else (target,)
@@ -265,53 +274,61 @@ class OnePassEvaluation(Evaluation):
 
     is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
 
-    def __init__(self, problem, x, ridge, reduce, multipliers, is_near):
+    def __init__(
+        self,
+        problem: Any,
+        x: np.ndarray,
+        ridge: np.ndarray,
+        reduce: Callable,
+        multipliers: np.ndarray,
+        is_near: bool,
+    ) -> None:
         super().__init__(problem, x, ridge)
         self.reduce, self.multipliers, self.is_near = reduce, multipliers, is_near
 
     @cached_property
-    def _sums(self):
+    def _sums(self) -> tuple:
         return self.reduce(self.x, self.multipliers, self.is_near)
 
     @cached_property
-    def fun(self):
+    def fun(self) -> float:
         """The objective."""
         return float(self._sums[0] + self.ridge @ self.parameters**2 / 2)
 
     @cached_property
-    def grad(self):
+    def grad(self) -> np.ndarray:
         """Gradient of the objective, (n_unknowns,)."""
         gradient = self._sums[1] + self.ridge * self.parameters
         return np.append(gradient, np.zeros(len(self.aux)))
 
     @cached_property
-    def values(self):
+    def values(self) -> np.ndarray:
         """The rows c(x), (n_rows,)."""
         if not self.problem.constraint:
             return self._sums[2]
         return self._sums[2] + self.problem.rows.constant_term(self.aux)
 
     @cached_property
-    def jacobian(self):
+    def jacobian(self) -> np.ndarray:
         """Derivative of the rows, (n_rows, n_unknowns)."""
         jacobian = self._sums[3].copy()
         if len(self.aux):
             jacobian[:, len(self.parameters) :] += self.problem.rows.aux_jacobian
         return jacobian
 
-    def jacobian_of(self, rows):
+    def jacobian_of(self, rows: np.ndarray) -> np.ndarray:
         """Derivative of a subset of the rows, (n_subset, n_unknowns)."""
         return self.jacobian[rows]
 
-    def pull_back(self, v):
+    def pull_back(self, v: np.ndarray) -> np.ndarray:
         """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,)."""
         return v @ self.jacobian
 
-    def lagrangian_gradient(self, multipliers):
+    def lagrangian_gradient(self, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of ``fun + multipliers @ values``, (n_unknowns,)."""
         return self.grad + multipliers @ self.jacobian
 
-    def hessian(self, multipliers, is_near=False):
+    def hessian(self, multipliers: np.ndarray, is_near: bool = False) -> Any:  # type: ignore[override]
         """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
         is_near = is_near and self.problem.has_convexified_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
@@ -337,7 +354,7 @@ class CompiledBlock:
     losses: tuple
 
     @cached_property
-    def _means_to_rows(self):
+    def _means_to_rows(self) -> np.ndarray:
         """Linear map from means to rows, (n_rows, n_means); samples of no event are in no row."""
         combines = [one.rows.rates_to_rows for one in self.block.constraint]
         if not any(map(sparse.issparse, combines)):
@@ -348,36 +365,40 @@ class CompiledBlock:
         return sparse.block_diag([one for pair in pairs for one in pair], format="csr")
 
     @cached_property
-    def smooth(self):
+    def smooth(self) -> Any:
         """Arguments for the smooth means that are compared."""
         return _stack_arguments([one.sums for one in self.block.constraint], "smooth")
 
     @cached_property
-    def _exact_arguments(self):
+    def _exact_arguments(self) -> tuple[np.ndarray, ...] | None:
         """Arguments for the exact means that are compared."""
         sums = [one.sums for one in self.block.constraint]
         return self._countable_arguments(_stack_arguments(sums, "exact"))
 
     @cached_property
-    def _report_arguments(self):
+    def _report_arguments(self) -> Any:
         """Arguments for the exact means of each constraint, followed by those of small groups."""
         pairs = ((one.sums, one.uncompared) for one in self.block.constraint)
         return self._countable_arguments(
             _stack_arguments([one for pair in pairs for one in pair if one], "exact")
         )
 
-    def _countable_arguments(self, events):
+    def _countable_arguments(
+        self, events: tuple[np.ndarray, ...] | None
+    ) -> tuple[np.ndarray, ...] | None:
         """Arguments, or None where predictions have other columns than those stored."""
         return events if self.block.model.original is None else None
 
     @cached_property
-    def has_one_pass(self):
+    def has_one_pass(self) -> bool:
         """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
         rows = self.block.constraint
         adds_up = isinstance(rows, ConstraintSystem) and rows.adds_up
         return adds_up and (not len(self.block.lower) or self.smooth is not None)
 
-    def evaluate(self, x, multipliers, is_exact, reduce=None):
+    def evaluate(
+        self, x: np.ndarray, multipliers: np.ndarray, is_exact: bool, reduce: Callable | None = None
+    ) -> Any:
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.
 
         Without what does not depend on the samples: penalty, and constant terms of rows. The
@@ -386,7 +407,7 @@ class CompiledBlock:
         """
         if reduce is None:
 
-            def reduce(function, *arguments):
+            def reduce(function: Callable, *arguments: np.ndarray) -> tuple:
                 return function(self.block, *arguments)
 
         if not len(multipliers) or self.smooth is not None:
@@ -394,7 +415,7 @@ class CompiledBlock:
         buckets = place_buckets(self.block.rows, x[self.block.model.n_parameters :])
         return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
 
-    def _evaluate_means(self, x, multipliers, reduce):
+    def _evaluate_means(self, x: np.ndarray, multipliers: np.ndarray, reduce: Callable) -> tuple:
         """Evaluate rows of means by one pass of their kernel."""
         p = self.block.model.n_parameters
         combine = self._means_to_rows if len(multipliers) else np.zeros((0, 0))
@@ -404,7 +425,14 @@ class CompiledBlock:
         jacobian[:, :p], hessian[:p, :p] = combine @ by_parameters, gram
         return objective, gradient, combine @ means, jacobian, hessian
 
-    def _evaluate_shares(self, x, multipliers, is_exact, buckets, reduce):
+    def _evaluate_shares(
+        self,
+        x: np.ndarray,
+        multipliers: np.ndarray,
+        is_exact: bool,
+        buckets: MeanExcess,
+        reduce: Callable,
+    ) -> tuple:
         """Evaluate rows of shares above thresholds by one pass of their kernel."""
         p, rows = self.block.model.n_parameters, self.block.rows
         weights = bucket_curvatures(rows, buckets, multipliers, is_exact)
@@ -419,7 +447,7 @@ class CompiledBlock:
         hessian = np.block([[gram, mixed.T], [mixed, of_aux]])
         return objective, gradient, values.values - rows.constant_term(x[p:]), jacobian, hessian
 
-    def measure_model(self, parameters):
+    def measure_model(self, parameters: np.ndarray) -> tuple | None:
         """Contribution to errors, decisions, objective, and the moments of each constraint."""
         if self._report_arguments is None:
             return None
@@ -434,7 +462,7 @@ class CompiledBlock:
         )
         return error, decided, objective, by_constraint
 
-    def predict_scores(self, parameters):
+    def predict_scores(self, parameters: np.ndarray) -> Any:
         """Scores as predictions will have them."""
         from skfair._kernels.scores import score_samples
 
@@ -442,13 +470,13 @@ class CompiledBlock:
             return None
         return score_samples(self.columns[0], *self.block.model.coefficients(parameters))
 
-    def smooth_means(self, parameters):
+    def smooth_means(self, parameters: np.ndarray) -> tuple[np.ndarray] | None:
         """Contribution to the smooth means of each constraint."""
         if self._countable_arguments(self.smooth) is None:
             return None
         return tuple(means for means, *_ in self._sum_block(parameters, self.smooth)[1])
 
-    def residuals(self, parameters):
+    def residuals(self, parameters: np.ndarray) -> tuple[np.ndarray] | None:
         """Contribution to the differences between exact and smooth means, by constraint."""
         if self.smooth is None or self._exact_arguments is None:
             return None
@@ -457,7 +485,14 @@ class CompiledBlock:
         )
         return tuple(one[0] - other[0] for one, other in zip(exact, smooth, strict=True))
 
-    def sum_along_lines(self, start, directions, min_slope, lengths, n_bins):
+    def sum_along_lines(
+        self,
+        start: np.ndarray,
+        directions: np.ndarray,
+        min_slope: float,
+        lengths: np.ndarray,
+        n_bins: int,
+    ) -> tuple | None:
         """Contribution to errors and means at the ends of bins of lines (`count_along_lines`)."""
         from skfair._kernels.scores import sum_line_bins
 
@@ -481,7 +516,7 @@ class CompiledBlock:
             tuple(_split_by_constraint(negative, self._exact_arguments, axis=0)),
         )
 
-    def _sum_block(self, parameters, events):
+    def _sum_block(self, parameters: np.ndarray, events: tuple[np.ndarray, ...]) -> Any:
         """Sums that judge a model, and the moments of each constraint."""
         from skfair._kernels.scores import sum_block_metrics
 
@@ -490,7 +525,7 @@ class CompiledBlock:
         return totals, _split_by_constraint(moments, events, axis=1)
 
 
-def _sum_means(block, parameters, weights):
+def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> tuple:
     """Sums over a block, by a kernel."""
     from skfair._kernels.scores import evaluate_block
 
@@ -499,7 +534,9 @@ def _sum_means(block, parameters, weights):
     return evaluate_block(compiled.columns, parameters, compiled.losses, events, weights)
 
 
-def _sum_shares(block, parameters, buckets, weights):
+def _sum_shares(
+    block: Any, parameters: np.ndarray, buckets: tuple[np.ndarray, ...], weights: np.ndarray
+) -> tuple:
     """Sums over a block with shares of ranked samples, by a kernel."""
     from skfair._kernels.scores import evaluate_bucket_moments
 
@@ -510,7 +547,7 @@ def _sum_shares(block, parameters, buckets, weights):
     )
 
 
-def _stack_arguments(several, terms):
+def _stack_arguments(several: list[Sums | RankSums], terms: str) -> tuple[np.ndarray, ...] | None:
     """Arguments of kernels for the terms, "smooth" or "exact", of several `Sums`.
 
     Codes and shares, (n_constraints, n_samples); where the events of each begin, and their number;
@@ -531,7 +568,7 @@ def _stack_arguments(several, terms):
     )
 
 
-def _kernel_arguments(sums, terms):
+def _kernel_arguments(sums: TableLike, terms: str) -> tuple | None:
     """Event and weight of each sample, and what kernels know a rate by; None without a kernel.
 
     Events are disjoint; samples in none of them have the number of events, and a weight of 0.
@@ -543,14 +580,16 @@ def _kernel_arguments(sums, terms):
     return None if known is None or members is None else (*members, *known)
 
 
-def _stack_rows(rows, dtype):
+def _stack_rows(rows: tuple[np.ndarray, ...], dtype: type) -> np.ndarray:
     """Rows one below the other; a single one is not copied."""
     if len(rows) == 1:
         return rows[0][np.newaxis]
     return np.array(rows, dtype=dtype).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
-def _split_by_constraint(sums, events, axis):
+def _split_by_constraint(
+    sums: np.ndarray, events: tuple[np.ndarray, ...], axis: int
+) -> list[np.ndarray]:
     """Sums over the events of each constraint, without those over samples in no event."""
     pairs = pairwise(events[2].tolist())
     return [sums.take(range(first, end - 1), axis) for first, end in pairs]

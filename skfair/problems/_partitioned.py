@@ -1,8 +1,10 @@
 """A problem whose samples are in partitions: every evaluation is one pass over the data."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +13,18 @@ from skfair.constraints._rows import block_diagonal, differentiate_means, spread
 from skfair.groups import Groups, Samples
 from skfair.groups._events import is_in_intervals
 from skfair.groups._groups import count_table
-from skfair.partitions._partitions import Partitions
 from skfair.problems._evaluation import OnePassEvaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
-from skfair.utils._api import RandomState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.constraints._gap import RangeGap
+    from skfair.constraints._ranks import RankSums
+    from skfair.partitions._partitions import Partitions
+    from skfair.utils._api import RandomState
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +116,7 @@ class PartitionedProblem(Problem):
         """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
         return "ranks" in self.constraint.metric_inputs
 
-    def _reduce_latest(self, x, multipliers, is_near):
+    def _reduce_latest(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
         """Sums over all samples, as `OnePassEvaluation` takes them."""
         # The latest ones are stored: a solver and its driver both evaluate the start.
         key = (x.tobytes(), multipliers.tobytes(), is_near)
@@ -117,11 +127,11 @@ class PartitionedProblem(Problem):
         return sums
 
     @property
-    def _gaps(self):
+    def _gaps(self) -> list[RangeGap]:
         """The gap of each constraint, which blocks measure by their own."""
         return [one.gap for one in self.constraint]
 
-    def _reduce(self, x, multipliers, is_near):
+    def _reduce(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
         reduce, compiled = self.partitions.reduce, self.compiled
         if any(getattr(one.sums, "is_quotient", False) for one in self.constraint):
             return self._reduce_quotients(x, multipliers)
@@ -130,7 +140,7 @@ class PartitionedProblem(Problem):
             sums = reduce(_evaluate_block, x, multipliers, is_near, self._gaps)
         return sums
 
-    def _reduce_quotients(self, x, multipliers):
+    def _reduce_quotients(self, x: np.ndarray, multipliers: np.ndarray) -> tuple:
         """As `_reduce`, where rows are no sums: one pass for the sums, and one for the rest."""
         p, reduce, system = self.n_parameters, self.partitions.reduce, self.constraint
         if not len(multipliers):
@@ -157,7 +167,9 @@ class PartitionedProblem(Problem):
         return objective, gradient, values - self.rows.constant_term(x[p:]), jacobian, hessian
 
 
-def _contribute_derivatives(block, x, weights):
+def _contribute_derivatives(
+    block: ConstrainedProblem, x: np.ndarray, weights: list[np.ndarray]
+) -> tuple:
     """Share of a block in objective, gradient, Jacobian of sums, and weighted Gram matrix."""
     evaluation = block.evaluate(x)
     p = block.n_parameters
@@ -173,7 +185,13 @@ def _contribute_derivatives(block, x, weights):
     return evaluation.fun, evaluation.grad[:p], np.concatenate(by_sum), gram
 
 
-def _evaluate_block(block, x, multipliers, is_near, gaps):
+def _evaluate_block(
+    block: ConstrainedProblem,
+    x: np.ndarray,
+    multipliers: np.ndarray,
+    is_near: bool,
+    gaps: list[RangeGap],
+) -> tuple:
     """Share of a block in objective, rows, and their derivatives."""
     # Scores are computed once, for the objective, the rows and all derivatives.
     evaluation = block.evaluate(x)
@@ -194,7 +212,7 @@ def _evaluate_block(block, x, multipliers, is_near, gaps):
     return evaluation.fun, evaluation.grad[:p], values, jacobian, hessian
 
 
-def _smooth_means(block, parameters):
+def _smooth_means(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray]:
     """Share of a block in the smooth means, by constraint."""
     means = block.compiled and block.compiled.smooth_means(parameters)
     if means is not None:
@@ -251,7 +269,7 @@ class PartitionedRankProblem(PartitionedProblem):
         return self._latest_condensed[key]
 
     @cached_property
-    def _latest_condensed(self):
+    def _latest_condensed(self) -> dict:
         return {}  # the result of a fit is usually the model that was counted last
 
     def initial_point(
@@ -269,18 +287,26 @@ class PartitionedRankProblem(PartitionedProblem):
         return [self.condense(number, parameters) for number in range(len(self.constraint))]
 
 
-def _count_scores(block, number, parameters, cuts):
+def _count_scores(
+    block: ConstrainedProblem, number: int, parameters: np.ndarray, cuts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Share of a block in the bins of scores of one constraint's events."""
     return count_in_bins(block.constraint[number].sums, predict_block(block, parameters), cuts)
 
 
-def _gather_samples(block, number, parameters, cuts, bins):
+def _gather_samples(
+    block: ConstrainedProblem,
+    number: int,
+    parameters: np.ndarray,
+    cuts: np.ndarray,
+    bins: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Samples of a block that are in one of the bins."""
     sums = block.constraint[number].sums
     return gather_from_bins(sums, predict_block(block, parameters), cuts, bins)
 
 
-def predict_block(block, parameters):
+def predict_block(block: ConstrainedProblem, parameters: np.ndarray) -> np.ndarray:
     """Scores of a block as predictions will have them."""
     scores = block.compiled and block.compiled.predict_scores(parameters)
     return block.predict_scores(parameters) if scores is None else scores
@@ -302,7 +328,9 @@ _N_BINS = 1 << 12
 """Bins that are counted at a time, and about as many more whenever some of them are divided."""
 
 
-def condense(bound, scores, count, collect):
+def condense(
+    bound: BoundConstraint, scores: np.ndarray, count: Callable, collect: Callable
+) -> tuple[BoundConstraint, np.ndarray]:
     """A constraint on few samples, and their scores, whose gap is that of the full data.
 
     The scores of a subsample give the first cuts. `count` maps cuts to the tables of
@@ -330,7 +358,9 @@ def condense(bound, scores, count, collect):
     return _rebind_to_samples(bound, events, weights), scores
 
 
-def count_in_bins(sums, scores, cuts):
+def count_in_bins(
+    sums: RankSums, scores: np.ndarray, cuts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights, weighted scores and numbers of the samples of a block in bins of scores.
 
     `cuts` ascend; a bin is above one of them and up to the next. The three tables, of shapes
@@ -347,7 +377,9 @@ def count_in_bins(sums, scores, cuts):
     return table, scored, np.bincount(bins, minlength=n_bins)
 
 
-def gather_from_bins(sums, scores, cuts, wanted):
+def gather_from_bins(
+    sums: RankSums, scores: np.ndarray, cuts: np.ndarray, wanted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Score, event and weight of the samples of a block in the wanted bins."""
     from skfair._kernels.scores import bin_members
 
@@ -357,7 +389,9 @@ def gather_from_bins(sums, scores, cuts, wanted):
     return scores[samples], events[inside], sums.samples.weights[samples]
 
 
-def _rebind_to_samples(bound, events, weights):
+def _rebind_to_samples(
+    bound: BoundConstraint, events: np.ndarray, weights: np.ndarray
+) -> BoundConstraint:
     """The constraint on other samples with given events and weights."""
     ranked = bound.sums
     names = np.arange(len(ranked.cells.labels)).astype(object)[:, np.newaxis]
@@ -368,7 +402,9 @@ def _rebind_to_samples(bound, events, weights):
     return replace(bound, sums=condensed, uncompared=None)
 
 
-def _relevant_bins(bound, weights, is_single):
+def _relevant_bins(
+    bound: BoundConstraint, weights: np.ndarray, is_single: np.ndarray
+) -> np.ndarray:
     """Bins that may hold an end of an interval, or where groups differ most, (n_bins,).
 
     `weights`, (n_events, n_bins), are those of every event in bins of ascending scores; a single
@@ -400,7 +436,9 @@ def _relevant_bins(bound, weights, is_single):
     return (~is_single & (has_end | is_largest))[::-1]
 
 
-def _interval_membership(ranks, pairs, is_single):
+def _interval_membership(
+    ranks: np.ndarray, pairs: list[np.ndarray], is_single: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Whether all samples of every event and bin rank in its interval, and whether some may.
 
     The samples of a bin rank from what is above it on, and before what is up to it.
@@ -419,7 +457,7 @@ def _interval_membership(ranks, pairs, is_single):
     return np.where(is_single, of_one_rank, surely), np.where(is_single, of_one_rank, perhaps)
 
 
-def _bound_shares_above(surely, perhaps):
+def _bound_shares_above(surely: np.ndarray, perhaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest shares of the selected above every cut, two (n_events, n_bins + 1).
 
     The arguments are the weights of every event and bin that are surely, and perhaps, selected.
@@ -433,7 +471,7 @@ def _bound_shares_above(surely, perhaps):
     return lowest, highest
 
 
-def _divide_bins(cuts, divisible):
+def _divide_bins(cuts: np.ndarray, divisible: np.ndarray) -> np.ndarray:
     """More cuts in the divisible bins, with as many floating-point numbers between any two."""
     # Divide by keys instead of numbers: scores may cluster in tiny ranges far from 0.
     low, high = _to_ordered_integers(_ends(cuts)[:, divisible])[:, :, np.newaxis] - [[[1]], [[0]]]
@@ -443,19 +481,19 @@ def _divide_bins(cuts, divisible):
     return np.unique(np.append(cuts, _from_ordered_integers(keys.ravel())))
 
 
-def _ends(cuts):
+def _ends(cuts: np.ndarray) -> np.ndarray:
     """Smallest and largest number of every bin, which is above one cut and up to the next."""
     largest = np.finfo(np.float64).max
     return np.array((np.nextafter([-np.inf, *cuts], np.inf), [*cuts, largest]))
 
 
-def _to_ordered_integers(numbers):
+def _to_ordered_integers(numbers: np.ndarray) -> np.ndarray:
     """Integers in the order of numbers, such that neighbours differ by one."""
     # IEEE floats order as their bits do if positive, and in reverse if negative.
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
     return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
 
-def _from_ordered_integers(keys):
+def _from_ordered_integers(keys: np.ndarray) -> np.ndarray:
     """The numbers with given keys."""
     return (keys ^ ((keys >> 63) & np.iinfo(np.int64).max)).view(np.float64)

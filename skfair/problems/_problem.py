@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -20,13 +20,16 @@ from skfair.models._linear import LinearModel
 from skfair.partitions._partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import CompiledBlock, Evaluation, OnePassEvaluation
 from skfair.surrogates import Sigmoid
-from skfair.utils._api import RandomState
+
+if TYPE_CHECKING:
+    from skfair.utils._api import RandomState
+
 
 MAX_WITHOUT_SUBSAMPLE = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
 
 
-def needs_subsample(problem):
+def needs_subsample(problem: Problem) -> bool:
     """Whether fits of a problem in memory start from a subsample."""
     return len(problem.target) > MAX_WITHOUT_SUBSAMPLE
 
@@ -54,6 +57,11 @@ class Problem(ABC):
     is_partitioned : bool
         Whether the samples are in blocks, and not in memory at once.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     is_partitioned = False
     model: Any
@@ -187,7 +195,7 @@ class ConstrainedProblem(Problem):
         # In mini-batches for the constraint alone no sample has a weight.
         return self.weights / total if total > 0 else self.weights
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> Any:
         """Bytes of the samples, for schedulers of partitions."""
         arrays = (getattr(self.model, "X", None), self.target, self.weights, self.mean_weights)
         # Each constraint stores the events, their weights, and both again as a sparse array.
@@ -347,20 +355,25 @@ class ConstrainedProblem(Problem):
 class MiniBatches:
     """Problems in the same unknowns, on mini-batches of the samples of a problem."""
 
-    def __init__(self, problem):
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._make_batch = getattr(problem.model, "batch", problem.model.take)
         self._cumulative_weights = np.cumsum(problem.mean_weights)
 
     @cached_property
-    def full(self):
+    def full(self) -> Any:
         """The problem with all samples as its mini-batch."""
         problem = self.problem
         if not hasattr(problem.model, "batch"):
             return problem
-        return replace(problem, model=self._make_batch(slice(None)))
+        return replace(problem, model=self._make_batch(slice(None)))  # type: ignore[type-var]
 
-    def draw(self, n_samples, n_per_event, random_state=None):
+    def draw(
+        self,
+        n_samples: int,
+        n_per_event: int,
+        random_state: np.random.RandomState | int | None = None,
+    ) -> Any:
         """The problem on samples drawn for the loss, and samples drawn for the constraint.
 
         Objective and its gradient, and the means that the constraint compares, are those of the
@@ -372,14 +385,14 @@ class MiniBatches:
         random_state = check_random_state(random_state)
         target = self.problem.target
         # Draws for the loss, by the cumulative weights, followed by those for the events.
-        keys = random_state.random_sample(n_samples) * self._cumulative_weights[-1]
+        keys = random_state.random_sample(n_samples) * self._cumulative_weights[-1]  # type: ignore[union-attr]
         positions = np.searchsorted(self._cumulative_weights, keys, side="right")
         rows = self.problem.rows
         if n_per_event:
             positions, rows = draw_batch(rows, n_per_event, random_state, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
-        return replace(
+        return replace(  # type: ignore[type-var]
             self.problem,
             model=self._make_batch(positions),
             target=target[positions],
@@ -389,7 +402,7 @@ class MiniBatches:
         )
 
 
-def draw_subsample(problem, size):
+def draw_subsample(problem: Problem, size: int) -> Any:
     """The problem on so many draws with replacement, of which repeated samples count once.
 
     The problem itself if an event has no sample among the draws.
@@ -403,7 +416,7 @@ def draw_subsample(problem, size):
         return problem
 
 
-def evaluate_decisions(problem, x):
+def evaluate_decisions(problem: Problem, x: np.ndarray) -> Evaluation:
     """Rows at x as the public metric counts them, with the derivatives of the smooth ones.
 
     The problem of the evaluation has smooth means that are offset to the exact ones at x.
@@ -415,17 +428,17 @@ def evaluate_decisions(problem, x):
     return smooth.replace_constraint(constraint.correct(smooth.scores))
 
 
-def _replace_rows(problem, **form):
+def _replace_rows(problem: Problem, **form: Any) -> Any:
     """The same problem with rows of another form, as settings of a `BoundConstraint`."""
     constraint = problem.constraint
     if isinstance(constraint, tuple):
         changed = type(constraint)(_change_rows(one, form) for one in constraint)
     else:
         changed = _change_rows(constraint, form)
-    return replace(problem, constraint=changed)
+    return replace(problem, constraint=changed)  # type: ignore[type-var]
 
 
-def _change_rows(constraint, form):
+def _change_rows(constraint: Any, form: dict[str, bool]) -> Any:
     """A bound constraint with rows of another form; criteria on ranks have none."""
     is_of_rates = hasattr(constraint, "one_row") and constraint.sums.metric_input != "ranks"
     return replace(constraint, **form) if is_of_rates else constraint

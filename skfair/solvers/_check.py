@@ -7,8 +7,8 @@ from scipy import optimize
 from sklearn.base import clone
 
 from skfair.problems._evaluation import Box
-from skfair.problems._problem import example_problem
-from skfair.solvers._solver import Iterate, Solver, choose_rows, kkt_residual
+from skfair.problems._problem import Problem, example_problem
+from skfair.solvers._solver import Iterate, Progress, Result, Solver, choose_rows, kkt_residual
 from skfair.solvers._sqp import SQP
 
 
@@ -61,7 +61,7 @@ def check_solver(solver: Solver, *, tol: float = 1e-2) -> None:
     _require(np.array_equal(result.x, repeated.x), name, "differs between runs of one seed", 0.0)
     calls: list = []
 
-    def stop_at_once(progress):
+    def stop_at_once(progress: Progress) -> bool:
         calls.append(progress)
         return True
 
@@ -69,7 +69,9 @@ def check_solver(solver: Solver, *, tol: float = 1e-2) -> None:
     _require(len(calls) == 1, name, "goes on after a callback returned True", len(calls))
 
 
-def _check_answer(solver, problem, minimum, dual, atol):
+def _check_answer(
+    solver: Solver, problem: Problem, minimum: float, dual: float, atol: float
+) -> Result:
     """Solve a problem, and compare the answer with the minimum and its certificate."""
     name = type(solver).__name__
     result = solver.solve(problem, random_state=0)
@@ -90,7 +92,7 @@ def _check_answer(solver, problem, minimum, dual, atol):
     return result
 
 
-def _minimum_in(box, problem):
+def _minimum_in(box: Box, problem: Problem) -> float:
     """The minimum of a problem in a box, by another method (SLSQP)."""
     rows = optimize.NonlinearConstraint(
         lambda x: problem.evaluate(x).values,
@@ -109,7 +111,7 @@ def _minimum_in(box, problem):
     ).fun
 
 
-def _require(holds, name, what, value):
+def _require(holds: bool, name: str, what: str, value: float) -> None:
     """Raise if a requirement does not hold."""
     if not holds:
         raise ValueError(

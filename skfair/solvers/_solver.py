@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear, nnls
@@ -16,10 +16,15 @@ from sklearn.utils import check_random_state
 
 from skfair.models._linear import has_rough_gram
 from skfair.problems._evaluation import Evaluation
-from skfair.problems._problem import ConstrainedProblem
-from skfair.utils._api import RandomState
 from skfair.utils._checks import number_text
 from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skfair.problems._problem import ConstrainedProblem, Problem
+    from skfair.utils._api import RandomState
+
 
 # The certificate of an answer: multipliers and the residual of the optimality conditions.
 
@@ -28,7 +33,7 @@ _MAX_ENTRIES = 1 << 25
 """Maximum number of entries of the Jacobian of the active rows."""
 
 
-def kkt_residual(iterate):
+def kkt_residual(iterate: Iterate) -> float:
     r"""Maximum residual of stationarity and complementarity.
 
     .. math::
@@ -55,7 +60,7 @@ def kkt_residual(iterate):
     return float(max(stationarity, complementarity.max(initial=0.0)))
 
 
-def estimate_multipliers(evaluation, tol):
+def estimate_multipliers(evaluation: Evaluation, tol: float) -> np.ndarray:
     """Multipliers of the rows within ``tol`` of a bound that minimise the Lagrangian's gradient.
 
     All are 0 if the Jacobian of the active rows would have more than 2 ** 25 entries, as for many
@@ -270,7 +275,9 @@ class Solver(BaseEstimator):
         self.tol = tol
 
     @abstractmethod
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator | None:
         """Yield an `Iterate` for the start x and for every point after it; the driver stops."""
 
     def solve(
@@ -381,7 +388,7 @@ class Solver(BaseEstimator):
             if is_certified or n_iter >= self.max_iter:
                 break
 
-    def _make_result(self, best, residual, n_iter):
+    def _make_result(self, best: Iterate, residual: float, n_iter: int) -> Result:
         evaluation, multipliers = best.evaluation, best.multipliers
         residual = kkt_residual(best) if np.isnan(residual) else residual
         # Least-squares multipliers may certify what the solver's multipliers do not.
@@ -457,20 +464,20 @@ REQUIREMENTS = {
 """Requirements by name: description, test of an evaluation, and what to do without."""
 
 
-def choose_rows(solver, problem):
+def choose_rows(solver: BaseEstimator, problem: Problem) -> Problem:
     """The problem with rows of the form that a solver takes."""
     if solver.by_pair:
         return problem.separate_pairs()
     return problem.single() if solver.one_row else problem
 
 
-def _all_have_attribute(name, rows):
+def _all_have_attribute(name: str, rows: np.ndarray) -> bool:
     """Whether rows, or each component of stacked ones, have an attribute."""
     components = getattr(rows, "components", (rows,))
     return all(getattr(one, name, False) for one in components)
 
 
-def check_solver_requirements(solver, evaluation):
+def check_solver_requirements(solver: BaseEstimator, evaluation: Evaluation) -> None:
     """Raise for a problem that does not meet the requirements of a solver."""
     if evaluation.problem.region is not None and not solver.projects:
         raise ValueError(
@@ -488,7 +495,7 @@ def check_solver_requirements(solver, evaluation):
             )
 
 
-def _is_better(iterate, best, tol):
+def _is_better(iterate: Iterate, best: Iterate, tol: float) -> bool:
     """Whether an iterate is feasible with lower objective, or has a smaller violation."""
     # Some solvers choose their answer by themselves, such as by a random draw.
     if iterate.chosen is not None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -14,6 +14,7 @@ from scipy.linalg.blas import dtrmv
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 
+from skfair.problems._evaluation import Evaluation
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
 from skfair.utils._parameters import (
     AtLeastOne,
@@ -23,6 +24,14 @@ from skfair.utils._parameters import (
     make_constructor,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from skfair.problems._problem import Problem
+    from skfair.utils._tables import TableLike
+
+
 # Small convex quadratic programs with penalised violations of their rows.
 
 
@@ -30,7 +39,14 @@ _MAX_DENSE_BOUNDS = 128
 """Bounds up to which all of them are in every Newton system."""
 
 
-def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
+def solve_elastic_qp(
+    curvature: np.ndarray,
+    rows: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    penalty: float,
+    tol: float = 1e-12,
+) -> Any:
     r"""Minimise a separable quadratic plus a penalty on violations of two-sided rows.
 
     .. math::
@@ -52,7 +68,14 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     return solve(curvature, rows, lower, upper, penalty, tol)
 
 
-def _solve_working_set(curvature, rows, lower, upper, penalty, tol):
+def _solve_working_set(
+    curvature: np.ndarray,
+    rows: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    penalty: float,
+    tol: float,
+) -> tuple[np.ndarray, np.ndarray]:
     """The same for many rows, few of them active, by a working set.
 
     A solution for a subset of the rows that satisfies the others solves the problem. The first
@@ -117,7 +140,7 @@ class HessianSchedule:
     latest: Callable | None = None
     is_reusable: bool = False
 
-    def __call__(self, iterate):
+    def __call__(self, iterate: Iterate) -> Any:
         """The Hessian at an iterate, as a function ``damping -> HessianFactor``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before = self.residual
@@ -141,13 +164,17 @@ class HessianSchedule:
         return self.latest
 
 
-def cholesky_factor(matrix, evaluation, multipliers, damping):
+def cholesky_factor(
+    matrix: np.ndarray, evaluation: Evaluation, multipliers: np.ndarray, damping: float
+) -> HessianFactor:
     """Cholesky factor of a Hessian plus damping, as a `HessianFactor`."""
     factor = _lower_factor(matrix, evaluation, multipliers, damping)
     return HessianFactor(partial(_apply_inverse, factor, 0), partial(_apply_inverse, factor, 1))
 
 
-def _lower_factor(matrix, evaluation, multipliers, damping=0.0):
+def _lower_factor(
+    matrix: np.ndarray, evaluation: Evaluation, multipliers: np.ndarray, damping: float = 0.0
+) -> np.ndarray:
     """Lower triangular factor of a Hessian plus damping.
 
     If it is not positive definite, curvature is first added along the active rows: at the answer
@@ -175,7 +202,7 @@ def _lower_factor(matrix, evaluation, multipliers, damping=0.0):
     return factor
 
 
-def _active_gram(evaluation, multipliers):
+def _active_gram(evaluation: Evaluation, multipliers: np.ndarray) -> np.ndarray:
     """Gram matrix of the gradients of the active rows."""
     sizes = np.abs(multipliers)
     # Rows whose multipliers are tiny beside the largest do not bind.
@@ -183,12 +210,12 @@ def _active_gram(evaluation, multipliers):
     return rows.T @ rows
 
 
-def _apply_inverse(factor, transpose, vectors):
+def _apply_inverse(factor: np.ndarray, transpose: int, vectors: np.ndarray) -> np.ndarray:
     """Apply the inverse of a lower triangular factor, whose upper triangle is not referenced."""
     return dtrtrs(factor, vectors, lower=1, trans=transpose)[0]
 
 
-def _try_cholesky(matrix, shift):
+def _try_cholesky(matrix: np.ndarray, shift: np.ndarray) -> np.ndarray | None:
     """Cholesky factor of a matrix plus a diagonal; None if that is not positive definite."""
     shifted = np.array(matrix, order="F")
     shifted.flat[:: len(shifted) + 1] += shift
@@ -203,13 +230,13 @@ class LBFGSHessian:
     curvature of all samples first, and once, near the answer, that of the Hessian there.
     """
 
-    def __init__(self, memory, factorizes=False):
-        self._steps = deque(maxlen=memory)
-        self._changes = deque(maxlen=memory)
+    def __init__(self, memory: int, factorizes: bool = False) -> None:
+        self._steps = deque(maxlen=memory)  # type: ignore[var-annotated]
+        self._changes = deque(maxlen=memory)  # type: ignore[var-annotated]
         self._previous = None
         self._factorizes, self._is_near, self._factor = factorizes, False, None
 
-    def __call__(self, iterate):
+    def __call__(self, iterate: Iterate) -> Callable:
         """The BFGS matrix at an iterate, as a function ``damping -> HessianFactor``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         if self._factorizes and self._replaces_factor(iterate):
@@ -233,7 +260,7 @@ class LBFGSHessian:
         scale = 1.0 if self._factorizes else np.linalg.norm(evaluation.grad) or 1.0
         return self._factor_by(scale, np.empty((len(evaluation.x), 0)), np.empty(0))
 
-    def _replaces_factor(self, iterate):
+    def _replaces_factor(self, iterate: Iterate) -> bool:
         """Factorise the Hessian at the start and once near the answer; whether that was done."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         is_near = max(kkt_residual(iterate), evaluation.violation) <= 5e-3
@@ -247,12 +274,12 @@ class LBFGSHessian:
         self._factor = _lower_factor(matrix, evaluation, multipliers)
         return True
 
-    def _factor_by(self, *matrix):
+    def _factor_by(self, *matrix: Any) -> Callable:
         """The function ``damping -> HessianFactor`` of a matrix in the secants' coordinates."""
         inner = partial(symmetric_factor, *matrix)
         return partial(_compose, self._factor, inner) if self._factorizes else inner
 
-    def _remember(self, step, change):
+    def _remember(self, step: np.ndarray, change: np.ndarray) -> None:
         """Store a pair of step and change, by Powell's damping of sufficient curvature."""
         product = step @ change
         length = step @ step
@@ -271,7 +298,7 @@ class LBFGSHessian:
         self._changes.append(change)
 
 
-def _compose(reference, factor_at, damping):
+def _compose(reference: np.ndarray, factor_at: Callable, damping: float) -> HessianFactor:
     """The product of a triangular factor and a symmetric one, as a `HessianFactor`."""
     inner = factor_at(damping)
     return HessianFactor(
@@ -280,7 +307,7 @@ def _compose(reference, factor_at, damping):
     )
 
 
-def reference_hessian(evaluation):
+def reference_hessian(evaluation: Evaluation) -> np.ndarray:
     """Hessian of loss and penalty if all samples had the mean curvature."""
     problem = evaluation.problem
     matrix = np.zeros((len(evaluation.x), len(evaluation.x)))
@@ -290,12 +317,12 @@ def reference_hessian(evaluation):
     return matrix
 
 
-def _lagrangian_gradient(evaluation, multipliers):
+def _lagrangian_gradient(evaluation: Evaluation, multipliers: np.ndarray) -> np.ndarray:
     """Gradient of the Lagrangian from the Jacobian, which the model needs anyway."""
     return evaluation.grad + multipliers @ evaluation.jacobian
 
 
-def bfgs_matrix(S, Y):
+def bfgs_matrix(S: np.ndarray, Y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The BFGS matrix of steps S and changes Y, both (n, k); (7.24) of Nocedal and Wright.
 
     It is ``scale (I - Q Q') + Q diag(values) Q'`` with Q'Q = I; the result is scale, Q and values.
@@ -314,13 +341,15 @@ def bfgs_matrix(S, Y):
     return scale, basis @ rotation, np.maximum(scale + values, 1e-10 * scale)
 
 
-def symmetric_factor(scale, basis, values, damping):
+def symmetric_factor(
+    scale: float, basis: np.ndarray, values: np.ndarray, damping: float
+) -> HessianFactor:
     """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'`` plus damping."""
     # Inverse root on the complement of Q, corrected within its span.
     flat = 1.0 / np.sqrt(scale + damping)
     extra = 1.0 / np.sqrt(values + damping) - flat
 
-    def solve(vectors):
+    def solve(vectors: TableLike) -> np.ndarray:
         return flat * vectors + basis @ (extra * (basis.T @ vectors).T).T
 
     return HessianFactor(solve, solve)
@@ -329,7 +358,7 @@ def symmetric_factor(scale, basis, values, damping):
 # Sequential quadratic programming.
 
 
-_LARGEST_PENALTY = 1e5
+_LARGEST_PENALTY = 1e5  # a run with a steeper one would end at rounding errors
 
 
 @make_constructor
@@ -413,7 +442,9 @@ class SQP(Solver):
         """The exact Hessian needs Gram matrices of the model, secants rough ones."""
         return {"exact": ("gram",), "secants": ("gram", "rough gram"), "lbfgs": ()}[self.hessian]
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[Iterate]:
         if self.hessian == "exact":
             hessian_at = HessianSchedule(self.tol)
         else:
@@ -452,7 +483,7 @@ make_sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")
 """SQP without a Hessian, for thousands of parameters."""
 
 
-def _make_iterate(evaluation, multipliers):
+def _make_iterate(evaluation: Evaluation, multipliers: np.ndarray) -> Iterate:
     """An iterate whose certificate needs no further pass, as the next model needs the Jacobian."""
     gradient = evaluation.grad + (multipliers @ evaluation.jacobian if multipliers.any() else 0.0)
     return Iterate(evaluation, multipliers, lagrangian_gradient=gradient)
@@ -474,7 +505,7 @@ class _QuadraticModel:
     only, at most one per row, so the quadratic program has at most as many unknowns as rows.
     """
 
-    def __init__(self, evaluation, factor):
+    def __init__(self, evaluation: Evaluation, factor: HessianFactor) -> None:
         self.evaluation = evaluation
         self.factor = factor
         self.base = -factor.solve(evaluation.grad)  # L' times the Newton step without rows
@@ -487,7 +518,7 @@ class _QuadraticModel:
             self.basis, triangle = np.linalg.qr(scaled)
         self.rows = triangle.T  # derivatives by z
 
-    def minimize(self, values, penalty):
+    def minimize(self, values: np.ndarray, penalty: float) -> Any:
         """The step for rows of these values at the step 0, by an elastic quadratic program."""
         evaluation, problem = self.evaluation, self.evaluation.problem
         # Rows at the Newton step without rows, from which z is counted.
@@ -506,13 +537,13 @@ class _QuadraticModel:
         violation = float(np.maximum(0.0, problem.one_sided.values(values)).sum())
         return _Step(direction, multipliers, scaled @ scaled / 2, violation)
 
-    def predicted_reduction(self, penalty, step):
+    def predicted_reduction(self, penalty: float, step: _Step) -> float:
         """Reduction of the merit in the model."""
         current = self.evaluation
         reduction = float(current.excess.sum()) - step.violation
         return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
-    def raise_penalty(self, penalty, step, tol):
+    def raise_penalty(self, penalty: float, step: _Step, tol: float) -> Any:
         """The penalty and its step, or the tenfold penalty if that removes violation.
 
         A penalty far above the multipliers keeps all later steps close to curved rows. It is
@@ -530,7 +561,7 @@ class _QuadraticModel:
         return 10.0 * penalty, steeper
 
     @np.errstate(over="ignore", invalid="ignore")  # of steps so long that their merit is infinite
-    def advance(self, penalty, step, predicted_reduction):
+    def advance(self, penalty: float, step: _Step, predicted_reduction: float) -> Any:
         """The evaluation after the step or its correction, and actual over predicted reduction.
 
         The evaluation is None if the merit falls by less than a tenth of the prediction.
@@ -551,7 +582,7 @@ class _QuadraticModel:
         return None, 0.0
 
 
-def _merit(objective, excess, penalty):
+def _merit(objective: float, excess: np.ndarray, penalty: float) -> float:
     """Objective plus the penalty of the total violation; infinite if it is unknown."""
     merit = objective + penalty * float(excess.sum())
     return merit if np.isfinite(merit) else np.inf
@@ -618,7 +649,9 @@ class AugmentedLagrangian(Solver):
     growth: AtLeastOne = 4.0
     inner_iter: PositiveInt = 1000
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[Iterate]:
         one_sided = problem.one_sided
         duals = np.zeros(len(one_sided.rows))
         rho = self.rho
@@ -638,11 +671,13 @@ class AugmentedLagrangian(Solver):
                 rho *= self.growth
             infeasibility = residual
 
-    def _minimize(self, start, one_sided, duals, rho, accuracy):
+    def _minimize(
+        self, start: Evaluation, one_sided: Any, duals: np.ndarray, rho: float, accuracy: float
+    ) -> Evaluation:
         """Minimise the augmented Lagrangian by L-BFGS up to an accuracy of its gradient."""
         problem = start.problem
 
-        def evaluate(x):
+        def evaluate(x: np.ndarray) -> Any:
             evaluation = problem.evaluate(x)
             # (|[duals + rho G]_+|^2 - |duals|^2) / (2 rho), whose gradient is that of the
             # Lagrangian there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +14,14 @@ from skfair.problems._problem import evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
 from skfair.utils._checks import warn
 from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from skfair.problems._evaluation import Evaluation
+    from skfair.problems._problem import ConstrainedProblem, Problem
+
 
 # Base of solvers on mini-batches: epochs, batches, and detection of divergence.
 
@@ -76,10 +84,12 @@ class StochasticSolver(Solver):
     """Whether the answer is the last epoch's iterate instead of the best."""
 
     @abstractmethod
-    def _steps(self, problem, x, random_state):
+    def _steps(self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState) -> Any:
         """Yield unknowns and multipliers after every step; receive an epoch's evaluation."""
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[Iterate]:
         yield Iterate(self._evaluate(problem, x), np.zeros(len(problem.lower)))
         n_steps = self._steps_per_epoch(problem)
         n_taken = 0
@@ -105,31 +115,41 @@ class StochasticSolver(Solver):
             here = self._evaluate(problem, x)
             yield Iterate(here, multipliers, True if self.takes_last else None)
 
-    def _evaluate(self, problem, x):
+    def _evaluate(self, problem: Problem, x: np.ndarray) -> Evaluation:
         """All samples at x, with auxiliary unknowns set to fit them."""
         return reset_auxiliary(problem.evaluate(x))
 
-    def _steps_per_epoch(self, problem):
+    def _steps_per_epoch(self, problem: Problem) -> int:
         return -(-len(problem.target) // self.batch_size)
 
-    def _batch(self, problem, random_state):
+    def _batch(self, problem: Problem, random_state: np.random.RandomState) -> ConstrainedProblem:
         """The problem on separate samples for the loss and for the constraint."""
         return self._draw(problem, self.batch_size, self._n_per_event(problem), random_state)
 
-    def _loss_batch(self, problem, random_state):
+    def _loss_batch(
+        self, problem: Problem, random_state: np.random.RandomState
+    ) -> ConstrainedProblem:
         """The problem on samples for the loss only."""
         return self._draw(problem, self.batch_size, 0, random_state)
 
-    def _constraint_batch(self, problem, random_state):
+    def _constraint_batch(
+        self, problem: Problem, random_state: np.random.RandomState
+    ) -> ConstrainedProblem:
         """The problem on samples for the constraint only."""
         return self._draw(problem, 0, self._n_per_event(problem), random_state)
 
-    def _draw(self, problem, n_samples, n_per_event, random_state):
+    def _draw(
+        self,
+        problem: Problem,
+        n_samples: int,
+        n_per_event: int,
+        random_state: np.random.RandomState,
+    ) -> ConstrainedProblem:
         if self.batch_size >= len(problem.target):
             return problem.batches.full  # a batch has all samples
         return problem.batches.draw(n_samples, n_per_event, random_state)
 
-    def _n_per_event(self, problem):
+    def _n_per_event(self, problem: Problem) -> int:
         """Samples per event of a batch for the constraint."""
         rows = getattr(problem.rows, "components", (problem.rows,))
         n_events = sum(one.n_events for one in rows if len(one.lower))
@@ -159,7 +179,7 @@ class LoopSolver(StochasticSolver):
         """
 
 
-def reset_auxiliary(evaluation):
+def reset_auxiliary(evaluation: Evaluation) -> Evaluation:
     """The same point, with auxiliary unknowns that make the rows hold if possible.
 
     Mini-batch steps leave noise in all unknowns, which costs nothing to remove in these.
@@ -184,11 +204,11 @@ _DECAYS = 0.9, 0.999
 class Adam:
     """Step directions: running means of gradients over the roots of those of their squares."""
 
-    def __init__(self, n_unknowns):
+    def __init__(self, n_unknowns: int) -> None:
         self._mean, self._square = np.zeros(n_unknowns), np.zeros(n_unknowns)
         self._remaining = np.ones(2)
 
-    def __call__(self, gradient):
+    def __call__(self, gradient: np.ndarray) -> np.ndarray:
         """The direction after one more gradient, (n_unknowns,)."""
         mean_decay, square_decay = _DECAYS
         self._mean += (1.0 - mean_decay) * (gradient - self._mean)
@@ -276,7 +296,9 @@ class SGD(LoopSolver):
         """
         return cls(**({"batch_size": 8, "learning_rate": 0.01} | changes))
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         one_sided = problem.one_sided
         multipliers = np.zeros(len(problem.lower))
         while True:
@@ -290,7 +312,9 @@ class SGD(LoopSolver):
             x = problem.project(x - self.learning_rate * slope)
             yield x, multipliers
 
-    def _weigh(self, state, G, again=None):
+    def _weigh(
+        self, state: dict[str, np.ndarray | int], G: np.ndarray, again: np.ndarray | None = None
+    ) -> tuple[bool, np.ndarray, dict]:
         """The penalty of every row that is broken."""
         return True, self.rho * (G > 0), state
 
@@ -391,7 +415,9 @@ class AdamPrimalDual(StochasticSolver):
     scheduler: Callable | None = None
     epoch_steps: PositiveInt = 25
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         if self.optimizer is not None or self.scheduler is not None:
             raise ValueError(
                 f"optimizer and scheduler train modules of PyTorch, but here {self} trains another "
@@ -414,8 +440,8 @@ class AdamPrimalDual(StochasticSolver):
             x = problem.project(x - eta * adam(slope))
             yield x, multipliers
 
-    def _evaluate(self, problem, x):
+    def _evaluate(self, problem: Problem, x: np.ndarray) -> Evaluation:
         return evaluate_decisions(problem, x)
 
-    def _steps_per_epoch(self, problem):
+    def _steps_per_epoch(self, problem: Problem) -> int:
         return max(self.epoch_steps, super()._steps_per_epoch(problem))

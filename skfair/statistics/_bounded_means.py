@@ -1,12 +1,21 @@
 """Limits of means of values in a known range, which are made for every distribution."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse, special
 
-from skfair.groups._events import join_units
+from skfair.groups._events import Events, join_units
 from skfair.statistics._estimates import Means, OutcomeMeans, Rates, _EventMeans
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.statistics._estimates import Estimates
+    from skfair.utils._tables import TableLike
+
 
 _SMALLEST_TILT = 1e-4
 """Logarithm of the tilt, nearly that of the mean."""
@@ -49,7 +58,13 @@ class BoundedMeans(_EventMeans):
 
     interval = "Gaffke, combined"
 
-    def __init__(self, events, x, value_range, units=None):
+    def __init__(
+        self,
+        events: Events,
+        x: np.ndarray,
+        value_range: ValueRange | tuple[float, float],
+        units: np.ndarray | None = None,
+    ) -> None:
         super().__init__(events, x, units)
         low, high, ranked = ValueRange(*value_range)
         of_samples = events, units
@@ -69,10 +84,10 @@ class BoundedMeans(_EventMeans):
             self._totals = sparse.csr_array((shares * self._x, places))
             ends = np.array([[0.0], [1.0]]) * np.ones(len(samples))
             if ranked is not None:
-                ends = _ends_of_means(*of_samples, (ranked - low) / self._width, places)
+                ends = _ends_of_means(*of_samples, (ranked - low) / self._width, places)  # type: ignore[arg-type]
             self._lows, self._highs = (sparse.csr_array((shares * end, places)) for end in ends)
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Limits of each mean, as in `Estimates.limits`."""
         ends = np.empty((2, len(self.values)))
         for number in range(len(self.values)):
@@ -85,7 +100,7 @@ class BoundedMeans(_EventMeans):
             )
         return tuple(self._low + self._width * ends)
 
-    def upper(self, contrasts, level):
+    def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limit of each linear form, as in `Estimates.upper`."""
         limits = super().upper(contrasts, level)
         if self._shares is None:
@@ -96,7 +111,7 @@ class BoundedMeans(_EventMeans):
             limits[row] = limits[row] if paired is None else self._width * paired
         return limits
 
-    def _upper_of_units(self, form, level):
+    def _upper_of_units(self, form: sparse.csr_array, level: float) -> float | None:
         """Upper limit of a form as a mean of differences within units; None where few have both.
 
         The form is the mean of the events with positive factors minus that of the others, in the
@@ -127,7 +142,9 @@ class BoundedMeans(_EventMeans):
         return total * (low + (high - low) * mean)
 
 
-def _ends_of_means(events, units, ranked, places):
+def _ends_of_means(
+    events: Events, units: np.ndarray, ranked: np.ndarray, places: tuple[np.ndarray, ...]
+) -> np.ndarray:
     """Smallest and largest mean of the samples of each event in each unit, (2, n_places).
 
     The values of a unit are those of ``ranked`` in any order. Of samples with unequal weights the
@@ -151,7 +168,9 @@ def _ends_of_means(events, units, ranked, places):
     return np.array([sums[first + n] - sums[first], sums[last] - sums[last - n]]) / n
 
 
-def make_estimates(events, x, units=None, known=None):
+def make_estimates(
+    events: Events, x: np.ndarray, units: np.ndarray | None = None, known: TableLike = None
+) -> Estimates:
     """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
 
     `known` are all values that samples can have, where these are few; None if they are not known.
@@ -166,7 +185,7 @@ def make_estimates(events, x, units=None, known=None):
     return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, known)
 
 
-def upper_mean(x, numbers, level):
+def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> Any:
     """Gaffke's upper limit of the mean of values between 0 and 1, of which so many are observed."""
     x, at = np.unique(np.clip(np.append(x, 1.0), 0.0, 1.0), return_inverse=True)
     numbers = np.bincount(at, np.append(numbers, 1.0))
@@ -183,7 +202,7 @@ def upper_mean(x, numbers, level):
     return mean
 
 
-def is_mean_below(bound, x, numbers, level):
+def is_mean_below(bound: float, x: np.ndarray, numbers: np.ndarray, level: float) -> np.ndarray:
     """Mask of the rows of `numbers` of which `upper_mean` is at most the bound; x ends with 1."""
     numbers = numbers + (np.arange(len(x)) == len(x) - 1)
     low = np.full((len(numbers), 1), _SMALLEST_TILT)
@@ -199,7 +218,9 @@ def is_mean_below(bound, x, numbers, level):
     return (mean <= bound) & (probability >= level)
 
 
-def _tilt(exponent, x, numbers):
+def _tilt(
+    exponent: np.ndarray | float, x: np.ndarray, numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """A mean, and the probability that the random one is at most it, of each row of numbers."""
     c = -np.expm1(-exponent)
     weights = numbers / (1.0 - c * x)

@@ -1,25 +1,34 @@
 """Estimates of rates, means, areas and curves, with exact or approximate limits."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse, special, stats
 
-from skfair.groups._events import join_units
+from skfair.groups._events import Events, join_units
 from skfair.utils._checks import argument_error, warn
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from skfair.utils._tables import TableLike
+
 
 # One-sided confidence limits of a single rate, and of a difference.
 
 
-def combine_margins(one, other):
+def combine_margins(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Margin of a difference: those of both add up like standard errors (Newcombe 1998)."""
     return np.hypot(one, other)
 
 
-def check_level(level, name="confidence_level"):
+def check_level(level: float, name: str = "confidence_level") -> float:
     """Check that the argument called `name` is a probability strictly between 0 and 1."""
     if not isinstance(level, Real) or isinstance(level, bool) or not 0.0 < level < 1.0:
         raise argument_error(
@@ -28,7 +37,9 @@ def check_level(level, name="confidence_level"):
     return float(level)
 
 
-def wilson_limits(rates, n, z):
+def wilson_limits(
+    rates: np.ndarray, n: np.ndarray, z: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray]:
     r"""Wilson's limits (1927) of rates: those p from which a rate is z standard errors away.
 
     For 2 successes of 2 the lower one is .34 at z = 1.96, where
@@ -46,7 +57,9 @@ _MAX_EXACT_COUNT = 3
 """Successes or failures up to which limits of a rate are exact."""
 
 
-def rate_limits(rates, n, level, z=None):
+def rate_limits(
+    rates: np.ndarray, n: TableLike, level: float, z: np.ndarray | float | None = None
+) -> Any:
     """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
 
     Wilson's lower limit of one success is too high: for groups of 5 and 500 with rates of .02 an
@@ -70,7 +83,9 @@ def rate_limits(rates, n, level, z=None):
     return low, np.where(is_exact, np.maximum(high, exact_high), high)
 
 
-def clopper_pearson_limits(hits, n, level):
+def clopper_pearson_limits(
+    hits: np.ndarray | list[int], n: TableLike, level: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray]:
     """Exact limits of rates of `hits` out of `n`, each of the two at the level of the rate.
 
     C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
@@ -93,16 +108,17 @@ _LARGE_DESIGN_EFFECT = 4.0
 """Design effect above which the limits of weighted samples are known to be too narrow."""
 
 
-_TINY = 1e-12
-"""Smallest variance of a share that is distinguished from none."""
-
-
 class Estimates(ABC):
     """Estimates for events, such as the rates of groups, with their confidence limits.
 
     `values` and `sizes`, the effective sample sizes, have shape (n_events,). `correlation` of the
     estimates has shape (n_events, n_events), and is None if the events share no samples.
     """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
 
     correlation = None
     interval = ""
@@ -115,29 +131,29 @@ class Estimates(ABC):
     """Known values that the limits allow for although few samples have them, as `RareValue`."""
 
     @abstractmethod
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
 
     @property
-    def favourable(self):
+    def favourable(self) -> ComplementEstimates | Self:
         """The estimates whose ratios are compared: of a burden the shares that do not bear it."""
         return ComplementEstimates(self, 1.0) if self.is_burden else self
 
-    def gap(self, form):
+    def gap(self, form: float) -> float:
         """The gap if this is its largest linear form."""
         return form
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Standard error of each estimate, (n_events,)."""
         raise NotImplementedError(f"{type(self).__name__} has limits, but no standard errors")
 
     @property
-    def has_unreliable_limits(self):
+    def has_unreliable_limits(self) -> np.ndarray:
         """Mask of the estimates whose limits are known to hold less often than stated."""
         return np.zeros(len(self.values), dtype=bool)
 
-    def upper(self, contrasts, level):
+    def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         r"""Upper limit of each linear form, a row of the csr_array `contrasts`.
 
         The margins add up as in `combine_margins` (Zou and Donner, Statistics in Medicine, 2008):
@@ -151,7 +167,9 @@ class Estimates(ABC):
         margins = self._contrast_margins(contrasts, high - self.values, self.values - low)
         return contrasts @ self.values + margins
 
-    def _contrast_margins(self, contrasts, above, below):
+    def _contrast_margins(
+        self, contrasts: sparse.csr_array, above: np.ndarray, below: np.ndarray
+    ) -> np.ndarray:
         """Root of the quadratic form of margins in each linear form.
 
         `above` and `below`, (n_events,), are the margins of positive and of negative factors.
@@ -172,7 +190,7 @@ class Estimates(ABC):
         return np.sqrt(np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0)))
 
 
-def correlation_of(covariance):
+def correlation_of(covariance: np.ndarray) -> np.ndarray:
     """The correlation matrix of a covariance matrix; 0 where a variance is."""
     errors = np.sqrt(np.diag(covariance))
     scale = np.outer(errors, errors)
@@ -188,7 +206,7 @@ class _EventMeans(Estimates):
     are. `counts` are the samples of each event, and `n_units` its units, which limits count.
     """
 
-    def __init__(self, events, x, units=None):
+    def __init__(self, events: Events, x: np.ndarray, units: np.ndarray | None = None) -> None:
         n_events = events.n_events
         counts = events.member_counts
         self.counts = np.bincount(events.memberships[1], counts, n_events).astype(np.intp)
@@ -216,7 +234,7 @@ class _EventMeans(Estimates):
             self._unit_contributions = sparse.csr_array(entries, shape=shape)
         self._set_sizes(kish)
 
-    def _set_sizes(self, kish):
+    def _set_sizes(self, kish: np.ndarray) -> None:
         """Set the effective sample sizes, of which `kish` are Kish's."""
         self.sizes = self.n_units.astype(float)
         if self.is_weighted:
@@ -229,22 +247,22 @@ class _EventMeans(Estimates):
                 "often than stated. Trim the largest weights, or pass a higher confidence_level."
             )
 
-    def _effective_sizes(self, kish):
+    def _effective_sizes(self, kish: np.ndarray) -> np.ndarray:
         return kish
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Root of the variance of each mean."""
         return np.sqrt(self._error_variances)
 
     @cached_property
-    def correlation(self):
+    def correlation(self) -> Any:  # type: ignore[override]
         """Correlation of the means; None if the events share no samples."""
         if self._unit_contributions is None:
             return None
         return correlation_of((self._unit_contributions @ self._unit_contributions.T).toarray())
 
-    def _quantile(self, level):
+    def _quantile(self, level: float) -> np.ndarray | float:
         """Quantile of the normal distribution, of Student's for weighted samples."""
         if not self.is_weighted:
             return special.ndtri(level)
@@ -260,7 +278,7 @@ class Rates(_EventMeans):
     interval = "Wilson or exact"
     are_rates = True
 
-    def _effective_sizes(self, kish):
+    def _effective_sizes(self, kish: np.ndarray) -> np.ndarray:
         variances = self.values * (1.0 - self.values)
         linearised = np.divide(
             variances, self._error_variances, out=kish * 1.0, where=self._error_variances > 0
@@ -268,17 +286,17 @@ class Rates(_EventMeans):
         return np.minimum(kish, linearised)
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Root of r (1 - r) / n of each rate r."""
         return np.sqrt(self.values * (1.0 - self.values) / self.sizes)
 
     @property
-    def hits(self):
+    def hits(self) -> np.ndarray:
         """Successes in each event, (n_events,)."""
         return np.rint(self.values * self.sizes)
 
     @classmethod
-    def from_sums(cls, hits, misses):
+    def from_sums(cls, hits: np.ndarray, misses: np.ndarray) -> Rates:
         """Rates of events that share no samples, from sums over the samples of value 1 and 0.
 
         `hits` and `misses` have shape (n_events, 3): number, weight and squared weight.
@@ -297,7 +315,7 @@ class Rates(_EventMeans):
         rates._set_sizes(totals**2 / squares)
         return rates
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Wilson's or exact limits, as in `Estimates.limits`."""
         return rate_limits(self.values, self.sizes, level, self._quantile(level))
 
@@ -305,7 +323,7 @@ class Rates(_EventMeans):
 class TransformedEstimates(Estimates):
     """Functions of several estimates, one by one."""
 
-    def __init__(self, estimates, values):
+    def __init__(self, estimates: Estimates, values: np.ndarray) -> None:
         self.estimates = estimates
         self.values = values
         self.counts = estimates.counts
@@ -313,7 +331,7 @@ class TransformedEstimates(Estimates):
         self.correlation = estimates.correlation
 
     @property
-    def has_unreliable_limits(self):
+    def has_unreliable_limits(self) -> np.ndarray:
         """Mask of the estimates whose limits are known to hold less often than stated."""
         return self.estimates.has_unreliable_limits
 
@@ -324,10 +342,10 @@ class RatesAgainstBound(TransformedEstimates):
     The limits are exact ones, or Wilson's if these are wider.
     """
 
-    def __init__(self, rates):
+    def __init__(self, rates: Estimates) -> None:
         super().__init__(rates, rates.values)
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Limits of the rates, as in `Estimates.limits`."""
         rates = self.estimates
         low, high = rates.limits(level)
@@ -344,7 +362,7 @@ class LogMeans(TransformedEstimates):
     of 0; they raise an error where it is 0.
     """
 
-    def __init__(self, means, smallest=0.0):
+    def __init__(self, means: RatesAgainstBound, smallest: np.ndarray | float = 0.0) -> None:
         values = np.where(means.values > 0, means.values, smallest)
         if not values.min(initial=1.0) > 0:
             raise ValueError(
@@ -353,7 +371,7 @@ class LogMeans(TransformedEstimates):
             )
         super().__init__(means, np.log(values))
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Logarithms of the limits of the means, as in `Estimates.limits`."""
         low, high = self.estimates.limits(level)
         with np.errstate(divide="ignore"):
@@ -361,7 +379,7 @@ class LogMeans(TransformedEstimates):
             high = np.log(np.maximum(high, 0.0))
         return low, np.maximum(high, self.values)
 
-    def gap(self, form):
+    def gap(self, form: float) -> float:
         """1 minus the ratio whose logarithm is minus the form."""
         return -np.expm1(-form)
 
@@ -375,25 +393,25 @@ class LogRates(LogMeans):
     stated where a small group has a rate near 1 (``python -m benchmarks tails``).
     """
 
-    def __init__(self, rates):
+    def __init__(self, rates: Estimates) -> None:
         super().__init__(RatesAgainstBound(rates), 0.5 / (rates.sizes + 1.0))
 
 
 class ComplementEstimates(TransformedEstimates):
     """A largest value less each of several estimates."""
 
-    def __init__(self, estimates, largest):
+    def __init__(self, estimates: Estimates, largest: float) -> None:
         super().__init__(estimates, largest - estimates.values)
         self.rare_values = estimates.rare_values
         self._largest = largest
         self.are_rates = estimates.are_rates
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """The largest value less the limits, as in `Estimates.limits`."""
         low, high = self.estimates.limits(level)
         return self._largest - high, self._largest - low
 
-    def upper(self, contrasts, level):
+    def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limits of linear forms: those of the negative forms, and a constant."""
         constants = self._largest * np.asarray(contrasts.sum(axis=1)).ravel()
         return constants + self.estimates.upper(-contrasts, level)
@@ -426,29 +444,29 @@ class Means(_EventMeans):
     interval = "Student or Hall"
 
     @cached_property
-    def _variances(self):
+    def _variances(self) -> np.ndarray:
         """Squared standard errors, with Bessel's correction."""
         return self._error_variances * self.sizes / np.maximum(self.sizes - 1.0, 1e-300)
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Standard deviation over the root of the effective size."""
         return np.sqrt(self._variances)
 
     @cached_property
-    def skewness(self):
+    def skewness(self) -> np.ndarray:
         """Skewness of each mean, (n_events,); 0 where all values are equal."""
         scale = self._variances**1.5
         return np.divide(
             self._error_third_moments, scale, out=np.zeros_like(scale), where=scale > 0
         )
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Limits of each mean, as in `Estimates.limits`; infinite for a single sample."""
         each = sparse.eye_array(len(self.values), format="csr")
         return -self.upper(-each, level), self.upper(each, level)
 
-    def upper(self, contrasts, level):
+    def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limit of each linear form, as in `Estimates.upper`, by Hall's transformation."""
         # With almost no degrees of freedom the quantile may be infinite, whose multiples are nan.
         t = np.minimum(special.stdtrit(np.maximum(self.sizes - 1.0, 1e-300), level), 1e100)
@@ -464,7 +482,7 @@ class Means(_EventMeans):
         distance = np.maximum(quantile, distance)
         return contrasts @ self.values + np.where(has_spread, distance * error, margin)
 
-    def _upper_tail_skewness(self, contrasts, errors):
+    def _upper_tail_skewness(self, contrasts: sparse.csr_array, errors: np.ndarray) -> np.ndarray:
         """Skewness of each linear form, of the means with a long tail above it."""
         factors = contrasts.data
         event = contrasts.indices
@@ -480,7 +498,7 @@ class Means(_EventMeans):
         return np.bincount(row, above * shares.max(axis=0) ** 1.5, n)
 
     @property
-    def has_unreliable_limits(self):
+    def has_unreliable_limits(self) -> np.ndarray:
         """Mask of the means of values too skewed for so few samples, or all equal in one event."""
         is_constant = (self._error_variances == 0.0) & (self.n_units > 1)
         # If all are constant they are so by construction, such as predictions of a constant model.
@@ -489,7 +507,7 @@ class Means(_EventMeans):
         return is_suspect | (np.abs(self.skewness) > 0.5)
 
 
-def _hall_quantile(t, skewness):
+def _hall_quantile(t: np.ndarray, skewness: np.ndarray) -> np.ndarray:
     """Return by how many standard errors Hall's upper limit exceeds the mean."""
     is_symmetric = np.abs(skewness) < 1e-6
     # There g (t + g / 6) is 9 / 8. For an even larger skewness the distance would decrease again.
@@ -524,7 +542,13 @@ class OutcomeMeans(_EventMeans):
 
     interval = "exact of each outcome, combined"
 
-    def __init__(self, events, x, units=None, known=()):
+    def __init__(
+        self,
+        events: Events,
+        x: np.ndarray,
+        units: np.ndarray | None = None,
+        known: np.ndarray | tuple[float, ...] = (),
+    ) -> None:
         (samples, event, shares) = events.memberships
         n = events.member_counts
         self._known, code = np.unique(np.append(x[samples], known), return_inverse=True)
@@ -540,14 +564,15 @@ class OutcomeMeans(_EventMeans):
         ) + self._shares**2 * squares.sum(axis=0)
         super().__init__(events, x, units)
 
-    def _effective_sizes(self, kish):
+    def _effective_sizes(self, kish: np.ndarray) -> np.ndarray:
         binomial = self._shares * (1.0 - self._shares)
         linearised = self._share_variances
-        has_spread = np.minimum(binomial, linearised) > _TINY
+        # Smallest variance of a share that is distinguished from none.
+        has_spread = np.minimum(binomial, linearised) > 1e-12
         sizes = np.divide(binomial, linearised, out=kish + 0.0 * binomial, where=has_spread)
         return np.minimum(kish, sizes.min(axis=0))
 
-    def _squared_margins(self, level, sizes):
+    def _squared_margins(self, level: float, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances of lower and upper limits, by value, each (n_values, n_events)."""
         if self.is_weighted:
             level = special.ndtr(special.stdtrit(np.maximum(sizes - 1.0, 1.0), level))
@@ -557,18 +582,18 @@ class OutcomeMeans(_EventMeans):
         below, above = np.where(steps > 0, reach, reach[::-1])
         return below**2, above**2
 
-    def margins(self, level, multiple=1.0):
+    def margins(self, level: float, multiple: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Distances from the means to their limits, for a multiple of the sample sizes."""
         squares = self._squared_margins(level, multiple * self.sizes)
         return tuple(np.sqrt(one.sum(axis=0)) for one in squares)
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Limits of each mean, as in `Estimates.limits`."""
         below, above = self.margins(level)
         return self.values - below, self.values + above
 
     @property
-    def rare_values(self):
+    def rare_values(self) -> Any:  # type: ignore[override]
         """The values of up to three samples that make up most of a limit at .95, by event."""
         squares = np.maximum(*self._squared_margins(0.95, self.sizes))
         is_rare = (2.0 * squares > squares.sum(axis=0)) & (self._n_samples <= _MAX_EXACT_COUNT)
@@ -585,17 +610,17 @@ _MAX_GROUPS = 1000
 """Number of groups up to which every pair is compared."""
 
 
-def pairwise_contrasts(n_events):
+def pairwise_contrasts(n_events: int) -> sparse.csr_array:
     """Differences of every ordered pair of events, one per row of a csr_array."""
     if n_events > _MAX_GROUPS:
         raise ValueError(
             f"There must be at most {_MAX_GROUPS} groups, for every pair is compared; got "
             f"{n_events}. Merge groups, or leave small ones out."
         )
-    return contrast_matrix(*np.nonzero(~np.eye(n_events, dtype=bool)), n_events)
+    return contrast_matrix(*np.nonzero(~np.eye(n_events, dtype=bool)), n_events)  # type: ignore[arg-type, call-arg]
 
 
-def contrast_matrix(first, second, n_events):
+def contrast_matrix(first: np.ndarray, second: np.ndarray, n_events: int) -> sparse.csr_array:
     """Differences of the first of each pair of events to the second, one per row of a csr_array."""
     rows = np.repeat(np.arange(first.size), 2)
     factors = np.tile([1.0, -1.0], first.size)
@@ -607,7 +632,9 @@ _SCREEN_ERROR_SHARE = 0.1
 """Share of an error that each of two screens of pairs takes, and each limit of a single gap."""
 
 
-def change_upper_limit(estimates, before, after, level):
+def change_upper_limit(
+    estimates: Estimates, before: sparse.csr_array, after: sparse.csr_array, level: float
+) -> float:
     r"""Upper limit, at the level, of the gap of the forms `after` minus that of the forms `before`.
 
     With :math:`D_t` the differences of all ordered pairs of groups at two times,
@@ -677,7 +704,15 @@ class AUCs(Estimates):
 
     interval = "DeLong"
 
-    def __init__(self, positive, scores, members, weights, counts=None, center=0.0):
+    def __init__(
+        self,
+        positive: np.ndarray,
+        scores: np.ndarray,
+        members: list[np.ndarray],
+        weights: np.ndarray,
+        counts: np.ndarray | None = None,
+        center: float = 0.0,
+    ) -> None:
         columns = positive, scores, weights, np.ones(len(weights)) if counts is None else counts
         areas = [_delong(*(column[rows] for column in columns)) for rows in members]
         self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*areas, strict=True))
@@ -686,11 +721,11 @@ class AUCs(Estimates):
         self.values = self._areas - center
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """DeLong's standard error of each area."""
         return self._errors
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """DeLong's limits, as in `Estimates.limits`."""
         z = special.ndtri(level)
         areas = self._areas
@@ -713,7 +748,9 @@ class AUCs(Estimates):
         return low - self._center, high - self._center
 
 
-def _delong(positive, scores, weights, counts):
+def _delong(
+    positive: np.ndarray, scores: np.ndarray, weights: np.ndarray, counts: np.ndarray
+) -> tuple[float, float, float, int]:
     """Area, its standard error, and effective and plain size of the smaller class."""
     _, position = np.unique(scores, return_inverse=True)
     n_scores = position.max() + 1
@@ -752,7 +789,13 @@ class ShareCurves(Estimates):
     may count; None counts everywhere.
     """
 
-    def __init__(self, shares, sizes, transform, is_counted=None):
+    def __init__(
+        self,
+        shares: np.ndarray,
+        sizes: np.ndarray,
+        transform: Callable,
+        is_counted: Callable | None = None,
+    ) -> None:
         self._shares = shares
         self._transform = transform
         self._find_counted = is_counted
@@ -760,15 +803,15 @@ class ShareCurves(Estimates):
         self.values = transform(shares).ravel()
         self.sizes = np.repeat(sizes, shares.shape[1])
 
-    def _share_limits(self, level):
+    def _share_limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits of the shares."""
         return rate_limits(self._shares, self._sizes, level)
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Transformed limits of the shares, as in `Estimates.limits`."""
         return tuple(self._transform(limit).ravel() for limit in self._share_limits(level))
 
-    def upper(self, contrasts, level):
+    def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """As `Estimates.upper`, but 0 for pairs that count nowhere, at a tenth of the error."""
         if self._find_counted is None:
             return super().upper(contrasts, level)
@@ -778,7 +821,9 @@ class ShareCurves(Estimates):
         return np.where(abs(contrasts) @ counted.astype(float) > 0, upper, 0.0)
 
 
-def curve_contrasts(blocks, n_events, n_thresholds, lag=0):
+def curve_contrasts(
+    blocks: list[range | tuple[int, ...]], n_events: int, n_thresholds: int, lag: int = 0
+) -> sparse.csr_array:
     """Differences of every ordered pair of events of a block, at every threshold, as a csr_array.
 
     The first of a pair is taken `lag` thresholds ahead: if not every threshold is evaluated, its
@@ -806,7 +851,9 @@ _TAIL_PROBABILITY = 1e-12
 """Probability of counts that are left out, counted as rejections."""
 
 
-def exact_difference_test(hits, n, difference):
+def exact_difference_test(
+    hits: np.ndarray | tuple[float, int], n: np.ndarray | tuple[int, int], difference: float
+) -> float:
     r"""Exact p-value of :math:`H_0: p_1 - p_2 \ge \epsilon` for two rates, by Berger and Boos.
 
     It is the probability, under :math:`H_0`, of counts at least as far from it as the observed
@@ -846,7 +893,7 @@ def exact_difference_test(hits, n, difference):
     return float(min(1.0, probability + _RECTANGLE_ERROR + _GRID_STEP**2 / 8.0))
 
 
-def _nuisance_grid(x1, n1, x2, n2, difference):
+def _nuisance_grid(x1: int, n1: int, x2: int, n2: int, difference: float) -> np.ndarray:
     """Grid of the second rate on the line within the rectangle, with both ends."""
     # Four tails share the probability of leaving the rectangle.
     level = 1.0 - _RECTANGLE_ERROR / 4.0
@@ -867,13 +914,15 @@ def _nuisance_grid(x1, n1, x2, n2, difference):
     return np.array(points)
 
 
-def _fisher_information(p2, n1, n2, difference):
+def _fisher_information(p2: float, n1: int, n2: int, difference: float) -> float:
     """Fisher information of the second rate if the first is larger by the difference."""
     p1 = p2 + difference
     return n1 / max(p1 * (1.0 - p1), 0.25 / n1) + n2 / max(p2 * (1.0 - p2), 0.25 / n2)
 
 
-def _worst_probability(x1, n1, x2, n2, difference, nuisance):
+def _worst_probability(
+    x1: int, n1: int, x2: int, n2: int, difference: float, nuisance: np.ndarray
+) -> float:
     """Largest probability of counts as far from the hypothesis as the observed ones."""
     first = stats.binom.ppf(_TAIL_PROBABILITY, n2, nuisance[0])
     last = stats.binom.isf(_TAIL_PROBABILITY, n2, nuisance[-1])
@@ -886,7 +935,9 @@ def _worst_probability(x1, n1, x2, n2, difference, nuisance):
     return (masses * up_to).sum(axis=0).max() + 2.0 * _TAIL_PROBABILITY
 
 
-def _critical_counts(x1, n1, x2, n2, difference, seconds):
+def _critical_counts(
+    x1: int, n1: int, x2: int, n2: int, difference: float, seconds: np.ndarray
+) -> np.ndarray:
     """For every second count the largest first one as far from the hypothesis as the observed."""
     observed = _score_statistic(np.array([x1]), n1, np.array([x2]), n2, difference)[0] + 1e-12
     # Bisection over the first count, for all second counts at once.
@@ -904,7 +955,9 @@ def _critical_counts(x1, n1, x2, n2, difference, seconds):
     return np.maximum.accumulate(inside)
 
 
-def _score_statistic(x1, n1, x2, n2, difference):
+def _score_statistic(
+    x1: np.ndarray, n1: int, x2: np.ndarray, n2: int, difference: float
+) -> np.ndarray:
     """Excess of the observed difference over the hypothesis, in standard errors under it."""
     p1 = x1 / n1
     p2 = x2 / n2
@@ -914,7 +967,13 @@ def _score_statistic(x1, n1, x2, n2, difference):
     return (p1 - p2 - difference) / np.sqrt(np.maximum(variance, 1e-300))
 
 
-def constrained_rate(x1, n1, x2, n2, difference):
+def constrained_rate(
+    x1: np.ndarray,
+    n1: np.ndarray | int,
+    x2: np.ndarray,
+    n2: np.ndarray | int,
+    difference: np.ndarray | float,
+) -> np.ndarray:
     """Maximum likelihood second rate if the first is larger by the difference: a cubic's root."""
     n = n1 + n2
     x = x1 + x2

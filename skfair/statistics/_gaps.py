@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import betainc, ndtr
 
@@ -16,6 +15,7 @@ from skfair.groups._groups import balance, count_table
 from skfair.groups._samples import check_metric_input
 from skfair.statistics._bounded_means import BoundedMeans, make_estimates
 from skfair.statistics._estimates import (
+    Estimates,
     LogRates,
     OutcomeMeans,
     Rates,
@@ -24,9 +24,15 @@ from skfair.statistics._estimates import (
     correlation_of,
     pairwise_contrasts,
 )
-from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._parameters import CONFIDENCE_LEVEL
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # What is known of a bound in the population, in one word for claims, monitors and fits.
 
@@ -67,7 +73,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def gap_upper_limit(estimates, contrasts, level):
+def gap_upper_limit(estimates: Estimates, contrasts: sparse.csr_array, level: float) -> float:
     """Upper limit, at the level, of the gap: of the largest of the forms `contrasts`, and of 0.
 
     It is the largest of the limits of single forms, each at the full level: only the largest form
@@ -76,7 +82,7 @@ def gap_upper_limit(estimates, contrasts, level):
     return float(estimates.gap(estimates.upper(contrasts, level).max(initial=0.0)))
 
 
-def gap_lower_limit(estimates, contrasts, level):
+def gap_lower_limit(estimates: Estimates, contrasts: sparse.csr_array, level: float) -> float:
     """Lower limit, at the level, of the gap: of the largest of the forms `contrasts`, and of 0.
 
     The limit of any form may err, so that the error is divided among them.
@@ -85,7 +91,9 @@ def gap_lower_limit(estimates, contrasts, level):
     return float(estimates.gap(lows.max(initial=0.0)))
 
 
-def interval_of_largest_contrast(estimates, contrasts, confidence_level):
+def interval_of_largest_contrast(
+    estimates: Estimates, contrasts: sparse.csr_array, confidence_level: float
+) -> Interval:
     """Two-sided `Interval` of the gap: of the largest of the forms `contrasts`, and of 0.
 
     The upper limit takes half of the error and needs no correction (`gap_upper_limit`). For the
@@ -111,7 +119,12 @@ def interval_of_largest_contrast(estimates, contrasts, confidence_level):
     )
 
 
-def _group_estimates(values, sensitive_features, sample_weight, value_range=None):
+def _group_estimates(
+    values: TableLike,
+    sensitive_features: TableLike,
+    sample_weight: TableLike,
+    value_range: tuple[float, ...] | None = None,
+) -> Estimates:
     """`Rates` or `Means` of the groups, or `BoundedMeans` of values in a range."""
     samples, (values,) = check_metric_input(sensitive_features, sample_weight, values=values)
     groups = samples.groups
@@ -129,7 +142,7 @@ def _group_estimates(values, sensitive_features, sample_weight, value_range=None
             f"Values must be in value_range={low, high}, but they are from {values.min():g} to "
             f"{values.max():g}. Pass the range of all possible values, or None."
         )
-    return BoundedMeans(events, values, value_range)
+    return BoundedMeans(events, values, value_range)  # type: ignore[arg-type]
 
 
 def gap_interval(
@@ -284,13 +297,20 @@ def ratio_interval(
 # were multiplied by ``factor`` and the sample size by ``multiple``.
 
 
-_N_DRAWS = 1 << 13
+_N_DRAWS = 1 << 13  # of normal numbers, at most
 
 _LEVELS = np.append(1e-9, np.linspace(0.25, 4.5, 18))
 """Normal quantiles of the levels at which limits of means of known values are computed."""
 
 
-def gap_posterior(events, values, clusters, known, aggregate, tolerance):
+def gap_posterior(
+    events: Events,
+    values: np.ndarray,
+    clusters: np.ndarray | None,
+    known: np.ndarray | list[float] | None,
+    aggregate: Any,
+    tolerance: float,
+) -> MonteCarloPosterior | OutcomePosterior | RatePosterior:
     """Posterior of a gap between the means of values over events.
 
     `aggregate` is the Gap that makes one number of the means. Samples of equal code in `clusters`
@@ -312,7 +332,9 @@ def gap_posterior(events, values, clusters, known, aggregate, tolerance):
     return MonteCarloPosterior((estimates.values, None), sizes, correlation, aggregate, tolerance)
 
 
-def range_probability(rates, sizes, width, scale=1.0):
+def range_probability(
+    rates: np.ndarray, sizes: np.ndarray, width: float, scale: float = 1.0
+) -> float:
     r"""Posterior probability that independent rates lie within a width of one another, if scaled.
 
     With F the distribution function of each rate's posterior,
@@ -328,7 +350,7 @@ def range_probability(rates, sizes, width, scale=1.0):
     return _integrate_range(*_tabulate_posteriors(rates, sizes), width, scale)
 
 
-def _integrate_range(values, shares, width, scale):
+def _integrate_range(values: np.ndarray, shares: np.ndarray, width: float, scale: float) -> float:
     """The integral of `range_probability`, from the tables of the posteriors."""
     # Rate j is the lowest; all others lie within the width above it.
     lowest = (values[:, 1:] + values[:, :-1]) / 2
@@ -340,7 +362,7 @@ def _integrate_range(values, shares, width, scale):
     return float(min(1.0, sum(others @ steps for others, steps in pairs)))
 
 
-def _tabulate_posteriors(rates, sizes):
+def _tabulate_posteriors(rates: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values of each rate, and the posterior probability that it is below each of them."""
     a = rates * sizes + 0.5
     b = (1.0 - rates) * sizes + 0.5
@@ -349,7 +371,7 @@ def _tabulate_posteriors(rates, sizes):
     reach = 6.5 / (2.0 * np.sqrt(sizes + 1.0))
     angle = np.arcsin(np.sqrt(a / (a + b)))
     ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
-    values = np.sin(np.ascontiguousarray(np.linspace(*ends, 301).T)) ** 2
+    values = np.sin(np.ascontiguousarray(np.linspace(*ends, 301).T)) ** 2  # type: ignore[call-overload]
     shares = betainc(a[:, np.newaxis], b[:, np.newaxis], values)
     shares[:, 0] = 0.0
     shares[:, -1] = 1.0
@@ -362,13 +384,15 @@ class RatePosterior:
 
     means: np.ndarray
     sizes: np.ndarray
-    aggregate: object
+    aggregate: Any
     tolerance: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self._tables = lru_cache(maxsize=1)(self._tabulate)  # needed at many tolerances
 
-    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+    def probability(
+        self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
+    ) -> float:
         """Probability that the population's gap is at most the tolerance."""
         tolerance = self.tolerance if tolerance is None else tolerance
         bounds = self.aggregate.width_and_scale(tolerance)
@@ -376,7 +400,7 @@ class RatePosterior:
         within = [_integrate_range(*table, *bounds) for table in self._tables(factor, multiple)]
         return float(np.prod(within))
 
-    def _tabulate(self, factor, multiple):
+    def _tabulate(self, factor: float, multiple: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Tables of the posteriors of the rates in each block."""
         rates = np.clip(self.aggregate.rescale_means(self.means, factor), 0.0, 1.0)
         values, shares = _tabulate_posteriors(rates, multiple * self.sizes)
@@ -393,7 +417,14 @@ class MonteCarloPosterior:
     `moments` are the means and the standard deviations within the events; None for rates.
     """
 
-    def __init__(self, moments, sizes, correlation, aggregate, tolerance):
+    def __init__(
+        self,
+        moments: tuple[np.ndarray, np.ndarray | None],
+        sizes: np.ndarray,
+        correlation: np.ndarray | None,
+        aggregate: Any,
+        tolerance: float,
+    ) -> None:
         self.means, self.spread = moments
         self.sizes = sizes
         self.aggregate = aggregate
@@ -401,7 +432,9 @@ class MonteCarloPosterior:
         self.z = _correlate(_draw_normal(len(self.means)), correlation)
         self._draw_errors_cached = lru_cache(maxsize=1)(self._draw_errors)  # needed many times
 
-    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+    def probability(
+        self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
+    ) -> float:
         """Probability that the population's gap is at most the tolerance."""
         means = self.aggregate.rescale_means(self.means, factor)[:, np.newaxis]
         if self.spread is None:
@@ -415,12 +448,12 @@ class MonteCarloPosterior:
         tolerance = self.tolerance if tolerance is None else tolerance
         return float(np.mean(self.aggregate(drawn) <= tolerance))
 
-    def _draw_errors(self, multiple):
+    def _draw_errors(self, multiple: float) -> np.ndarray:
         """Errors of mean losses: Student's variable, by its expansion in normal ones."""
         z = self.z
         freedom = np.maximum(multiple * self.sizes[:, np.newaxis] - 1.0, 1.0)
         student = z + z * (z * z + 1.0) / (4.0 * freedom)
-        return self.spread[:, np.newaxis] * student / np.sqrt(freedom)
+        return self.spread[:, np.newaxis] * student / np.sqrt(freedom)  # type: ignore[index]
 
 
 class OutcomePosterior(MonteCarloPosterior):
@@ -429,11 +462,18 @@ class OutcomePosterior(MonteCarloPosterior):
     With z a normal variable, a drawn mean is the limit that holds with the probability of z.
     """
 
-    def __init__(self, estimates, sizes, correlation, aggregate, tolerance):
+    def __init__(
+        self,
+        estimates: Estimates,
+        sizes: np.ndarray,
+        correlation: np.ndarray | None,
+        aggregate: Any,
+        tolerance: float,
+    ) -> None:
         self._estimates = estimates
-        super().__init__((estimates.values, 0.0), sizes, correlation, aggregate, tolerance)
+        super().__init__((estimates.values, 0.0), sizes, correlation, aggregate, tolerance)  # type: ignore[arg-type]
 
-    def _draw_errors(self, multiple):
+    def _draw_errors(self, multiple: float) -> np.ndarray:
         """Errors of the means: margins at a few levels, interpolated."""
         multiple = multiple * self.sizes / self._estimates.sizes
         margins = [self._estimates.margins(level, multiple) for level in ndtr(_LEVELS)]
@@ -446,12 +486,14 @@ class OutcomePosterior(MonteCarloPosterior):
 class UnknownPosterior:
     """A gap of which nothing is known, as that of precision where no sample is accepted."""
 
-    def __init__(self, n_events, tolerance):
+    def __init__(self, n_events: int, tolerance: float) -> None:
         self.means = np.zeros(n_events)
         self.sizes = np.ones(n_events)
         self.tolerance = tolerance
 
-    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+    def probability(
+        self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
+    ) -> float:
         """0: an unknown gap is never known to be within the tolerance."""
         return 0.0
 
@@ -463,7 +505,15 @@ class CurvePosterior:
     counts by ``unit * interval.position_of(share)``. Events of one block are compared.
     """
 
-    def __init__(self, above, sizes, intervals, units, blocks, tolerance):
+    def __init__(
+        self,
+        above: np.ndarray,
+        sizes: np.ndarray,
+        intervals: list,
+        units: np.ndarray,
+        blocks: np.ndarray,
+        tolerance: float,
+    ) -> None:
         self.above = np.clip(above, 0.0, 1.0)  # sums of weights have rounding
         self.sizes = sizes
         self.intervals = intervals
@@ -477,7 +527,9 @@ class CurvePosterior:
         # needed many times
         self._draw_positions_cached = lru_cache(maxsize=1)(self._draw_positions)
 
-    def probability(self, factor=1.0, multiple=1.0, tolerance=None):
+    def probability(
+        self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
+    ) -> float:
         """Probability that the population's gap is at most the tolerance, at the worst threshold.
 
         The tolerance is broken if it is at one threshold, so a test of all thresholds needs no
@@ -497,32 +549,34 @@ class CurvePosterior:
             probabilities.append(is_within.mean(axis=-1).min())
         return float(min(probabilities))
 
-    def _draw_positions(self, multiple):
+    def _draw_positions(self, multiple: float) -> np.ndarray:
         """Positions of drawn shares in the intervals of their events."""
         scale = 1.0 / np.sqrt(multiple * self.sizes + 1.0)
         return self._shares_to_positions(
             self.above[..., np.newaxis] + self.errors * scale[:, None, None]
         )
 
-    def _shares_to_positions(self, above):
+    def _shares_to_positions(self, above: np.ndarray) -> np.ndarray:
         """Positions of shares in the intervals of their events, in units of the tolerance."""
         rows = zip(self.intervals, np.clip(above, 0.0, 1.0), self.units, strict=True)
         return np.stack([unit * interval.position_of(shares) for interval, shares, unit in rows])
 
 
-def kish_sizes(events):
+def kish_sizes(events: Events) -> np.ndarray:
     """Effective sample size of each event: as many samples of equal weight, (n_events,)."""
     return 1.0 / events.averaging_matrix.power(2).sum(axis=1)
 
 
-def _event_standard_deviations(events, values):
+def _event_standard_deviations(events: Events, values: np.ndarray) -> np.ndarray:
     """Standard deviation of values within each event, (n_events,)."""
     samples, event, shares = events.memberships
     deviations = values[samples] - events.means(values)[event]
     return np.sqrt(np.bincount(event, shares * deviations**2, events.n_events))
 
 
-def cluster_effects_and_correlation(events, values, clusters):
+def cluster_effects_and_correlation(
+    events: Events, values: np.ndarray, clusters: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Design effect of clusters on the mean of each event, and the correlation of the means.
 
     The variance of a mean is the sum of squares of what each cluster adds to its error [1]_. The
@@ -541,7 +595,7 @@ def cluster_effects_and_correlation(events, values, clusters):
     # Sum the errors, and the shares, of each event and cluster.
     n_codes = int(clusters.max()) + 1
     keys, sums = np.unique(event * n_codes + clusters[samples], return_inverse=True)
-    keys = np.divmod(keys, n_codes)
+    keys = np.divmod(keys, n_codes)  # type: ignore[assignment]
     errors = np.bincount(sums, deviations)
     weights = np.bincount(sums, shares)
     n_clusters = np.bincount(keys[0], minlength=events.n_events)
@@ -562,7 +616,7 @@ def cluster_effects_and_correlation(events, values, clusters):
     return effects, correlation_of(covariance)
 
 
-def _correlate(draws, correlation):
+def _correlate(draws: np.ndarray, correlation: np.ndarray | None) -> np.ndarray:
     """Standard normal draws, (n_rows, n_draws), with a given correlation between rows."""
     if correlation is None:
         return draws
@@ -570,7 +624,7 @@ def _correlate(draws, correlation):
     return axes @ (np.sqrt(np.maximum(sizes, 0.0))[:, np.newaxis] * (axes.T @ draws))
 
 
-def _draw_normal(n_rows, n_draws=_N_DRAWS):
+def _draw_normal(n_rows: int, n_draws: int = _N_DRAWS) -> np.ndarray:
     """Standard normal numbers, antithetic and the same at each call, (n_rows, n_draws)."""
     half = np.random.default_rng(0).standard_normal((n_rows, n_draws // 2))
     return np.hstack((half, -half))

@@ -1,7 +1,9 @@
 """Estimates of groups: means, quotients of sums, areas, and any function of their samples."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
+from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse, special
@@ -9,7 +11,7 @@ from scipy import optimize, sparse, special
 from skfair.groups import Groups
 from skfair.groups._events import Events
 from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import AUCs, Estimates, Means, correlation_of
+from skfair.statistics._estimates import AUCs, Estimates, Means, Rates, correlation_of
 
 # Each function returns the estimates of the groups that have a value, or None if no group has one,
 # and the positions of these groups.
@@ -18,7 +20,14 @@ from skfair.statistics._estimates import AUCs, Estimates, Means, correlation_of
 _NO_GROUPS = np.empty(0, dtype=np.intp)
 
 
-def estimate_means(values, mask, groups, weights, clusters=None, kind=make_estimates):
+def estimate_means(
+    values: np.ndarray,
+    mask: np.ndarray | None,
+    groups: Groups,
+    weights: np.ndarray,
+    clusters: np.ndarray | None = None,
+    kind: Callable = make_estimates,
+) -> tuple[Estimates | None, np.ndarray]:
     """Means of values over the samples of each group, and the groups that have such samples.
 
     `mask` selects the samples that count; None selects all. `kind` makes `Estimates` of events,
@@ -82,7 +91,9 @@ def estimate_quotients(numerators, denominators, groups, weights, clusters=None)
     return estimate_means(z, (total_d > 0)[codes], disjoint, w, clusters, Means)
 
 
-def estimate_areas(is_true, scores, groups, weights):
+def estimate_areas(
+    is_true: np.ndarray, scores: np.ndarray, groups: Groups, weights: np.ndarray
+) -> tuple:
     """Areas under the ROC curves of the groups that have both classes."""
     members = groups.members()
     complete = [g for g, rows in enumerate(members) if 0 < is_true[rows].sum() < len(rows)]
@@ -95,7 +106,7 @@ def estimate_areas(is_true, scores, groups, weights):
 # Averages of estimates of the same groups.
 
 
-def estimate_averages(estimated):
+def estimate_averages(estimated: list) -> tuple:
     """Averages of estimates without common samples, and the groups that each of them has.
 
     `estimated` is a list of pairs of estimates, or None, and positions of groups.
@@ -120,7 +131,7 @@ class Averages(Estimates):
 
     interval = "Wilson or exact, combined"
 
-    def __init__(self, parts, selections):
+    def __init__(self, parts: list[Rates], selections: list[sparse.csr_array]) -> None:
         self._parts = list(zip(parts, [one / len(parts) for one in selections], strict=True))
         self.values = sum(average @ part.values for part, average in self._parts)
         pairs = list(zip(parts, selections, strict=True))
@@ -128,13 +139,13 @@ class Averages(Estimates):
         self.sizes = sum(selection @ part.sizes for part, selection in pairs)
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Root of the sum of the squared errors of the parts."""
         return np.linalg.norm([each @ one.standard_errors for one, each in self._parts], axis=0)
 
     limits = Means.limits
 
-    def upper(self, contrasts, level):
+    def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limit of each linear form, as in `Estimates.upper`."""
         forms = [(one, contrasts @ average) for one, average in self._parts]
         margins = [one.upper(form, level) - form @ one.values for one, form in forms]
@@ -168,7 +179,15 @@ class FixedTotalRates(Estimates):
     interval = "exact, given k"
     are_rates = True
 
-    def __init__(self, hits, sizes, counts, n_selected, n_samples, efficiency=1.0):
+    def __init__(
+        self,
+        hits: np.ndarray,
+        sizes: np.ndarray,
+        counts: np.ndarray,
+        n_selected: float,
+        n_samples: float,
+        efficiency: float = 1.0,
+    ) -> None:
         self.values = hits / sizes
         self.counts = counts
         self._efficiency = efficiency
@@ -179,20 +198,20 @@ class FixedTotalRates(Estimates):
         self.sizes = sizes * efficiency
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Root of the variance of the hypergeometric distribution at each rate."""
         rest = np.maximum(self._n_samples - self._n_in_sets, 0.0) / max(self._n_samples - 1.0, 1.0)
         return np.sqrt(self.values * (1.0 - self.values) * rest / self.sizes)
 
     @property
-    def correlation(self):
+    def correlation(self) -> Any:  # type: ignore[override]
         """Correlation of the shares of sets without common samples."""
         ratios = self._n_in_sets / np.maximum(self._n_samples - self._n_in_sets, 1e-100)
         correlation = -np.sqrt(np.minimum(np.outer(ratios, ratios), 1.0))
         np.fill_diagonal(correlation, 1.0)
         return correlation
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Exact conditional limits, as in `Estimates.limits`."""
         n_samples, n_selected = (
             round(self._efficiency * x) for x in (self._n_samples, self._n_selected)
@@ -204,7 +223,9 @@ class FixedTotalRates(Estimates):
 
 
 @lru_cache(maxsize=10_000)  # a report asks for most of them again, for gaps and ratios
-def _fixed_total_limits(hits, size, n_selected, n_samples, level):
+def _fixed_total_limits(
+    hits: float, size: float, n_selected: int, n_samples: int, level: float
+) -> tuple[float, float]:
     """Limits of the share of selected samples in a set."""
     size = max(1, round(size))
     rest = n_samples - size - n_selected
@@ -214,7 +235,7 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     rounded = np.floor(hits + 1e-9), np.ceil(hits - 1e-9)
     low, high = np.clip(rounded, least, most).astype(int).tolist()
 
-    def probabilities(log_odds):
+    def probabilities(log_odds: float) -> tuple[np.ndarray, np.ndarray]:
         """The counts near the mode at these odds, and their probabilities."""
         counts = _counts_near_mode(least, most, size, n_selected, rest, log_odds)
         x = counts[:-1].astype(float)
@@ -223,7 +244,7 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
         masses = np.exp(masses - masses.max())
         return counts, masses / masses.sum()
 
-    def solve_share(excess):
+    def solve_share(excess: Callable) -> float:
         # The excess of a tail over the error increases with the odds, from below to above 0.
         root = optimize.brentq(
             lambda odds: excess(*probabilities(odds)),
@@ -244,7 +265,9 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     return lower, upper
 
 
-def _counts_near_mode(least, most, size, n_selected, rest, log_odds):
+def _counts_near_mode(
+    least: int, most: int, size: int, n_selected: int, rest: int, log_odds: float
+) -> np.ndarray:
     """The counts within 7 roots of the largest number of them from the mode at an odds ratio.
 
     A count is a sum of independent zeros and ones with unequal probabilities, so those left out
@@ -280,20 +303,20 @@ class GroupFunction:
     their total weights, which is the same to it and faster; otherwise rows are repeated.
     """
 
-    function: object
+    function: Any
     columns: list
     weights: np.ndarray
     takes_weights: bool
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.is_weighted = bool(np.ptp(self.weights))
 
-    def value(self, rows):
+    def value(self, rows: np.ndarray) -> float:
         """Value of the samples of a group."""
         weights = self.weights[rows] if self.is_weighted else None
         return self.function([column[rows] for column in self.columns], weights)
 
-    def make_resample_evaluator(self, rows):
+    def make_resample_evaluator(self, rows: np.ndarray) -> Callable:
         """Function of the number of times that each of the rows was drawn."""
         if not self.takes_weights:
             return lambda counts: self.function(
@@ -302,7 +325,7 @@ class GroupFunction:
         distinct, codes = _distinct_rows([column[rows] for column in self.columns])
         weights = self.weights[rows]
 
-        def evaluate(counts):
+        def evaluate(counts: np.ndarray) -> float:
             totals = np.bincount(codes, counts * weights, len(distinct[0]))
             is_drawn = totals > 0
             return self.function([column[is_drawn] for column in distinct], totals[is_drawn])
@@ -310,7 +333,7 @@ class GroupFunction:
         return evaluate
 
 
-def _distinct_rows(columns):
+def _distinct_rows(columns: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     """Columns of the distinct rows, and which of these each row is."""
     codes = np.zeros(len(columns[0]), dtype=np.intp)
     for column in columns:
@@ -347,7 +370,9 @@ class BootstrapEstimates(Estimates):
 
     interval = "bootstrap"
 
-    def __init__(self, function, members, values):
+    def __init__(
+        self, function: GroupFunction, members: list[np.ndarray], values: np.ndarray
+    ) -> None:
         self._function = function
         self._members = members
         self._n_draws = 500
@@ -357,7 +382,7 @@ class BootstrapEstimates(Estimates):
         self.sizes = np.array([w.sum() ** 2 / (w @ w) for w in weights])
 
     @cached_property
-    def draws(self):
+    def draws(self) -> np.ndarray:
         """Values of the resampled groups, (n_draws, n_groups)."""
         rng = np.random.default_rng(0)
         n_samples = len(self._function.weights)
@@ -376,19 +401,19 @@ class BootstrapEstimates(Estimates):
         return np.where(np.isfinite(draws), draws, np.nan)
 
     @property
-    def standard_errors(self):
+    def standard_errors(self) -> np.ndarray:
         """Standard deviation of the draws of each group."""
         known = [draws[~np.isnan(draws)] for draws in self.draws.T]
         return np.array([np.std(draws, ddof=1) if len(draws) > 1 else np.nan for draws in known])
 
     @cached_property
-    def _is_disjoint(self):
+    def _is_disjoint(self) -> bool:
         """Whether no sample is in two groups."""
         rows = np.concatenate(self._members)
         return len(np.unique(rows)) == len(rows)
 
     @cached_property
-    def correlation(self):
+    def correlation(self) -> Any:  # type: ignore[override]
         """Correlation of the draws of overlapping groups; None of disjoint ones."""
         if self._is_disjoint:
             return None
@@ -396,7 +421,7 @@ class BootstrapEstimates(Estimates):
         deviations = known - known.mean(axis=0)
         return correlation_of(deviations.T @ deviations)
 
-    def limits(self, level):
+    def limits(self, level: float) -> Any:
         """Bias-corrected limits, as in `Estimates.limits`."""
         ends = [
             _bootstrap_margins(draws, value, size, level, self._n_draws)
@@ -406,7 +431,9 @@ class BootstrapEstimates(Estimates):
         return self.values - below, self.values + above
 
 
-def _bootstrap_margins(draws, value, size, level, n_draws):
+def _bootstrap_margins(
+    draws: np.ndarray, value: float, size: float, level: float, n_draws: int
+) -> np.ndarray | tuple[float, float]:
     """Distances of the lower and the upper limit to the value; nan if they are not known."""
     draws = draws[~np.isnan(draws)]
     # Limits are known if .95 of the draws have a value.
@@ -421,7 +448,9 @@ def _bootstrap_margins(draws, value, size, level, n_draws):
     return t / reach * np.maximum((value - low, high - value), 0.0)
 
 
-def estimate_by_bootstrap(function, groups):
+def estimate_by_bootstrap(
+    function: GroupFunction, groups: Groups
+) -> tuple[BootstrapEstimates | None, np.ndarray]:
     """Values of a `GroupFunction` of the groups where it is defined."""
     members = groups.members()
     values = np.array([function.value(rows) for rows in members])

@@ -1,9 +1,11 @@
 """Gaps between groups that are recorded for some samples only, or known as probabilities."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,13 @@ from skfair.groups._samples import check_metric_input
 from skfair.statistics._estimates import Rates, pairwise_contrasts
 from skfair.statistics._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
 from skfair.utils._checks import argument_error, join_names, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from skfair.utils._tables import TableLike
+
 
 # Rates of groups from pseudo-memberships, which may be negative or above 1.
 
@@ -36,7 +45,13 @@ class HiddenRates(Rates):
     the number of recorded samples of each group.
     """
 
-    def __init__(self, values, influence, counts, is_complete=False):
+    def __init__(
+        self,
+        values: np.ndarray,
+        influence: np.ndarray,
+        counts: np.ndarray,
+        is_complete: bool = False,
+    ) -> None:
         self.values = np.clip(values, 0.0, 1.0)
         self.counts = counts
         self.is_weighted = not is_complete
@@ -48,14 +63,16 @@ class HiddenRates(Rates):
             variances, self._error_variances, out=counts.astype(float), where=known
         )
 
-    def _quantile(self, level):
+    def _quantile(self, level: float) -> np.ndarray | float:
         """Student's quantile for the recorded samples, the normal one if all are."""
         if not self.is_weighted:
             return special.ndtri(level)
         return special.stdtrit(np.maximum(self.counts - 1.0, 1.0), level)
 
 
-def _membership_means(memberships, within, values):
+def _membership_means(
+    memberships: np.ndarray, within: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Means of the values in groups of these memberships, and their influence values."""
     weights = within[:, np.newaxis] * memberships
     totals = weights.mean(axis=0)
@@ -72,37 +89,41 @@ class HiddenGroups(ABC):
     `names` are those of the groups.
     """
 
-    def __init__(self, names):
+    def __init__(self, names: list[int | str]) -> None:
         self.names = names
 
     @abstractmethod
-    def find_gap(self, values, within, level):
+    def find_gap(self, values: np.ndarray, within: np.ndarray, level: float) -> HiddenGap:
         """The `HiddenGap` between rates of values over a mask of samples, with its limits."""
 
     @abstractmethod
-    def count(self, within):
+    def count(self, within: TableLike) -> np.ndarray:
         """Number of samples of each group, (n_groups,): those recorded, or those expected."""
 
     @abstractmethod
-    def _extreme_means(self, values, within, sign):
+    def _extreme_means(
+        self, values: np.ndarray, within: np.ndarray, sign: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Largest possible means, or for a negative sign smallest ones, and influence values."""
 
     @property
-    def is_complete(self):
+    def is_complete(self) -> bool:
         """Whether all members are known."""
         return False
 
-    def to_identified_groups(self):
+    def to_identified_groups(self) -> Any:
         """The same groups under an assumption that gives estimates, if there is one."""
         return self
 
-    def rates(self, values, within, groups):
+    def rates(
+        self, values: np.ndarray, within: np.ndarray, groups: np.ndarray | list[int]
+    ) -> HiddenRates:
         """Estimated `HiddenRates` of the groups at these positions."""
         means, influence = self.to_identified_groups()._extreme_means(values, within, 1)
         counts = self.count(within)[groups]
         return HiddenRates(means[groups], influence[:, groups], counts, self.is_complete)
 
-    def extreme_rates(self, values, cells):
+    def extreme_rates(self, values: np.ndarray, cells: list) -> HiddenRates:
         """Largest possible `HiddenRates` of all events, followed by the smallest possible ones.
 
         `cells` are pairs of a mask of samples and of positions of groups, which are its events.
@@ -119,7 +140,7 @@ class HiddenGroups(ABC):
             np.concatenate(means), np.hstack(influences), np.tile(counts, 2), self.is_complete
         )
 
-    def find_compared_groups(self, within):
+    def find_compared_groups(self, within: np.ndarray) -> np.ndarray:
         """Positions of the groups with enough samples."""
         return np.flatnonzero(self.count(within) >= MIN_RECORDED)
 
@@ -143,7 +164,13 @@ class RecordedGroups(HiddenGroups):
     Journal of the American Statistical Association 101, 2006).
     """
 
-    def __init__(self, names, codes, features, odds_ratio=1.0):
+    def __init__(
+        self,
+        names: list[int | str],
+        codes: np.ndarray,
+        features: np.ndarray,
+        odds_ratio: float = 1.0,
+    ) -> None:
         super().__init__(names)
         self.is_recorded = codes >= 0
         self.odds_ratio = odds_ratio
@@ -157,16 +184,16 @@ class RecordedGroups(HiddenGroups):
         self.recording_probabilities = _predict_recording(features, self.is_recorded)
 
     @property
-    def is_complete(self):
+    def is_complete(self) -> bool:
         return bool(self.is_recorded.all())
 
-    def replace_odds_ratio(self, odds_ratio):
+    def replace_odds_ratio(self, odds_ratio: float) -> RecordedGroups:
         """The same groups under another assumption; an infinite ratio assumes nothing."""
         other = copy(self)
         other.odds_ratio = odds_ratio
         return other
 
-    def to_identified_groups(self):
+    def to_identified_groups(self) -> RecordedGroups:
         """The same groups, if missing at random.
 
         Their rates are augmented inverse probability weighted means (J. M. Robins, A. Rotnitzky and
@@ -175,15 +202,15 @@ class RecordedGroups(HiddenGroups):
         """
         return self.replace_odds_ratio(1.0)
 
-    def count(self, within):
+    def count(self, within: TableLike) -> np.ndarray:
         return self.members[within].sum(axis=0).astype(np.intp)
 
-    def find_gap(self, values, within, level):
+    def find_gap(self, values: np.ndarray, within: np.ndarray, level: float) -> HiddenGap:
         """The statements on the gap between groups that are missing for some samples."""
         compared = self.find_compared_groups(within)
         _check_compared(self.names, compared)
 
-        def interval(ratio):
+        def interval(ratio: float) -> Interval:
             ends = self.replace_odds_ratio(ratio).extreme_rates(values, [(within, compared)])
             return interval_from_bounds(ends, level)
 
@@ -201,7 +228,9 @@ class RecordedGroups(HiddenGroups):
             largest_odds_ratio=_largest_odds_ratio(interval),
         )
 
-    def _extreme_means(self, values, within, sign):
+    def _extreme_means(
+        self, values: np.ndarray, within: np.ndarray, sign: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         # The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
         # divided by it, or the reverse for a negative sign.
         ratio = float(self.odds_ratio)
@@ -213,7 +242,7 @@ class RecordedGroups(HiddenGroups):
         return _membership_means(memberships, within, values)
 
 
-def _tilt_odds(probabilities, factors):
+def _tilt_odds(probabilities: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities whose odds are multiplied by factors from 0 to infinity, and their slopes."""
     with np.errstate(invalid="ignore"):
         totals = 1.0 - probabilities + factors * probabilities
@@ -224,7 +253,9 @@ def _tilt_odds(probabilities, factors):
     return np.where(is_end, limit, tilted), np.where(is_end, 0.0, slopes)
 
 
-def predict_group_probabilities(features, codes, n_groups):
+def predict_group_probabilities(
+    features: np.ndarray, codes: np.ndarray, n_groups: int
+) -> np.ndarray:
     """Probability of each group by models of the recorded samples of the other folds.
 
     `features`, (n_samples, n_features), may be sparse; `codes` are -1 where a group is missing.
@@ -249,7 +280,7 @@ def predict_group_probabilities(features, codes, n_groups):
     return probabilities
 
 
-def unmix_group_probabilities(features, probabilities):
+def unmix_group_probabilities(features: np.ndarray, probabilities: np.ndarray) -> Any:
     """Probability of each group given features, if probabilities depend on the group alone.
 
     The expectation of the probabilities given the features is then that given the groups, averaged
@@ -262,7 +293,7 @@ def unmix_group_probabilities(features, probabilities):
     return members / members.sum(axis=1, keepdims=True)
 
 
-def _predict_probabilities(features, probabilities):
+def _predict_probabilities(features: np.ndarray, probabilities: np.ndarray) -> Any:
     """Out-of-fold expectation of the probabilities of groups given features."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
     from sklearn.linear_model import Ridge
@@ -276,12 +307,12 @@ def _predict_probabilities(features, probabilities):
     return np.column_stack(columns)
 
 
-def _standardize(features):
+def _standardize(features: np.ndarray) -> np.ndarray:
     """Features of mean 0, unless they are sparse, and of standard deviation 1."""
     return StandardScaler(with_mean=not sparse.issparse(features)).fit_transform(features)
 
 
-def _predict_recording(features, is_recorded):
+def _predict_recording(features: np.ndarray, is_recorded: np.ndarray) -> np.ndarray:
     """Probability that the group of each sample is recorded."""
     if is_recorded.all():
         return np.ones(len(is_recorded))
@@ -303,20 +334,20 @@ class ProbabilisticGroups(HiddenGroups):
     `missing` is a name in `ASSUMPTIONS`, or "error": then rates have bounds only.
     """
 
-    def __init__(self, probabilities, missing="error"):
+    def __init__(self, probabilities: pd.DataFrame, missing: str = "error") -> None:
         super().__init__([*probabilities.columns])
         self.probabilities = probabilities.to_numpy()
         self.missing = missing
 
     @property
-    def assumption(self):
+    def assumption(self) -> str:
         """What is assumed, as a clause."""
         return describe_probability_assumption(self.missing)
 
-    def count(self, within):
+    def count(self, within: TableLike) -> np.ndarray:
         return (within @ self.probabilities).round().astype(np.intp)
 
-    def find_gap(self, values, within, level):
+    def find_gap(self, values: np.ndarray, within: np.ndarray, level: float) -> HiddenGap:
         """The statements on the gap between groups that are known as probabilities."""
         compared = self.find_compared_groups(within)
         _check_compared(self.names, compared)
@@ -337,7 +368,9 @@ class ProbabilisticGroups(HiddenGroups):
             confidence_level=level,
         )
 
-    def _extreme_means(self, values, within, sign):
+    def _extreme_means(
+        self, values: np.ndarray, within: np.ndarray, sign: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         if self.missing != "error":
             estimate, _ = ASSUMPTIONS[self.missing]
             return estimate(self.probabilities, within, values)
@@ -352,10 +385,12 @@ class ProbabilisticGroups(HiddenGroups):
         return (means, influence) if sign > 0 else (1.0 - means, -influence)
 
 
-_N_BINS = 20
+_N_BINS = 20  # of equal numbers of samples, within which rates are bounded
 
 
-def _frechet_bound(probability, hits, misses):
+def _frechet_bound(
+    probability: np.ndarray, hits: np.ndarray, misses: np.ndarray
+) -> tuple[float, np.ndarray]:
     """Largest possible rate of one group, and its influence values.
 
     In bins of the group's probability at most the smaller of the shares of the group and of the
@@ -377,7 +412,9 @@ def _frechet_bound(probability, hits, misses):
     return rate, (most - rate * (most + least)) / total
 
 
-def _regress_means(probabilities, within, values):
+def _regress_means(
+    probabilities: np.ndarray, within: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Means by regressing hits and membership on the probabilities, and influence values.
 
     C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities when
@@ -395,7 +432,7 @@ def _regress_means(probabilities, within, values):
     return rates, (influences[0] - rates * influences[1]) / means[1]
 
 
-def _invert_moments(probabilities):
+def _invert_moments(probabilities: np.ndarray) -> np.ndarray:
     """Inverse of the matrix of means of products of two probabilities."""
     moments = probabilities.T @ probabilities / len(probabilities)
     if np.linalg.cond(moments) > 1e8:
@@ -420,7 +457,7 @@ ASSUMPTIONS = {
 """What `missing` may assume of probabilities: the estimates that it makes right, as a sentence."""
 
 
-def describe_probability_assumption(missing):
+def describe_probability_assumption(missing: str) -> str:
     """What is assumed of probabilities of groups, as a clause."""
     return ASSUMPTIONS.get(missing, (None, "however group and value are linked"))[1]
 
@@ -468,7 +505,7 @@ Whatever the groups are, it is between 0.00 and 0.72.
     confidence_level: float
     largest_odds_ratio: float | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         level = f"{100 * self.confidence_level:g} %"
         possible = f"between {self.possible_low:.2f} and {self.possible_high:.2f}"
         if np.isnan(self.estimate):
@@ -494,7 +531,7 @@ def make_recorded_groups(sensitive_features, features, unknown=None, odds_ratio=
     return RecordedGroups(names, codes, features, odds_ratio)
 
 
-def describe_missing_assumption(odds_ratio, features):
+def describe_missing_assumption(odds_ratio: float, features: str) -> str:
     """What is assumed of missing groups, as a clause; `features` names what it is given."""
     if np.isinf(odds_ratio):
         return "whatever the missing groups are"
@@ -506,7 +543,7 @@ def describe_missing_assumption(odds_ratio, features):
     )
 
 
-def _largest_odds_ratio(interval):
+def _largest_odds_ratio(interval: Callable) -> float:
     """The largest odds ratio at which the lower limit is above 0, by bisection of its logarithm."""
     if not interval(1.0).low > 0.0:
         return np.nan
@@ -520,7 +557,7 @@ def _largest_odds_ratio(interval):
     return float(np.exp(low))
 
 
-def extreme_contrasts(forms):
+def extreme_contrasts(forms: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Forms of rates as forms of their ends: where they are largest, and where smallest.
 
     `forms` is a csr_array over n rates. Ends are the largest possible n rates, followed by the
@@ -536,7 +573,7 @@ def extreme_contrasts(forms):
     )
 
 
-def interval_from_bounds(ends, level):
+def interval_from_bounds(ends: HiddenRates, level: float) -> Interval:
     """Interval of the gap between rates of which only the ends are known.
 
     The estimate is the largest gap that they allow.
@@ -555,7 +592,7 @@ def interval_from_bounds(ends, level):
 # Checks of the input.
 
 
-def check_hidden_values(values, where):
+def check_hidden_values(values: TableLike, where: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Values as numbers 0 and 1, and the mask of the samples that count."""
     values = check_array(values, ensure_2d=False, dtype=float, input_name="values")
     if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():
@@ -576,12 +613,14 @@ def check_hidden_values(values, where):
     return values, where
 
 
-def to_log_odds(probabilities):
+def to_log_odds(probabilities: np.ndarray) -> np.ndarray:
     """Log-odds of probabilities of groups, as features of models, (n_samples, n_groups)."""
     return special.logit(np.clip(probabilities, 1e-4, 1.0 - 1e-4))
 
 
-def stack_features(X, columns, probabilities=None):
+def stack_features(
+    X: TableLike | None, columns: list[np.ndarray], probabilities: pd.DataFrame | None = None
+) -> np.ndarray:
     """Features of the models of groups and records: columns, X and probabilities, if passed."""
     if probabilities is not None:
         columns = [*columns, to_log_odds(probabilities.to_numpy())]
@@ -597,7 +636,7 @@ def stack_features(X, columns, probabilities=None):
     return np.column_stack([*columns, X])
 
 
-def check_odds_ratio(odds_ratio):
+def check_odds_ratio(odds_ratio: float) -> float:
     """A number from 1 on."""
     if not isinstance(odds_ratio, Real) or isinstance(odds_ratio, bool) or not odds_ratio >= 1.0:
         raise argument_error(
@@ -607,7 +646,7 @@ def check_odds_ratio(odds_ratio):
     return float(odds_ratio)
 
 
-def _check_compared(names, compared):
+def _check_compared(names: list[int | str], compared: np.ndarray) -> None:
     """Raise if fewer than two groups have enough records, and warn of those that have too few."""
     omitted = [name for number, name in enumerate(names) if number not in set(compared.tolist())]
     if len(compared) < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,10 @@ from sklearn.base import BaseEstimator, clone
 from skfair.groups import check_groups
 from skfair.utils._api import MatrixLike
 from skfair.utils._sklearn import safe_indexing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 _N_AT_ONCE = 20
 """Draws of a size."""
@@ -167,7 +171,7 @@ class FitPilot:
         guaranteed, accuracy, plain_accuracy = np.reshape(draws, (n_draws, 3)).T
         return DrawnFits(guaranteed > 0.0, accuracy, plain_accuracy - accuracy)
 
-    def _fit_and_evaluate(self, rows, rest):
+    def _fit_and_evaluate(self, rows: np.ndarray, rest: np.ndarray) -> tuple[bool, float, float]:
         """Whether a fit of some samples is guaranteed; its accuracy, and that of the plain fit."""
         weights = self.metadata.get("sample_weight", np.ones(len(self.y)))
         metadata = {name: safe_indexing(one, rows) for name, one in self.metadata.items()}
@@ -183,7 +187,7 @@ class FitPilot:
         return model.guarantee_probability_ >= level, accuracies[1], accuracies[0]
 
 
-def find_size(draw, power, smallest, largest):
+def find_size(draw: Callable, power: float, smallest: int, largest: int) -> int:
     """Sample size at which draws succeed with a probability.
 
     ``draw(n_samples, n_draws, seed)`` tells which of some draws succeed. The log odds of success
@@ -211,7 +215,7 @@ def find_size(draw, power, smallest, largest):
     return int(np.ceil(n))
 
 
-def _estimate_size(sizes, hits, near, aim):
+def _estimate_size(sizes: np.ndarray, hits: np.ndarray, near: float, aim: float) -> float:
     """Size at which draws succeed with the probability `aim`, by logistic regression."""
     # Draws count within a ratio of 2.5 to the estimated size: further away the curve is another
     # one.
@@ -219,7 +223,7 @@ def _estimate_size(sizes, hits, near, aim):
     x = np.log(sizes[is_near] / near)
     hits = hits[is_near]
 
-    def loss(line):
+    def loss(line: np.ndarray) -> float:
         odds = line[0] + line[1] * x
         # The prior of the slope is 3 with an error of 1.5. Where all draws succeed, or none, the
         # log odds are about 10.

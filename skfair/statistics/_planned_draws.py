@@ -1,5 +1,7 @@
 """Sizes of samples whose power is the share of drawn counts that show what is planned."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import stats
 
@@ -14,7 +16,7 @@ from skfair.statistics._gaps import range_probability
 from skfair.utils._checks import argument_error, check_tolerance
 
 
-def find_total_size(is_enough):
+def find_total_size(is_enough: Callable) -> int:
     """Smallest total size, to three digits, from which on it is enough."""
     low = 0
     high = 100
@@ -27,11 +29,13 @@ def find_total_size(is_enough):
     return high
 
 
-def total_certificate_size(name, bound, rates, shares, level, power):
+def total_certificate_size(
+    name: str, bound: float, rates: np.ndarray, shares: np.ndarray, level: float, power: float
+) -> int:
     """Total size at which groups with these shares show a tolerance, ratio, minimum or maximum."""
     uniform = _draw_uniform(len(shares))
 
-    def is_enough(total):
+    def is_enough(total: int) -> bool:
         sizes = divide(total, shares)
         hits = stats.binom.ppf(uniform, sizes, rates)
         if name == "ratio":
@@ -39,11 +43,11 @@ def total_certificate_size(name, bound, rates, shares, level, power):
             sums = (np.repeat(one.reshape(-1, 1), 3, axis=1) for one in (hits, sizes - hits))
             logs = LogRates(Rates.from_sums(*sums))
             limits = [one.reshape(hits.shape) for one in (logs.values, *logs.limits(level))]
-            return _largest_upper_limits(*limits, -np.log(bound), power)
+            return _largest_upper_limits(*limits, -np.log(bound), power)  # type: ignore[call-arg]
         if name == "tolerance":
             values = hits / sizes
             limits = rate_limits(values, sizes * np.ones_like(values), level)
-            return _largest_upper_limits(values, *limits, bound, power)
+            return _largest_upper_limits(values, *limits, bound, power)  # type: ignore[call-arg]
         # A ceiling is a floor of the rate of the other outcome.
         hits = hits if name == "minimum" else sizes - hits
         floor = bound if name == "minimum" else 1.0 - bound
@@ -53,14 +57,16 @@ def total_certificate_size(name, bound, rates, shares, level, power):
     return find_total_size(is_enough)
 
 
-def total_fit_size(rates, shares, width, level):
+def total_fit_size(rates: np.ndarray, shares: np.ndarray, width: float, level: float) -> int:
     """Total size at which posteriors of rates of groups with these shares lie within a width."""
     return find_total_size(
         lambda total: range_probability(rates, divide(total, shares), width) >= level
     )
 
 
-def total_pair_size(tolerance, flips, expected, level, power):
+def total_pair_size(
+    tolerance: float, flips: float, expected: float, level: float, power: float
+) -> int:
     """Number of pairs of answers at which few flips between two versions are shown.
 
     Of all pairs (flips + expected) / 2 flip in one direction, and the others in the other one.
@@ -75,7 +81,7 @@ def total_pair_size(tolerance, flips, expected, level, power):
     away = (flips - expected) / 2.0
     uniform = _draw_uniform(2)
 
-    def is_enough(n):
+    def is_enough(n: int) -> bool:
         first = stats.binom.ppf(uniform[:, 0], n, toward)
         second = stats.binom.ppf(uniform[:, 1], n - first, away / (1.0 - toward))
         numbers = np.column_stack((second, n - first - second, first))
@@ -88,7 +94,9 @@ def total_pair_size(tolerance, flips, expected, level, power):
     return find_total_size(is_enough)
 
 
-def total_change_size(growth, rate, shares, level, power):
+def total_change_size(
+    growth: float, rate: float, shares: np.ndarray | list[float], level: float, power: float
+) -> int:
     """Samples of each of two periods at which the growth of a difference of groups is shown.
 
     The smallest group falls by half of the growth, and the largest rises by half. A pair whose
@@ -106,7 +114,7 @@ def total_change_size(growth, rate, shares, level, power):
     uniform = _draw_uniform(rates.size).reshape(-1, *rates.shape)
     end = 1.0 - (1.0 - level) / (2.0 * n_pairs)
 
-    def is_enough(total):
+    def is_enough(total: int) -> bool:
         sizes = divide(total, shares)
         values = stats.binom.ppf(uniform, sizes, rates) / sizes
         low, high = rate_limits(values, sizes * np.ones_like(values), end)
@@ -122,18 +130,20 @@ def total_change_size(growth, rate, shares, level, power):
     return find_total_size(is_enough)
 
 
-def divide(total, shares):
+def divide(total: int, shares: np.ndarray | list[float]) -> np.ndarray:
     """Whole numbers of samples of groups with these shares, at least 1."""
     return np.maximum(1.0, np.round(total * np.asarray(shares)))
 
 
-def _draw_uniform(n_columns):
+def _draw_uniform(n_columns: int) -> np.ndarray:
     """Numbers between 0 and 1 that fill the unit cube evenly, and are the same at each call."""
     # Draws are the same for all sizes.
     return stats.qmc.Sobol(n_columns, seed=0).random_base2(12)
 
 
-def _largest_upper_limits(values, low, high, bound, power):
+def _largest_upper_limits(
+    values: np.ndarray, low: np.ndarray, high: np.ndarray, bound: float, power: float
+) -> bool:
     """Whether all differences are shown to be within the bound in enough draws."""
     margins = combine_margins((high - values)[:, :, np.newaxis], (values - low)[:, np.newaxis])
     uppers = values[:, :, np.newaxis] - values[:, np.newaxis] + margins

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special, stats
@@ -19,13 +18,21 @@ from skfair.statistics._estimates import (
     rate_limits,
 )
 from skfair.statistics._gaps import range_probability
-from skfair.statistics._pilots import FitPilot, find_size
+from skfair.statistics._pilots import find_size
 from skfair.statistics._planned_draws import (
     total_certificate_size,
     total_fit_size,
 )
 from skfair.utils._checks import argument_error, check_choice, check_tolerance, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Literal
+
+    from skfair.statistics._pilots import FitPilot
+    from skfair.utils._tables import TableLike
+
 
 _NEGLIGIBLE_PROBABILITY = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
@@ -239,20 +246,20 @@ def required_sample_size(
         if not is_one_sided:
             rates = _expected_rates(name, expected, rate, n_groups)
         if purpose == "fit":
-            width = _posterior_width(tolerance, rates, level, power)
+            width = _posterior_width(tolerance, rates, level, power)  # type: ignore[arg-type]
             return total_fit_size(rates, shares, width, level)
         return total_certificate_size(name, bound, rates, shares, level, power)
     if is_one_sided:
         # A ceiling is a floor of the rate of the other outcome.
         floor = (bound, expected) if name == "minimum" else (1.0 - bound, 1.0 - expected)
-        return _minimum_rate_size(*floor, n_groups, level, power)
+        return _minimum_rate_size(*floor, n_groups, level, power)  # type: ignore[arg-type]
     rates = _expected_rates(name, expected, rate, n_groups)
     if purpose == "fit":
-        return _guarantee_size(tolerance, rates, level, power)
+        return _guarantee_size(tolerance, rates, level, power)  # type: ignore[arg-type]
     return (_difference_size if name == "tolerance" else _ratio_size)(bound, rates, level, power)
 
 
-def check_group_shares(shares):
+def check_group_shares(shares: TableLike) -> np.ndarray:
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
     values = np.asarray(shares, dtype=float)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:
@@ -263,7 +270,7 @@ def check_group_shares(shares):
     return values
 
 
-def _check_expected(name, bound, expected):
+def _check_expected(name: str, bound: float, expected: float | None) -> float:
     """The gap, ratio or rate that a model is expected to have; raise if it breaks the bound."""
     if expected is None and name in ("minimum", "maximum"):
         raise argument_error(
@@ -286,7 +293,7 @@ _QUANTITIES = {"tolerance": "gap", "ratio": "ratio", "minimum": "rate", "maximum
 """What a bound is about, by its argument."""
 
 
-def _expected_rates(name, expected, rate, n_groups):
+def _expected_rates(name: str, expected: float, rate: float, n_groups: Any) -> np.ndarray:
     """Rates of all groups around their middle, of which half are the smallest."""
     # A ratio r of rates about p is the gap 2 p (1 - r) / (1 + r).
     gap = expected if name == "tolerance" else 2.0 * rate * (1.0 - expected) / (1.0 + expected)
@@ -299,7 +306,7 @@ def _expected_rates(name, expected, rate, n_groups):
     return np.repeat([rate - gap / 2.0, rate + gap / 2.0], [n_groups - n_largest, n_largest])
 
 
-def _difference_size(tolerance, rates, level, power):
+def _difference_size(tolerance: float, rates: np.ndarray, level: float, power: float) -> int:
     """Sample size of each group at which the largest difference is shown to be small."""
     # The tests treat successes and failures in the same way.
     rates = rates if rates.mean() <= 0.5 else np.sort(1.0 - rates)
@@ -311,7 +318,9 @@ def _difference_size(tolerance, rates, level, power):
     return _smallest_size(start, lambda n: certificate_power(n, tolerance, rates, level) >= power)
 
 
-def _pilot_size(pilot, max_accuracy_loss, power, purpose):
+def _pilot_size(
+    pilot: FitPilot, max_accuracy_loss: float | None, power: float, purpose: str
+) -> Any:
     """Sample size at which fits to samples of a pilot are guaranteed and accurate enough."""
     if purpose != "fit":
         raise ValueError(f"A pilot plans a fit; pass purpose='fit' with it, not {purpose!r}.")
@@ -328,12 +337,14 @@ def _pilot_size(pilot, max_accuracy_loss, power, purpose):
     return find_size(draw, power, pilot.smallest_size, pilot.largest_size)
 
 
-def smallest_certifiable_size(tolerance, level):
+def smallest_certifiable_size(tolerance: float, level: float) -> int:
     """Sample size of a group below which no claim of a rate can be shown."""
     return int(np.ceil(np.log1p(-level) / np.log1p(-tolerance)))
 
 
-def _normal_size(bound, means, variances, level, power):
+def _normal_size(
+    bound: float, means: np.ndarray, variances: np.ndarray, level: float, power: float
+) -> int:
     """Sample size of each group if the estimates are normal about sorted means.
 
     The variances are those of a single sample. Estimates are shown to lie within the bound of
@@ -342,7 +353,7 @@ def _normal_size(bound, means, variances, level, power):
     z_score = special.ndtri(level)
     pair = variances[[0, -1]].sum()
 
-    def is_enough(n):
+    def is_enough(n: int) -> bool:
         errors = np.sqrt(variances / n)
         width = bound - z_score * np.sqrt(pair / n)
         # The smallest estimate lies in one of 4,000 short intervals about the smallest mean.
@@ -350,7 +361,7 @@ def _normal_size(bound, means, variances, level, power):
         ends = np.linspace(means[0] - reach, means[0] + reach, 4001)
         most = (ends[1:] + ends[:-1]) / 2.0 + width
 
-        def cdf(values):
+        def cdf(values: np.ndarray) -> np.ndarray:
             return special.ndtr((values - means[:, np.newaxis]) / errors[:, np.newaxis])
 
         return _range_probability(cdf(ends[:-1]), cdf(ends[1:]), cdf(most)) >= power
@@ -359,7 +370,7 @@ def _normal_size(bound, means, variances, level, power):
     return _smallest_size(max(1, int(pair * (z_score / bound) ** 2)), is_enough)
 
 
-def _guarantee_size(tolerance, rates, level, power):
+def _guarantee_size(tolerance: float, rates: np.ndarray, level: float, power: float) -> int:
     """Sample size of each group at which the posterior of the rates is certain enough."""
     certain, noise = stats.studentized_range.ppf([level, power], len(rates), np.inf)
     errors = certain + _NOISE_SHARE * noise
@@ -374,14 +385,14 @@ def _guarantee_size(tolerance, rates, level, power):
     )
 
 
-def _posterior_width(tolerance, rates, level, power):
+def _posterior_width(tolerance: float, rates: np.ndarray, level: float, power: float) -> float:
     """Width within which posteriors of rates must lie, beside which there is sampling noise."""
     certain, noise = stats.studentized_range.ppf([level, power], len(rates), np.inf)
     gap = np.ptp(rates)
     return gap + (tolerance - gap) * certain / (certain + _NOISE_SHARE * noise)
 
 
-def _smallest_size(start, is_enough):
+def _smallest_size(start: int, is_enough: Callable) -> int:
     """Smallest sample size of each group, from ``start`` on, that is enough."""
     # Bracket the size, then halve the bracket.
     low = start - 1
@@ -395,7 +406,7 @@ def _smallest_size(start, is_enough):
     return high
 
 
-def certificate_power(n, tolerance, rates, level):
+def certificate_power(n: int, tolerance: float, rates: np.ndarray, level: float) -> float:
     """Probability that groups of n samples with these rates are shown to be within it.
 
     The pair of the largest and the smallest count decides. So this is the sum, over the smallest
@@ -414,13 +425,15 @@ def certificate_power(n, tolerance, rates, level):
     )
 
 
-def _count_range_probability(smallest, largest, n, rates):
+def _count_range_probability(
+    smallest: np.ndarray, largest: np.ndarray, n: int, rates: np.ndarray
+) -> float:
     """Probability that all counts are between a smallest one and the largest accepted with it."""
     cdfs = stats.binom.cdf((smallest - 1, smallest, largest), n, rates[:, np.newaxis, np.newaxis])
     return _range_probability(*np.swapaxes(cdfs, 0, 1))
 
 
-def _range_probability(below, through, most):
+def _range_probability(below: np.ndarray, through: np.ndarray, most: np.ndarray) -> float:
     """Probability that the smallest value is in an interval, and the others below an end.
 
     For groups in rows and intervals in columns, the distribution functions below and through each
@@ -432,7 +445,9 @@ def _range_probability(below, through, most):
     return float((from_interval.prod(axis=0) - above_interval.prod(axis=0)).sum())
 
 
-def _largest_accepted_counts(n, smallest, tolerance, level):
+def _largest_accepted_counts(
+    n: int, smallest: np.ndarray, tolerance: float, level: float
+) -> np.ndarray:
     """For each smallest count, the largest count next to it that is shown to be within it, or -1.
 
     The rule is that of `skfair.audit.Audit.certify`: a pair passes if Clopper and Pearson's limits
@@ -457,12 +472,12 @@ def _largest_accepted_counts(n, smallest, tolerance, level):
     return np.maximum(largest, certain)
 
 
-def _is_accepted(first, second, n, tolerance, level):
+def _is_accepted(first: int, second: int, n: int, tolerance: float, level: float) -> bool:
     """Whether the exact test shows the difference of two counts of n to be below the tolerance."""
     return exact_difference_test((first, second), (n, n), tolerance) <= 1.0 - level
 
 
-def _ratio_size(ratio, rates, level, power):
+def _ratio_size(ratio: float, rates: np.ndarray, level: float, power: float) -> int:
     """Sample size of each group at which the smallest ratio is shown to be large."""
     # The logarithm of a rate has the variance (1 - p) / (n p).
     n = _normal_size(-np.log(ratio), np.log(rates), (1.0 - rates) / rates, level, power)
@@ -477,30 +492,34 @@ _N_SIZES = 1000
 """Sizes whose power is computed at a time."""
 
 
-def _minimum_rate_size(minimum, rate, n_groups, level, power):
+def _minimum_rate_size(
+    minimum: float, rate: float | np.ndarray, n_groups: int, level: float, power: float
+) -> int:
     """Sample size of each group at which all are shown to have at least the minimum rate."""
     spread = special.ndtri([level, power ** (1.0 / n_groups)]) * np.sqrt(
-        [minimum * (1.0 - minimum), rate * (1.0 - rate)]
+        [minimum * (1.0 - minimum), rate * (1.0 - rate)]  # type: ignore[arg-type]
     )
     n = int((spread.sum() / (rate - minimum)) ** 2)
     # The power grows in steps, which are small for many samples: begin far below their number.
     start = 1 if n < _N_SIZES else int(0.8 * n)
     while True:
         sizes = np.arange(start, start + _N_SIZES)
-        is_enough = minimum_rate_power(sizes, minimum, n_groups, rate, level) >= power
+        is_enough = minimum_rate_power(sizes, minimum, n_groups, rate, level) >= power  # type: ignore[arg-type]
         if is_enough.any():
             return int(sizes[is_enough.argmax()])
         start += _N_SIZES
 
 
-def minimum_rate_power(n, minimum, n_groups, rate, level):
+def minimum_rate_power(
+    n: np.ndarray, minimum: float, n_groups: int, rate: float, level: float
+) -> np.ndarray:
     """Probability that groups of n samples and equal rates are shown to have the minimum."""
     # The smallest count with a lower limit by Clopper and Pearson of at least the minimum.
     count = stats.binom.isf(1.0 - level, n, minimum) + 1.0
     return stats.binom.sf(count - 1.0, n, rate) ** n_groups
 
 
-def ratio_power(n, ratio, rates, level):
+def ratio_power(n: int, ratio: float, rates: np.ndarray, level: float) -> float:
     """Probability that groups of n samples with these rates are shown to have the ratio.
 
     As in `certificate_power`; the rule of `skfair.audit.Audit.certify` is that of `LogRates`.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from skfair.constraints import Constraint, resolve_constraints
+from skfair.constraints._bound import RateRows
 from skfair.constraints._constraint import (
     NothingToCompareError,
     bind_all,
@@ -25,6 +26,14 @@ from skfair.solvers._stochastic import move_multipliers
 from skfair.surrogates import SURROGATES
 from skfair.torch._samples import to_array
 from skfair.utils._checks import resolve_name, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from skfair.surrogates import Sigmoid
+    from skfair.utils._tables import TableLike
+
 
 # Samples by group and class.
 
@@ -41,7 +50,7 @@ class Cells(NamedTuple):
     labels: tuple
 
     @property
-    def target(self):
+    def target(self) -> Any:
         """Classes -1 and +1 of the samples, (n_samples,)."""
         return _SIGNS[self.codes & 1]
 
@@ -49,7 +58,7 @@ class Cells(NamedTuple):
 _SIGNS = np.array([-1.0, 1.0])
 
 
-def encode_cells(target, sensitive_features):
+def encode_cells(target: TableLike, sensitive_features: TableLike) -> Any:
     """The `Cells` of samples."""
     is_positive = _is_positive(to_array(target))
     groups = to_array(sensitive_features)
@@ -64,7 +73,7 @@ def encode_cells(target, sensitive_features):
     return Cells(codes, np.bincount(codes, minlength=2 * len(labels)), labels)
 
 
-def _integer_group_codes(groups, n_samples):
+def _integer_group_codes(groups: TableLike, n_samples: int) -> Any:
     """Groups that are small numbers, as integers; None for others, which `check_groups` encodes."""
     if not isinstance(groups, np.ndarray) or groups.shape != (n_samples,) or not n_samples:
         return None
@@ -75,7 +84,7 @@ def _integer_group_codes(groups, n_samples):
     return codes if np.maximum.reduce(codes.view(np.uintp)) < 1024 else None
 
 
-def _is_positive(target):
+def _is_positive(target: np.ndarray) -> Any:
     """Whether each sample is of the positive class."""
     target = np.asarray(target).reshape(-1)
     if target.dtype == bool:
@@ -113,7 +122,7 @@ class ConstraintSettings:
     def __eq__(self, other):
         return self.key == other.key
 
-    def __hash__(self):
+    def __hash__(self) -> Any:
         return hash(self.key)
 
     def bind_to_batch(self, cells):
@@ -128,7 +137,7 @@ class ConstraintSettings:
                 raise
             return _bind_to_batch.__wrapped__(*arguments)
 
-    def resolve(self):
+    def resolve(self) -> Any:
         """The constraints, without those that samples of a loop do not show."""
         resolved = resolve_constraints(self.constraint, self.tolerance)
         for one in resolved:
@@ -161,7 +170,7 @@ class ConstraintSettings:
         return CellConstraint(bound, present, len(cells.counts))
 
 
-def resolve_surrogate(surrogate):
+def resolve_surrogate(surrogate: Sigmoid | Callable | None) -> Any:
     """The surrogate of a name."""
     return resolve_name(SURROGATES, surrogate, "surrogate")
 
@@ -220,7 +229,7 @@ _MIN_SAMPLES = 5
 
 
 @cache
-def _warn_of_small_batch():
+def _warn_of_small_batch() -> None:
     """Warn of a batch with few samples, once in a process."""
     warn(
         f"A batch has fewer than {_MIN_SAMPLES} samples, or none, of a group (or of a class of a "
@@ -241,11 +250,13 @@ class BatchRows:
     Its means are sums by the weights of samples in each event, (n_batch, n_events).
     """
 
-    def __init__(self, rows):
+    def __init__(self, rows: RateRows) -> None:
         self.rows = rows
         self.one_sided = OneSidedRows(rows.lower, rows.upper)
 
-    def weigh(self, weights, scores, target, multipliers):
+    def weigh(
+        self, weights: np.ndarray, scores: np.ndarray, target: np.ndarray, multipliers: np.ndarray
+    ) -> WeighedRows:
         """The `WeighedRows` of multipliers, (n_bounds,)."""
         exact = [one(scores, target).value @ weights for one in self.rows.sums.exact]
         counted, combine = self.rows.rows_at(np.concatenate(exact))
@@ -254,7 +265,9 @@ class BatchRows:
         by_score = _spread(weights, by_mean, slopes)
         return WeighedRows(by_mean @ means, by_score, self.one_sided.values(counted))
 
-    def _evaluate_smooth(self, weights, scores, target):
+    def _evaluate_smooth(
+        self, weights: np.ndarray, scores: np.ndarray, target: np.ndarray
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Means of the smooth terms, (n_means,), and the slope of each term."""
         sums = self.rows.sums
         terms = [as_pointwise(one(scores, target), len(scores), sums.name) for one in sums.smooth]
@@ -293,7 +306,7 @@ class CellConstraint(BatchRows):
         return self.one_sided.values(rows), _spread(members, by_sum, slopes)
 
 
-def _spread(weights, by_mean, slopes):
+def _spread(weights: np.ndarray, by_mean: np.ndarray, slopes: list[np.ndarray]) -> np.ndarray:
     """Slopes by the scores, (..., n_batch), from slopes by the means, (..., n_means)."""
     parts = np.split(by_mean, len(slopes), axis=-1)
     return sum((part @ weights.T) * slope for part, slope in zip(parts, slopes, strict=True))
@@ -307,15 +320,23 @@ class FollowedRows:
     (n_samples, n_events).
     """
 
-    def __init__(self, rows, tables):
+    def __init__(self, rows: list[BatchRows], tables: list[np.ndarray]) -> None:
         self.rows = rows
         self.tables = tables
 
-    def start(self):
+    def start(self) -> Any:
         """Multipliers of 0, (n_bounds,) for each constraint."""
         return [np.zeros(len(one.one_sided.rows)) for one in self.rows]
 
-    def follow(self, multipliers, scores, target, positions, share, step):
+    def follow(
+        self,
+        multipliers: list[np.ndarray],
+        scores: np.ndarray,
+        target: np.ndarray,
+        positions: np.ndarray,
+        share: float,
+        step: float,
+    ) -> tuple[float, np.ndarray]:
         """Return the Lagrangian term of a batch and its slopes, then move the multipliers in place.
 
         `positions` are those of its samples in the tables, and `share` is its share of all samples.

@@ -6,10 +6,9 @@ import copyreg
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -30,6 +29,7 @@ from skfair.solvers import AdamPrimalDual, Solver, SolverName
 from skfair.solvers._solver import Progress, Result, choose_rows
 from skfair.torch._cells import BatchRows, FollowedRows
 from skfair.torch._model import (
+    FlatModule,
     RandomStream,
     TorchModel,
     check_finite,
@@ -49,7 +49,7 @@ from skfair.torch._samples import (
     take_lazy,
     to_array,
 )
-from skfair.utils._api import Label, MatrixLike, RandomState
+from skfair.utils._api import Label, RandomState
 from skfair.utils._checks import number_text, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
@@ -62,6 +62,21 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import safe_indexing, with_callbacks
 
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+    from torch import Tensor
+    from torch.nn import Module
+
+    from skfair.constraints._bound import BoundConstraint
+    from skfair.fitting._input import TrainingData
+    from skfair.fitting._network import _EpochCallback
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
+
 _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 """Dtypes of numpy that PyTorch has: numbers of others become float32."""
 
@@ -69,7 +84,13 @@ _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 # Steps of a fit.
 
 
-def _check_samples(estimator, X, y, columns, compares_groups):
+def _check_samples(
+    estimator: ConstrainedTorchClassifier,
+    X: TableLike,
+    y: TableLike,
+    columns: dict,
+    compares_groups: bool,
+) -> TrainingData:
     """`check_classification_data` for samples of any shape."""
     if estimator.solver is None and estimator.enforcement is None:
         raise ValueError(
@@ -94,7 +115,7 @@ def _check_samples(estimator, X, y, columns, compares_groups):
     return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 
 
-def _make_torch_model(estimator, training):
+def _make_torch_model(estimator: ConstrainedTorchClassifier, training: TrainingData) -> TorchModel:
     """The module as a model of the training data."""
     # Initial weights and dropout are drawn from PyTorch's own generators.
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
@@ -120,11 +141,11 @@ def _make_torch_model(estimator, training):
     return model
 
 
-def _make_network(estimator, training):
+def _make_network(estimator: ConstrainedTorchClassifier, training: TrainingData) -> Module:
     """The initial module."""
     nn = require_torch().nn
     if estimator.module is None:
-        return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))
+        return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))  # type: ignore[attr-defined]
     module = estimator.module if isinstance(estimator.module, nn.Module) else estimator.module()
     if not isinstance(module, nn.Module):
         raise TypeError(
@@ -134,14 +155,14 @@ def _make_network(estimator, training):
     return module
 
 
-def _make_loss(estimator):
+def _make_loss(estimator: ConstrainedTorchClassifier) -> Any:
     """The loss of a name, a function or a module."""
     if isinstance(estimator.loss, require_torch().nn.Module):
         return partial(_evaluate_loss, estimator.loss)
     return check_loss(estimator, "classes")
 
 
-def _find_module(estimator, model):
+def _find_module(estimator: ConstrainedTorchClassifier, model: TorchModel) -> Any:
     """Model parameters to start from: those of an earlier fit, or None for those of the module."""
     if not (estimator.warm_start and hasattr(estimator, "module_")):
         return None
@@ -152,14 +173,25 @@ def _find_module(estimator, model):
     return start
 
 
-def _solve(solver, problem, start, random_state, epochs):
+def _solve(
+    solver: Solver,
+    problem: Any,
+    start: np.ndarray,
+    random_state: np.random.RandomState,
+    epochs: _EpochCallback,
+) -> Result:
     """The result of a training, by the loop of this module where it reads each sample once."""
     if type(solver) is AdamPrimalDual or isinstance(problem.model.samples, LoaderSamples):
         return train_epochs(solver, problem, start, random_state, epochs)
     return solve_or_interrupt(solver, problem, start, random_state, epochs)
 
 
-def _describe_module(estimator, model, parameters, training):
+def _describe_module(
+    estimator: ConstrainedTorchClassifier,
+    model: TorchModel,
+    parameters: np.ndarray,
+    training: TrainingData,
+) -> dict[str, Any]:
     """The fitted attributes that predictions need."""
     if estimator.solver is None:
         _warn_of_two_targets(scores_of_two_columns(model), training.samples)
@@ -190,7 +222,7 @@ def _warn_of_two_targets(scores, samples):
         )
 
 
-def _warn_of_scaled_scores(module, trained):
+def _warn_of_scaled_scores(module: Module | Callable | None, trained: Module) -> None:
     """Warn where the layer that is enforced only scales and shifts the scores of the module."""
     is_new = hasattr(trained, "module_in_front") and not hasattr(module, "module_in_front")
     if is_new and trained[-1].in_features == 1:
@@ -429,14 +461,14 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         # For pickle, joblib and copies, as of any object.
         return copyreg.__newobj__, (type(self),), self.__getstate__()
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         # For skops, which cannot store tensors.
         raise TypeError(
             "skops cannot store modules of PyTorch. Store the estimator with joblib or pickle, or "
             "the weights alone: torch.save(model.module_.state_dict(), path)."
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         tags.input_tags.three_d_array = True
@@ -446,7 +478,13 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
 # Training of all layers by an optimiser of PyTorch, each sample read once per epoch.
 
 
-def train_epochs(solver, problem, start, random_state, callback):
+def train_epochs(
+    solver: AdamPrimalDual,
+    problem: Any,
+    start: np.ndarray,
+    random_state: np.random.RandomState,
+    callback: _EpochCallback,
+) -> Result:
     """The result of training a module on batches in random order.
 
     It is `AdamPrimalDual` with an optimiser of PyTorch. Loss and constraint share a batch. The last
@@ -488,7 +526,7 @@ def train_epochs(solver, problem, start, random_state, callback):
 class _EpochTrainer:
     """Steps on the Lagrangian, and multipliers that each batch moves."""
 
-    def __init__(self, solver, problem, network):
+    def __init__(self, solver: AdamPrimalDual, problem: Any, network: FlatModule) -> None:
         self.solver = solver
         self.problem = problem
         self.network = network
@@ -518,13 +556,13 @@ class _EpochTrainer:
             self.epoch_scheduler = solver.scheduler(self.optimizer)
 
     @property
-    def multipliers(self):
+    def multipliers(self) -> np.ndarray:
         """Multipliers of the rows, (n_rows,), positive at upper and negative at lower bounds."""
         pairs = zip(self._rows.rows, self.duals, strict=True)
         by_constraint = [rows.one_sided.multipliers(duals) for rows, duals in pairs]
         return np.concatenate([np.empty(0), *by_constraint])
 
-    def run_epoch(self, random_state):
+    def run_epoch(self, random_state: np.random.RandomState) -> np.ndarray:
         """Train on all samples, and return the scores that their latest batches gave."""
         n_passes = -(-self._batches[-1].stop // len(self.scores))
         passes = [_spread_strata(self._strata, random_state) for _ in range(n_passes)]
@@ -536,7 +574,7 @@ class _EpochTrainer:
             self.epoch_scheduler.step()
         return self.scores.copy()
 
-    def _step(self, rows, outputs):
+    def _step(self, rows: np.ndarray, outputs: Tensor) -> None:
         """One step from the scores of a batch, with their graph."""
         torch = require_torch()
         problem = self.problem
@@ -558,21 +596,21 @@ class _EpochTrainer:
             self.step_scheduler.step()
 
 
-def _weigh_samples(constraint):
+def _weigh_samples(constraint: BoundConstraint) -> np.ndarray:
     """Weights of all samples in each mean of a constraint, (n_samples, n_events)."""
     averaging = constraint.sums.events.averaging_matrix.T.tocsr()
     # Dense weights are read faster.
     return averaging.toarray() if averaging.shape[1] <= 16 else averaging
 
 
-def _find_strata(problem):
+def _find_strata(problem: Any) -> np.ndarray:
     """Code of the events that each sample is in, over all constraints, (n_samples,)."""
     codes = [one.sums.events.membership_codes for one in problem.constraint]
     columns = np.column_stack([np.zeros(len(problem.target), dtype=np.intp), *codes])
     return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _spread_strata(strata, random_state):
+def _spread_strata(strata: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
     """A random order of samples in which those of every stratum are spread evenly, (n_samples,)."""
     order = random_state.permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
@@ -586,7 +624,7 @@ def _spread_strata(strata, random_state):
     return order[np.argsort(places)]
 
 
-def _make_adam(tensors, learning_rate):
+def _make_adam(tensors: list[Tensor | Module], learning_rate: float) -> Any:
     """Adam, in one operation for all tensors where PyTorch has it."""
     torch = require_torch()
     is_fused = all(
@@ -596,7 +634,7 @@ def _make_adam(tensors, learning_rate):
     return torch.optim.Adam(tensors, lr=learning_rate, fused=is_fused)
 
 
-def _result(evaluation, multipliers, n_iter):
+def _result(evaluation: Any, multipliers: np.ndarray, n_iter: int) -> Result:
     """The `Result` of a training, which no certificate is known of."""
     status = "infeasible" if evaluation.violation > 0 else "max_iter"
     message = (
@@ -611,7 +649,7 @@ def _result(evaluation, multipliers, n_iter):
 # Losses of PyTorch.
 
 
-def _evaluate_loss(loss, scores, target):
+def _evaluate_loss(loss: Callable, scores: Tensor, target: Tensor) -> Any:
     """A loss of PyTorch with ``reduction="none"``, with its derivatives by each sample's score."""
     torch = require_torch()
     at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skfair.constraints import Constraint
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
 from skfair.torch._model import join_entries, to_float64_array
 from skfair.torch._samples import disable_autocast, require_torch
 from skfair.utils._checks import resolve_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from torch import Tensor
+
+    from skfair.constraints import Constraint
+    from skfair.utils._tables import TableLike
+
 
 # Constraints as differentiable functions of scores.
 
@@ -107,7 +116,9 @@ def constraint_values(
     return evaluate(setting, scores.reshape(-1), target, sensitive_features)
 
 
-def _evaluate_constraints(setting, scores, target, sensitive_features):
+def _evaluate_constraints(
+    setting: Any, scores: Tensor, target: Tensor, sensitive_features: TableLike
+) -> Any:
     """The values of constraints, (n_values,), as a tensor."""
     cells = encode_cells(target, sensitive_features)
     check_batch_lengths(scores, cells)
@@ -130,7 +141,7 @@ def check_batch_lengths(scores, cells):
         )
 
 
-def linear_function(scores, slopes, values):
+def linear_function(scores: Tensor, slopes: Tensor, values: Tensor) -> Any:
     """Values with these slopes by the scores, (n_values, n_samples), as a tensor."""
     torch = require_torch()
     device = scores.device
@@ -144,7 +155,7 @@ def linear_function(scores, slopes, values):
     return linear
 
 
-def _check_first_order(gradient):
+def _check_first_order(gradient: Tensor) -> Any:
     """Hook of values: raise where a second derivative, which they do not have, could follow."""
     if require_torch().is_grad_enabled():
         raise RuntimeError(
@@ -158,7 +169,7 @@ _UNCOMPILED_FUNCTIONS: dict = {}
 """Functions, and what torch.compile leaves as it is of them; no lru_cache, of which it warns."""
 
 
-def disable_compilation(function):
+def disable_compilation(function: Callable) -> Any:
     """The function, which torch.compile calls between two graphs and does not trace."""
     if function not in _UNCOMPILED_FUNCTIONS:
         _UNCOMPILED_FUNCTIONS[function] = require_torch().compiler.disable(function)
@@ -168,7 +179,7 @@ def disable_compilation(function):
 # Samples of other processes.
 
 
-def gather_samples(scores: Any, target: Any, sensitive_features: Any) -> tuple:
+def gather_samples(scores: Tensor, target: Tensor, sensitive_features: TableLike) -> tuple:
     """Collect the samples of all processes of ``torch.distributed``, for `constraint_values`.
 
     Gaps are no means over samples: the mean of the gaps of several processes is not the gap of
@@ -328,7 +339,7 @@ class ConstrainedObjective:
         # Values of held-out samples, without gradients, move nothing.
         if moves:
             self._state = state
-            self._total = self._total + G
+            self._total = self._total + G  # type: ignore[assignment]
             self._n_calls += 1
         takes_loss, duals, _ = self.solver._weigh(state, G, G)
         objective = loss if takes_loss else 0.0
@@ -404,7 +415,7 @@ class ConstrainedObjective:
         self._smooth, self._total, self._n_calls = map(loaded.pop, _BETWEEN_STEPS)
         self._state = None if any(one is None for one in loaded.values()) else loaded
 
-    def _moving(self):
+    def _moving(self) -> Any:
         """What moves from step to step, by name."""
         state = self._state
         if state is None:  # before the first call
@@ -412,7 +423,7 @@ class ConstrainedObjective:
         return state | {name: getattr(self, name) for name in _BETWEEN_STEPS}
 
 
-def _check_number_of_values(state, G):
+def _check_number_of_values(state: dict, G: np.ndarray) -> Any:
     """Raise for values of another number than the multipliers of a state."""
     n_multipliers = len(state.get("multipliers", G))
     if n_multipliers != len(G):
@@ -427,7 +438,7 @@ _BETWEEN_STEPS = "_smooth", "_total", "_n_calls"
 """Attributes of an objective that change beside the state of its method."""
 
 
-def _save_value(value):
+def _save_value(value: np.ndarray | list | float) -> Any:
     """A number, array or list of tensors as `torch.load` takes it, copied."""
     if isinstance(value, np.ndarray):
         return require_torch().tensor(value)
@@ -441,6 +452,6 @@ def _load_value(value, parameters):
     return value.cpu().numpy().copy() if isinstance(value, require_torch().Tensor) else value
 
 
-def _as_tensor(values, like):
+def _as_tensor(values: TableLike, like: Tensor) -> Tensor:
     """An array as a tensor of the dtype and device of another one."""
     return require_torch().as_tensor(values, dtype=like.dtype, device=like.device)

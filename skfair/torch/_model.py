@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import cached_property, partial
 from itertools import groupby
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,13 +31,23 @@ from skfair.torch._samples import (
     split_into_slices,
     take_inputs,
 )
-from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch import Tensor
+    from torch.nn import Module
+
+    from skfair.torch._outputs import ScoreLayer
+    from skfair.utils._api import RandomState
+
 
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
 
 
-def _outputs():
+def _outputs() -> Any:
     """The code of output layers, imported when it is first needed: it imports PyTorch."""
     require_torch()
     from skfair.torch import _outputs
@@ -57,33 +66,33 @@ class RandomStream:
     stream within ``with stream:`` alone, and in that of the caller afterwards.
     """
 
-    def __init__(self, seed, device):
+    def __init__(self, seed: int, device: Any) -> None:
         torch = require_torch()
         self._generators = [torch.default_generator]
         if device.type == "cuda":
             torch.cuda.init()
             index = torch.cuda.current_device() if device.index is None else device.index
             self._generators.append(torch.cuda.default_generators[index])
-        self._outside = []
+        self._outside = []  # type: ignore[var-annotated]
         self._states = [
             torch.Generator(device=generator.device).manual_seed(seed).get_state()
             for generator in self._generators
         ]
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _GENERATOR_LOCK.acquire()
         self._outside.append([generator.get_state() for generator in self._generators])
         for generator, state in zip(self._generators, self._states, strict=True):
             generator.set_state(state)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: None) -> None:
         self._states = [generator.get_state() for generator in self._generators]
         for generator, state in zip(self._generators, self._outside.pop(), strict=True):
             generator.set_state(state)
         _GENERATOR_LOCK.release()
 
 
-def make_perceptron(inputs):
+def make_perceptron(inputs: Tensor) -> Module:
     """The default network, in single precision: 64 and 32 hidden units, for samples like these."""
     nn = require_torch().nn
     n_numbers = max(1, inputs[0].numel())
@@ -91,7 +100,7 @@ def make_perceptron(inputs):
     return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1))
 
 
-def copy_module(module, shared=()):
+def copy_module(module: Module, shared: tuple | list = ()) -> Module:
     """A deep copy of a module, also where layers keep tensors that they have computed.
 
     The shared tensors are those of the module itself.
@@ -118,7 +127,13 @@ class FlatModule:
     makes earlier graphs unusable. Random numbers are those of ``stream``.
     """
 
-    def __init__(self, module, output_name, is_training, stream):
+    def __init__(
+        self,
+        module: Module,
+        output_name: str,
+        is_training: list[bool],
+        stream: nullcontext | RandomStream,
+    ) -> None:
         self.module = module
         self.output_name = output_name
         self.modes = list(zip(module.modules(), is_training, strict=True))
@@ -133,17 +148,17 @@ class FlatModule:
         self.version, self._is_training = 0, None
         self._buffers = None
 
-    def freeze_modes(self):
+    def freeze_modes(self) -> None:
         """Leave all submodules in evaluation mode, so that none measures statistics."""
         self.modes = [(submodule, False) for submodule, _ in self.modes]
 
-    def copy(self):
+    def copy(self) -> FlatModule:
         """A copy, whose tensors are its own where they are trained."""
         modes = [training for _, training in self.modes]
         fixed = [tensor for tensor in self.module.parameters() if not tensor.requires_grad]
         return FlatModule(copy_module(self.module, fixed), self.output_name, modes, self.stream)
 
-    def parameters(self, module):
+    def parameters(self, module: Module) -> np.ndarray:
         """Parameters of a module of the same architecture, (n_parameters,)."""
         other = dict(module.named_parameters())
         for name, tensor in self.tensors.items():
@@ -156,21 +171,21 @@ class FlatModule:
                 )
         return to_float64_array(join_entries([other[name] for name in self.tensors]))
 
-    def load(self, parameters):
+    def load(self, parameters: np.ndarray) -> None:
         """Set the parameters of the module, (n_parameters,)."""
         torch = require_torch()
         if self._buffers is None:
             self._buffers = self._flatten()
-        parts = torch.as_tensor(parameters).split([len(buffer) for buffer in self._buffers])
+        parts = torch.as_tensor(parameters).split([len(buffer) for buffer in self._buffers])  # type: ignore[attr-defined]
         # Evaluations at the same parameters follow one another, whose graphs remain usable.
-        pairs = list(zip(self._buffers, parts, strict=True))
+        pairs = list(zip(self._buffers, parts, strict=True))  # type: ignore[call-overload]
         if all(torch.equal(buffer, part.to(buffer)) for buffer, part in pairs):
             return
         for buffer, part in pairs:
             buffer.copy_(part)
         self.version += 1
 
-    def _flatten(self):
+    def _flatten(self) -> Any:
         """One flat tensor for neighbours of equal dtype, of which the module's are made views."""
         torch = require_torch()
         buffers = []
@@ -181,12 +196,12 @@ class FlatModule:
             torch.nn.utils.vector_to_parameters(buffers[-1], neighbours)
         return buffers
 
-    def outputs(self, inputs, is_training):
+    def outputs(self, inputs: Tensor, is_training: bool) -> Tensor:
         """Scores of samples, (n_samples,), as a tensor with its graph."""
-        if is_training is not self._is_training:  # setting the modes is slow
+        if is_training is not self._is_training:  # type: ignore[comparison-overlap]  # setting the modes is slow
             for submodule, training in self.modes:
                 submodule.training = training and is_training
-            self._is_training = is_training
+            self._is_training = is_training  # type: ignore[assignment]
         # Scores are judged as predictions compute them; training may be under autocast.
         context = nullcontext()
         if not is_training:
@@ -195,15 +210,15 @@ class FlatModule:
             return call_module(self.module, inputs).reshape(-1)
 
     @property
-    def n_last(self):
+    def n_last(self) -> int:
         """Number of parameters of the output layer."""
         return sum(self.sizes[-2:])
 
-    def predict(self, parameters, inputs):
+    def predict(self, parameters: np.ndarray, inputs: Tensor) -> Any:
         """Scores (n_samples,) and inputs of the output layer (n_samples, n_units), as arrays."""
         self.load(parameters)
         # A hook sees what the output layer gets, wherever in the module it is.
-        caught = []
+        caught: list = []
         hook = self.output_layer.register_forward_pre_hook(
             lambda _, args, named: caught.extend((*args, *named.values())), with_kwargs=True
         )
@@ -212,12 +227,12 @@ class FlatModule:
         return to_float64_array(scores), to_float64_array(caught[0].reshape(len(scores), -1))
 
 
-def join_entries(tensors):
+def join_entries(tensors: list[Tensor | Module]) -> Tensor:
     """The entries of several tensors as one tensor without further axes."""
     return require_torch().cat([one.reshape(-1) for one in tensors])
 
 
-def to_float64_array(tensor):
+def to_float64_array(tensor: Tensor) -> np.ndarray:
     """A tensor of any device and dtype as an array of numpy."""
     return tensor.detach().to("cpu", require_torch().float64).numpy()
 
@@ -232,23 +247,23 @@ class TorchPoint:
     computed again before they are differentiated.
     """
 
-    def __init__(self, model, parameters):
+    def __init__(self, model: TorchModel, parameters: np.ndarray) -> None:
         self.model = model
         self.parameters = parameters
         self._outputs, self._version = None, None
 
-    def _scores_with_graph(self):
+    def _scores_with_graph(self) -> Any:
         """Scores as a tensor with its graph."""
         network = self.model.network
         network.load(self.parameters)
         # Another point has loaded its parameters since: the graph is gone.
-        if self._version != network.version:
+        if self._version != network.version:  # type: ignore[comparison-overlap]
             self._outputs = network.outputs(self.model.inputs(), self.model.is_training)
-            self._version = network.version
+            self._version = network.version  # type: ignore[assignment]
         return self._outputs
 
     @cached_property
-    def scores(self):
+    def scores(self) -> np.ndarray:
         """Score of each sample, (n_samples,)."""
         if self.model.is_training:  # the gradient of these scores is needed next
             return to_float64_array(self._scores_with_graph())
@@ -260,11 +275,11 @@ class TorchPoint:
             )
 
     @property
-    def hidden(self):
+    def hidden(self) -> Any:
         """Inputs of the last layer, (n_samples, n_units)."""
         return self.model.network.predict(self.parameters, self.model.inputs())[1]
 
-    def pull_back(self, slopes):
+    def pull_back(self, slopes: np.ndarray) -> Any:
         """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
         torch = require_torch()
         scores = self._scores_with_graph()
@@ -278,12 +293,12 @@ class TorchPoint:
         )
         return to_float64_array(join_entries(gradients))
 
-    def pull_back_rows(self, slopes):
+    def pull_back_rows(self, slopes: np.ndarray) -> Any:
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
         return pull_back_sparse_rows(self, slopes)
 
 
-def _iter_loaded_points(model, parameters):
+def _iter_loaded_points(model: TorchModel, parameters: np.ndarray) -> Iterator:
     """Yield slices of samples and the model at them, read batch by batch by a DataLoader."""
     for rows, inputs in model._iter_chunks():
         yield rows, TorchPoint(model._replace(samples=BatchSamples(inputs)), parameters)
@@ -292,7 +307,7 @@ def _iter_loaded_points(model, parameters):
 # Scores of a module of PyTorch, behind the protocol of models.
 
 
-def _append_output_layer(module, inputs):
+def _append_output_layer(module: Module, inputs: Tensor) -> Any:
     """The module with a new layer behind it, and that layer."""
     code = _outputs()
     return code.append_output_layer(module, code.evaluate_module(module, inputs))
@@ -350,7 +365,7 @@ class TorchModel:
         module = module.to(device)
         modes = {submodule: submodule.training for submodule in module.modules()}
         # Two samples show the shape of what the module returns, and the dtype that it takes.
-        first = self.samples.read(slice(0, 2))
+        first = self.samples.read(slice(0, 2))  # type: ignore[attr-defined]
         sizes = []
         map_tensors(first, lambda tensor: sizes.append(tensor[:1].numel()))
         n_chunk = max(16, _NUMBERS_PER_CHUNK // max(1, sum(sizes)))
@@ -378,7 +393,13 @@ class TorchModel:
         self._hidden: Any = None
         self._finished: Any = None
 
-    def _set_network(self, module, output, modes, stream):
+    def _set_network(
+        self,
+        module: Module,
+        output: ScoreLayer,
+        modes: dict[ScoreLayer | Module, bool],
+        stream: nullcontext | RandomStream,
+    ) -> None:
         """Store a module that ends in an output layer; new layers are in training mode."""
         name = next(name for name, layer in module.named_modules() if layer is output)
         is_training = [modes.get(submodule, True) for submodule in module.modules()]
@@ -386,9 +407,9 @@ class TorchModel:
 
     def inputs(self) -> Any:
         """Arguments of the module for all samples."""
-        return self._cast(self.samples.read(slice(None)))
+        return self._cast(self.samples.read(slice(None)))  # type: ignore[attr-defined]
 
-    def _cast(self, inputs):
+    def _cast(self, inputs: Tensor) -> Tensor:
         """Inputs in the dtype that the module takes."""
         dtype = self.network.input_dtype
         return cast_floating(inputs if self._takes_integers else cast_all(inputs, dtype), dtype)
@@ -398,16 +419,16 @@ class TorchModel:
         for rows, inputs in zip(batches, self.samples.read_batches(batches), strict=True):
             yield rows, self._cast(inputs)
 
-    def _iter_chunks(self):
+    def _iter_chunks(self) -> Iterator:
         """Yield slices of all samples, and the arguments of the module for them."""
-        return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))
+        return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))  # type: ignore[arg-type]
 
     @property
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return sum(self.network.sizes)
 
-    def _replace(self, **changes):
+    def _replace(self, **changes: Any) -> TorchModel:
         """A shallow copy; the constructor, which probes the module, is slow for mini-batches."""
         model = object.__new__(type(self))
         vars(model).update(vars(self), **changes)
@@ -444,11 +465,11 @@ class TorchModel:
 
     def take(self, rows: np.ndarray | slice) -> TorchModel:
         """The same model on some of the samples."""
-        return self._replace(samples=self.samples.take(rows))
+        return self._replace(samples=self.samples.take(rows))  # type: ignore[attr-defined]
 
     def batch(self, rows: np.ndarray | slice) -> TorchModel:
         """The model on a mini-batch, in training mode."""
-        return self._replace(samples=self.samples.take(rows), is_training=True)
+        return self._replace(samples=self.samples.take(rows), is_training=True)  # type: ignore[attr-defined]
 
     def evaluate(self, parameters: np.ndarray) -> TorchPoint | ChunkedPoint:
         """The model at given parameters."""
@@ -461,8 +482,8 @@ class TorchModel:
                 chunks = partial(_iter_loaded_points, self, parameters)
                 self._latest = ChunkedPoint(self, parameters, chunks)
             return self._latest
-        if len(self.samples) > self._n_chunk:
-            chunks = partial(iter_points, self, parameters, len(self.samples), self._n_chunk)
+        if len(self.samples) > self._n_chunk:  # type: ignore[arg-type]
+            chunks = partial(iter_points, self, parameters, len(self.samples), self._n_chunk)  # type: ignore[arg-type]
             return ChunkedPoint(self, parameters, chunks)
         return TorchPoint(self, parameters)
 
@@ -492,25 +513,25 @@ class TorchModel:
         is_norm = [
             training and _has_running_statistics(layer) for layer, training in self.network.modes
         ]
-        if not any(is_norm) or len(self.samples) < 2:  # one sample has no variance
+        if not any(is_norm) or len(self.samples) < 2:  # type: ignore[arg-type]  # one sample has no variance
             return self
         network = self.network.copy()
         # Only the batch norms are in training mode.
         learner = FlatModule(network.module, network.output_name, is_norm, network.stream)
-        learner = self._replace(network=learner)
-        norms = [layer for layer, training in learner.network.modes if training]
+        learner = self._replace(network=learner)  # type: ignore[assignment]
+        norms = [layer for layer, training in learner.network.modes if training]  # type: ignore[attr-defined]
         momenta = [norm.momentum for norm in norms]
         for norm in norms:
             norm.reset_running_stats()
-        learner.network.load(parameters)
+        learner.network.load(parameters)  # type: ignore[attr-defined]
         n_total = 0
-        for _, inputs in learner._iter_chunks():
+        for _, inputs in learner._iter_chunks():  # type: ignore[attr-defined]
             # Running means start again, and weigh all samples equally, also those of a short chunk.
             n_total += count_in_batch(inputs)
             for norm in norms:
                 norm.momentum = count_in_batch(inputs) / n_total
             with require_torch().no_grad():
-                learner.network.outputs(inputs, is_training=True)
+                learner.network.outputs(inputs, is_training=True)  # type: ignore[attr-defined]
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         return self._replace(network=network)
@@ -546,7 +567,7 @@ class TorchModel:
         """The same scores, as the input of a new last layer."""
         return self._replace_output_layer(parameters, _append_output_layer)
 
-    def _replace_output_layer(self, parameters, find):
+    def _replace_output_layer(self, parameters: np.ndarray, find: Callable) -> TorchModel:
         """The model with a copy of the module, and the output layer that is found, as double."""
         network = self.network.copy()
         model = self._replace()
@@ -559,7 +580,7 @@ class TorchModel:
         return model
 
 
-def scores_of_two_columns(model):
+def scores_of_two_columns(model: TorchModel) -> Any:
     """Scores of a module that returns two columns, before its last layer is fitted; else None.
 
     The model is that of `TorchModel.finish`.
@@ -570,7 +591,7 @@ def scores_of_two_columns(model):
     return _linear_scores(hidden, start)
 
 
-def freeze_body(model):
+def freeze_body(model: TorchModel) -> Any:
     """The model with the parameters of the last layer alone."""
     *body, _, _ = model.network.tensors.values()
     for tensor in body:
@@ -578,14 +599,14 @@ def freeze_body(model):
     return model._replace(network=model.network.copy(), _frozen=body)
 
 
-def _inputs_of_linear_layer(model, parameters):
+def _inputs_of_linear_layer(model: TorchModel, parameters: np.ndarray) -> Any:
     """Return the inputs of the last layer, (n_samples, n_inputs), if scores are linear in it.
 
     It is None if the scores of a sample are not linear, or the inputs depend on the layer.
     """
     # Its inputs must be the same with random weights, and scores those of a linear model.
     network = model.network
-    n_samples = len(model.samples)
+    n_samples = len(model.samples)  # type: ignore[arg-type]
     moved = parameters.copy()
     rng = np.random.default_rng(0)
     moved[-network.n_last :] = rng.normal(size=network.n_last)
@@ -608,7 +629,13 @@ def _inputs_of_linear_layer(model, parameters):
     return all_hidden if is_linear else None
 
 
-def _check_alone(network, inputs, scores, parameters, rng):
+def _check_alone(
+    network: FlatModule,
+    inputs: Tensor,
+    scores: np.ndarray,
+    parameters: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
     """Raise if the score of a sample is another one without the others: of one in 64."""
     rows = rng.choice(len(scores), -(-len(scores) // 64), replace=False)
     alone = (copy_inputs(take_inputs(inputs, slice(k, k + 1))) for k in rows)
@@ -617,14 +644,14 @@ def _check_alone(network, inputs, scores, parameters, rng):
     _outputs().check_batch(network.module, *pair)
 
 
-def _linear_scores(hidden, parameters):
+def _linear_scores(hidden: np.ndarray, parameters: np.ndarray) -> np.ndarray:
     """Scores of the last layer from its inputs."""
     *coef, intercept = parameters[-hidden.shape[1] - 1 :]
     with np.errstate(over="ignore", invalid="ignore"):  # of a training that explodes
         return hidden @ np.array(coef) + intercept
 
 
-def check_finite(scores):
+def check_finite(scores: np.ndarray) -> np.ndarray:
     """The scores, unless one is infinite or nan."""
     if not np.isfinite(scores).all():
         worst = int(np.flatnonzero(~np.isfinite(scores))[0])
@@ -635,11 +662,11 @@ def check_finite(scores):
     return scores
 
 
-def _are_close(values, expected):
+def _are_close(values: np.ndarray, expected: np.ndarray) -> bool:
     """Whether numbers are equal up to rounding in double precision."""
     return values.shape == expected.shape and np.allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 
-def _has_running_statistics(layer):
+def _has_running_statistics(layer: ScoreLayer | Module) -> bool:
     is_norm = isinstance(layer, require_torch().nn.modules.batchnorm._BatchNorm)
     return is_norm and layer.track_running_stats

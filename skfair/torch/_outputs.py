@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import nn
+from torch.nn import Module
 
 from skfair.torch._samples import (
     call_module,
@@ -17,6 +20,14 @@ from skfair.torch._samples import (
     take_inputs,
 )
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from torch import Tensor
+
+    from skfair.utils._tables import TableLike
+
+
 # Layers, and hooks, which pickle finds by their names here.
 
 
@@ -28,7 +39,12 @@ class ScoreLayer(nn.Linear):
     have another dtype than the weight, which is more precise than other layers once it is fitted.
     """
 
-    def __init__(self, layer, factors=(1.0,), shift=0.0):
+    def __init__(
+        self,
+        layer: ScoreLayer | Module,
+        factors: list[float] = (1.0,),  # type: ignore[assignment]
+        shift: float = 0.0,
+    ) -> None:
         weight, bias = _weight_and_bias(layer)
         super().__init__(weight.shape[1], 1, device="meta")  # nothing is drawn
         self.shift = float(shift)
@@ -37,9 +53,9 @@ class ScoreLayer(nn.Linear):
         # Sums of products, which autocast leaves in the dtype of the weight.
         factors = weight.new_tensor(factors)[:, None]
         self.weight = nn.Parameter((factors * weight).sum(dim=0, keepdim=True))
-        self.bias = nn.Parameter((factors[:, 0] * bias).sum(dim=0, keepdim=True) + shift)
+        self.bias = nn.Parameter((factors[:, 0] * bias).sum(dim=0, keepdim=True) + shift)  # type: ignore[call-overload]
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         """Outputs (..., n_outputs) from which the module makes the score."""
         scores = super().forward(input.to(self.weight.dtype))
         if self.spread == (1.0,) and not self.shift:
@@ -47,7 +63,7 @@ class ScoreLayer(nn.Linear):
         return (scores - self.shift) * scores.new_tensor(self.spread)
 
 
-def _weight_and_bias(layer):
+def _weight_and_bias(layer: ScoreLayer | Module) -> tuple[Tensor, Tensor]:
     """Weight (n_outputs, n_inputs) and bias (n_outputs,) of the outputs of a linear layer."""
     weight = layer.weight.detach()
     bias = weight.new_zeros(len(weight)) if layer.bias is None else layer.bias.detach()
@@ -61,11 +77,11 @@ class WithOutputLayer(nn.Sequential):
     """A module of any arguments, and a layer behind it."""
 
     @property
-    def module_in_front(self):
+    def module_in_front(self) -> Any:
         """The module in front of the layer."""
         return self[0]
 
-    def forward(self, *inputs, **named):
+    def forward(self, *inputs: Any, **named: Any) -> Any:
         """The output of the last layer."""
         module, *others = self
         outputs = module(*inputs, **named)
@@ -74,17 +90,17 @@ class WithOutputLayer(nn.Sequential):
         return outputs
 
 
-def return_logits(module, args, outputs):
+def return_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
     """Hook of a module: the logits of the object that it returns."""
     return getattr(outputs, "logits", outputs)
 
 
-def subtract_logits(module, args, outputs):
+def subtract_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
     """Hook of a module: the score of two logits."""
     return outputs[:, 1:] - outputs[:, :1]
 
 
-def has_two_columns(module):
+def has_two_columns(module: Module) -> Any:
     """Whether the score of a module is the difference of the two columns that it returns."""
     return subtract_logits in module._forward_hooks.values()
 
@@ -92,7 +108,7 @@ def has_two_columns(module):
 # Find or append the output layer.
 
 
-def ensure_output_layer(module, inputs):
+def ensure_output_layer(module: Module, inputs: Tensor) -> tuple[Module, ScoreLayer]:
     """A module with one score per sample, linear in an output layer, and that layer.
 
     The module is probed on ``inputs``, some samples, and changed in place. It is wrapped if no
@@ -109,7 +125,7 @@ def ensure_output_layer(module, inputs):
     return _replace_output_layer(module, inputs, outputs) or append_output_layer(module, outputs)
 
 
-def append_output_layer(module, outputs):
+def append_output_layer(module: Module, outputs: Tensor) -> Any:
     """The module with a new linear layer behind it, and that layer.
 
     ``outputs`` are those of the module for some samples. Behind a single number per sample the
@@ -128,7 +144,9 @@ def append_output_layer(module, outputs):
     return WithOutputLayer(module, shape, layer), layer
 
 
-def _replace_output_layer(module, inputs, outputs):
+def _replace_output_layer(
+    module: Module, inputs: Tensor, outputs: Tensor
+) -> tuple[Module, ScoreLayer] | None:
     """The module with a `ScoreLayer` in place of its last linear layer, and that layer.
 
     None if scores are no linear function of the outputs of any layer. The score is the module's
@@ -155,7 +173,9 @@ def _replace_output_layer(module, inputs, outputs):
     return None
 
 
-def _record_linear_layers(module, inputs):
+def _record_linear_layers(
+    module: Module, inputs: Tensor
+) -> list[tuple[ScoreLayer | Module, Tensor]]:
     """Linear layers of few outputs with these, in the order of their calls; those called once."""
     calls = []
     layers = [
@@ -179,13 +199,15 @@ def _record_linear_layers(module, inputs):
     return [call for call in calls if called.count(call[0]) == 1]
 
 
-def _find_score_map(module, layer, values, inputs):
+def _find_score_map(
+    module: Module, layer: ScoreLayer | Module, values: Tensor, inputs: Tensor
+) -> tuple[list[float], float] | None:
     """Factors (n_outputs,) and shift of the score as a function of a layer's outputs, or None.
 
     The module is evaluated with other outputs in place of the layer's `values`.
     """
 
-    def scores_at(outputs):
+    def scores_at(outputs: Tensor) -> Tensor:
         with layer.register_forward_hook(lambda *_: outputs.clone()):
             return _evaluate_scores(module, inputs)
 
@@ -204,7 +226,7 @@ def _find_score_map(module, layer, values, inputs):
     return factors[0].tolist(), shift[0].item()
 
 
-def _evaluate_scores(module, inputs):
+def _evaluate_scores(module: Module, inputs: Tensor) -> Tensor:
     """Scores of some samples, (n_samples,); nan where layers do not take those before them."""
     try:
         return _read_scores(evaluate_module(module, inputs))
@@ -212,13 +234,13 @@ def _evaluate_scores(module, inputs):
         return torch.full((count_in_batch(inputs),), torch.nan, dtype=torch.float64)
 
 
-def _read_scores(outputs):
+def _read_scores(outputs: Tensor) -> Tensor:
     """Scores of samples, (n_samples,), from outputs of one or two columns."""
     is_pair = outputs.ndim == 2 and outputs.shape[1] == 2
     return (outputs[:, 1] - outputs[:, 0] if is_pair else outputs.reshape(-1)).double()
 
 
-def _replace_layer(module, layer, other):
+def _replace_layer(module: Module, layer: ScoreLayer | Module, other: ScoreLayer) -> Module:
     """The module with another layer in each place of a layer."""
     if layer is module:
         return other
@@ -229,7 +251,7 @@ def _replace_layer(module, layer, other):
     return module
 
 
-def unwrap_compiled(module):
+def unwrap_compiled(module: Module) -> tuple[Module, bool]:
     """A module without the wrappers of `torch.compile`, whose layers have no hooks; and if it had.
 
     The wrappers inside the module are replaced in place.
@@ -249,7 +271,7 @@ def unwrap_compiled(module):
 # Evaluate and check modules.
 
 
-def evaluate_module(module, inputs):
+def evaluate_module(module: Module, inputs: Tensor) -> Tensor:
     """Outputs of a module in evaluation mode, which it leaves afterwards, without a graph."""
     modes = [(submodule, submodule.training) for submodule in module.modules()]
     device_type = find_first_tensor(inputs).device.type
@@ -263,7 +285,7 @@ def evaluate_module(module, inputs):
             submodule.training = was_training
 
 
-def _check_independence(module, inputs, outputs):
+def _check_independence(module: Module, inputs: Tensor, outputs: Tensor) -> None:
     """Raise if a sample's output is another one in another batch, or the next time."""
     again = evaluate_module(module, inputs)
     if not _are_outputs_close(module, again, outputs):
@@ -278,7 +300,7 @@ def _check_independence(module, inputs, outputs):
         check_batch(module, batch.reshape(-1), outputs[rows].reshape(-1))
 
 
-def _check_batch_norms(module):
+def _check_batch_norms(module: Module) -> None:
     """Raise for batch norms that normalise by the batch in evaluation mode, too."""
     for name, layer in module.named_modules():
         is_norm = isinstance(layer, nn.modules.batchnorm._BatchNorm)
@@ -291,7 +313,7 @@ def _check_batch_norms(module):
             )
 
 
-def check_batch(module, values, expected):
+def check_batch(module: Module, values: Tensor, expected: Tensor) -> None:
     """Raise if the outputs for samples are others in another batch."""
     if not _are_outputs_close(module, values, expected):
         raise ValueError(
@@ -302,7 +324,7 @@ def check_batch(module, values, expected):
         )
 
 
-def _are_outputs_close(module, values, expected):
+def _are_outputs_close(module: Module, values: Tensor, expected: Tensor) -> bool:
     """Whether outputs are equal up to rounding in the least precise dtype of a module."""
     if values.shape != expected.shape or not expected.isfinite().all():
         return True  # other checks know more about these
@@ -312,7 +334,7 @@ def _are_outputs_close(module, values, expected):
     return bool(((values - expected).double().abs() <= eps**0.5 * scale).all())
 
 
-def _check_outputs(module, outputs, n_samples):
+def _check_outputs(module: Module, outputs: Tensor, n_samples: int) -> None:
     """Raise for outputs that are no scores or features, one row per sample."""
     name = type(module).__name__
     wanted = "(n_samples,), (n_samples, 1) or (n_samples, n_units)"
@@ -334,7 +356,7 @@ def _check_outputs(module, outputs, n_samples):
         )
 
 
-def cast_to_accepted_dtype(module, inputs):
+def cast_to_accepted_dtype(module: Module, inputs: Tensor) -> tuple[Tensor, bool]:
     """Inputs in a dtype that a module takes, and whether it takes integers as they are."""
     dtype = find_dtype(module, ())
     inputs, real = cast_floating(inputs, dtype), cast_all(inputs, dtype)
@@ -352,7 +374,7 @@ def cast_to_accepted_dtype(module, inputs):
     return inputs, True
 
 
-def _explain_dtype(error, inputs):
+def _explain_dtype(error: Exception, inputs: TableLike) -> Any:
     """Add to an error of a module that computes with tensors of several dtypes what to do."""
     if "dtype" in str(error) or "scalar type" in str(error):
         dtypes = []
@@ -364,7 +386,7 @@ def _explain_dtype(error, inputs):
         )
 
 
-def find_dtype(module, output_ids):
+def find_dtype(module: Module, output_ids: tuple | set[int]) -> Any:
     """Dtype of the real numbers in a module outside its output layer; None without any."""
     tensors = [*module.parameters(), *module.buffers()]
     real = (one for one in tensors if one.is_floating_point() and id(one) not in output_ids)

@@ -1,14 +1,27 @@
 """Samples of modules of PyTorch: tensors, datasets and loaders, and arguments of a module."""
 
+from __future__ import annotations
+
 import inspect
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from torch import Tensor
+    from torch.nn import Module
+
+    from skfair.utils._tables import TableLike
+
 
 # PyTorch, imported when it is first needed.
 
 
-def require_torch():
+def require_torch() -> Any:
     """PyTorch, imported when it is first needed; an ImportError that tells how to install it."""
     try:
         import torch
@@ -20,7 +33,7 @@ def require_torch():
     return torch
 
 
-def check_device(device):
+def check_device(device: str) -> Any:
     """The torch.device of a name such as "cuda:1", refused if it cannot be used."""
     torch = require_torch()
     try:
@@ -38,7 +51,7 @@ def check_device(device):
 # Samples of a network: tensors on its device, or a dataset that is read as it is needed.
 
 
-def reads_lazily(X):
+def reads_lazily(X: TableLike) -> bool:
     """Whether samples are a Dataset or DataLoader of PyTorch, which is read when it is needed."""
     data = require_torch().utils.data
     source = X.dataset if isinstance(X, data.DataLoader) else X
@@ -51,18 +64,18 @@ def reads_lazily(X):
     return isinstance(source, data.Dataset) or isinstance(X, data.DataLoader)
 
 
-def count_lazy(X):
+def count_lazy(X: TableLike) -> int:
     """Number of samples of a Dataset or DataLoader."""
     return len(X.dataset if isinstance(X, require_torch().utils.data.DataLoader) else X)
 
 
-def to_array(values):
+def to_array(values: TableLike) -> np.ndarray:
     """A tensor as an array; anything else as it is."""
     is_tensor = isinstance(values, require_torch().Tensor)
     return values.numpy(force=True) if is_tensor else values
 
 
-def take_lazy(X, rows):
+def take_lazy(X: TableLike, rows: list[int]) -> Any:
     """Some of the samples of a Dataset or DataLoader, read in the same way."""
     data = require_torch().utils.data
     if isinstance(X, data.DataLoader):
@@ -81,7 +94,7 @@ def _copy_loader(loader, dataset, **order):
     return require_torch().utils.data.DataLoader(dataset, **settings, **order)
 
 
-def make_samples(X, device, n_inputs=1):
+def make_samples(X: TableLike, device: str, n_inputs: int = 1) -> BatchReader:
     """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device.
 
     A dataset returns tuples of the arguments of a module that has several, `n_inputs`.
@@ -99,23 +112,23 @@ def make_samples(X, device, n_inputs=1):
 class BatchReader:
     """Base of samples whose batches are read by this process."""
 
-    def read_batches(self, batches):
+    def read_batches(self, batches: list[np.ndarray | slice]) -> Iterator[Tensor]:
         """Yield the samples of each of several batches, slices or arrays of positions."""
         for rows in batches:
-            yield self.take(rows).read(slice(None))
+            yield self.take(rows).read(slice(None))  # type: ignore[attr-defined]
 
 
 class TensorSamples(BatchReader):
     """Samples of one tensor on the device, (n_samples, ...), all of them or those at positions."""
 
-    def __init__(self, tensor, rows=None):
+    def __init__(self, tensor: Tensor, rows: Tensor | None = None) -> None:
         self.tensor = tensor
         self.rows = rows
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tensor if self.rows is None else self.rows)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray | slice) -> TensorSamples:
         """Some of the samples, by positions or a slice; they are copied when they are read."""
         if self.rows is not None:
             return TensorSamples(self.tensor, self.rows[rows])
@@ -125,7 +138,7 @@ class TensorSamples(BatchReader):
             self.tensor, require_torch().as_tensor(rows, device=self.tensor.device)
         )
 
-    def read(self, rows):
+    def read(self, rows: slice) -> Tensor:
         """A copy of the samples of a slice, which the module may change."""
         if self.rows is None:
             return self.tensor[rows].clone()
@@ -139,27 +152,27 @@ class DatasetSamples(BatchReader):
     tuple or dict of several inputs. A tuple of tensors is itself a sample of `n_inputs` inputs.
     """
 
-    def __init__(self, source, device, rows, n_inputs):
+    def __init__(self, source: Any, device: str, rows: np.ndarray, n_inputs: int) -> None:
         self.source = source
         self.device = device
         self.rows = rows
         self.n_inputs = n_inputs
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray | slice) -> DatasetSamples:
         """Some of the samples, by positions or a slice."""
         return type(self)(self.source, self.device, self.rows[rows], self.n_inputs)
 
-    def read(self, rows):
+    def read(self, rows: slice) -> Tensor:
         """Samples of a slice, on the device."""
         samples = [self.source[int(row)] for row in self.rows[rows]]
         inputs = [self._leave_labels_out(one) for one in samples]
         inputs = require_torch().utils.data.default_collate(inputs)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device))
 
-    def _leave_labels_out(self, sample):
+    def _leave_labels_out(self, sample: TableLike) -> Tensor:
         """The inputs of a sample or batch: all of it, its first item, or as many as are needed."""
         if not isinstance(sample, tuple | list):
             return sample
@@ -173,7 +186,7 @@ class LoaderSamples(DatasetSamples):
     A batch is the inputs, or a tuple or list that begins with them.
     """
 
-    def read(self, rows):
+    def read(self, rows: slice) -> Any:
         """Samples of a slice, on the device, read by this process."""
         samples = [self.source.dataset[int(row)] for row in self.rows[rows]]
         return self._to_inputs(self.source.collate_fn(samples))
@@ -184,7 +197,7 @@ class LoaderSamples(DatasetSamples):
         for batch in _copy_loader(self.source, self.source.dataset, batch_sampler=batches):
             yield self._to_inputs(batch)
 
-    def _to_inputs(self, batch):
+    def _to_inputs(self, batch: Tensor | tuple | dict) -> Any:
         """Arguments of the module, on the device."""
         inputs = self._leave_labels_out(batch)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
@@ -193,10 +206,10 @@ class LoaderSamples(DatasetSamples):
 class BatchSamples:
     """Samples of a batch that was read, as arguments of the module."""
 
-    def __init__(self, inputs):
+    def __init__(self, inputs: Tensor | tuple | dict) -> None:
         self.inputs = inputs
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return count_in_batch(self.inputs)
 
     def read(self, rows):
@@ -207,7 +220,7 @@ class BatchSamples:
 # Inputs of a module: a tensor, or a tuple or dict of several.
 
 
-def map_tensors(inputs, function):
+def map_tensors(inputs: Tensor | tuple | dict, function: Callable) -> Any:
     """Inputs with a function applied to each tensor."""
     if isinstance(inputs, dict):
         return {name: map_tensors(one, function) for name, one in inputs.items()}
@@ -216,17 +229,17 @@ def map_tensors(inputs, function):
     return function(inputs)
 
 
-def copy_inputs(inputs):
+def copy_inputs(inputs: Tensor | tuple | dict) -> Tensor:
     """A copy of inputs, for a module that may change them."""
     return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
-def take_inputs(inputs, rows):
+def take_inputs(inputs: Tensor | tuple | dict, rows: Tensor | slice) -> Tensor:
     """Inputs of some samples, by a slice or a tensor of positions."""
     return map_tensors(inputs, lambda tensor: tensor[rows])
 
 
-def call_module(module, inputs):
+def call_module(module: Module, inputs: Tensor) -> Tensor:
     """Outputs of a module: several inputs are its arguments, by position or by name."""
     if isinstance(inputs, dict):
         try:
@@ -241,7 +254,7 @@ def call_module(module, inputs):
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
 
 
-def disable_autocast(device_type):
+def disable_autocast(device_type: str) -> nullcontext:
     """Context in which PyTorch computes in the dtypes of its tensors."""
     torch = require_torch()
     if not torch.is_autocast_enabled(device_type):
@@ -249,7 +262,7 @@ def disable_autocast(device_type):
     return torch.autocast(device_type, enabled=False)
 
 
-def count_inputs(module):
+def count_inputs(module: Module) -> int:
     """Number of inputs that a module needs by position."""
     # What is put behind a module takes any inputs.
     forward = getattr(module, "module_in_front", module).forward
@@ -257,32 +270,33 @@ def count_inputs(module):
     return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in needed)
 
 
-def split_into_slices(n_samples, size):
+def split_into_slices(n_samples: int, size: int) -> Any:
     """Slices of `size` rows; a last one of one row, which has no variance, joins the one before."""
     stops = [*range(size, n_samples - 1, size), n_samples]
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def find_first_tensor(inputs):
+def find_first_tensor(inputs: Tensor | tuple | dict) -> Tensor:
     """The first tensor of the inputs."""
     while not isinstance(inputs, require_torch().Tensor):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
     return inputs
 
 
-def count_in_batch(inputs):
+def count_in_batch(inputs: Tensor | tuple | dict) -> int:
     """Number of samples in the inputs."""
     return len(find_first_tensor(inputs))
 
 
-def cast_all(inputs, dtype):
+def cast_all(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
     """Inputs with all numbers in a dtype of real numbers; None is the default one."""
-    dtype = dtype or require_torch().get_default_dtype()
+    dtype = dtype or require_torch().get_default_dtype()  # type: ignore[truthy-bool]
     return map_tensors(inputs, lambda one: one.to(dtype))
 
 
-def cast_floating(inputs, dtype):
+def cast_floating(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
     """Inputs with real numbers in a dtype; None leaves them as they are."""
     return map_tensors(
-        inputs, lambda one: one.to(dtype) if dtype and one.is_floating_point() else one
+        inputs,
+        lambda one: one.to(dtype) if dtype and one.is_floating_point() else one,  # type: ignore[truthy-bool]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from skfair.torch._loop import check_batch_lengths, disable_compilation, linear_
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
 from skfair.utils._checks import join_names
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from skfair.utils._tables import TableLike
 
 
 class ConstraintTerm:
@@ -136,7 +141,7 @@ class ConstraintTerm:
             evaluate = disable_compilation(evaluate)
         return evaluate(self, scores.reshape(-1), target, sensitive_features)
 
-    def _evaluate(self, scores, target, sensitive_features):
+    def _evaluate(self, scores: Tensor, target: Tensor, sensitive_features: TableLike) -> Any:
         """The term of a mini-batch, as a tensor, after which the multipliers are moved."""
         cells = encode_cells(target, sensitive_features)
         codes = self._match_groups(cells)
@@ -212,6 +217,6 @@ def _check_compared_means(cell_constraint):
         )
 
 
-def _state_group(name):
+def _state_group(name: tuple) -> Any:
     """The label of a group, as messages state it."""
     return repr(name[0] if len(name) == 1 else name)

@@ -1,7 +1,8 @@
 """What public signatures share: docstring entries and types."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from re import Match
 from textwrap import dedent, indent
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -80,13 +81,13 @@ def make_docstring_decorator(*sections: str, **blocks: str) -> Callable[[Decorat
     texts = {name: entry for section in sections for name, entry in _split_entries(section)}
     texts |= {name: dedent(block).strip() for name, block in blocks.items()}
 
-    def insert(placeholder):
+    def insert(placeholder: Match) -> str:
         margin, names = placeholder.groups()
         if any(name not in texts for name in names.split(", ")):
             return placeholder.group()
         return indent("\n".join(texts[name] for name in names.split(", ")), margin)
 
-    def fill(documented):
+    def fill(documented: Callable | type) -> Any:
         members = vars(documented).values() if isinstance(documented, type) else ()
         for thing in (documented, *members):
             # A decorator such as classmethod has a docstring of its own.
@@ -99,7 +100,7 @@ def make_docstring_decorator(*sections: str, **blocks: str) -> Callable[[Decorat
     return fill
 
 
-def _split_entries(section):
+def _split_entries(section: str) -> Iterator[tuple[str, str]]:
     """Pairs of a name and its numpydoc entry."""
     for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
         name = entry.splitlines()[0].partition(" : ")[0]

@@ -1,11 +1,21 @@
 """Sums of graphs and over sorted scores, and maxima of ranges, which several modules share."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from skfair.utils._tables import TableLike
+
+    pass
+
 
 # Degrees, links to clusters and the group constraint of a graph or kernel matrix.
 
 
-def filled_node_degrees(affinity):
+def filled_node_degrees(affinity: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Row sums (n_nodes,), and a mask of the nodes without edges, whose degree is the median.
 
     Any other constant would give these nodes a share in the group constraint that depends on the
@@ -14,7 +24,7 @@ def filled_node_degrees(affinity):
     return fill_isolated_degrees(np.asarray(affinity @ np.ones((affinity.shape[0], 1))).ravel())
 
 
-def fill_isolated_degrees(sums):
+def fill_isolated_degrees(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """As `filled_node_degrees`, from row sums."""
     sums = sums.astype(np.float64, copy=False)
     isolated = sums <= 0
@@ -22,7 +32,9 @@ def fill_isolated_degrees(sums):
     return np.where(isolated, typical, sums), isolated
 
 
-def cluster_links(affinity, codes, n_clusters):
+def cluster_links(
+    affinity: TableLike, codes: np.ndarray, n_clusters: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of affinities of every node to every cluster, within clusters, and volumes.
 
     The links are of shape (n_nodes, n_clusters). Sums within a cluster count both directions and
@@ -37,7 +49,7 @@ def cluster_links(affinity, codes, n_clusters):
     return links, within, volumes
 
 
-def group_constraint_basis(codes, n_groups, degrees):
+def group_constraint_basis(codes: np.ndarray, n_groups: int, degrees: np.ndarray) -> np.ndarray:
     r"""Orthonormal basis C of the columns of F; embeddings with :math:`C'H = 0` are group-fair.
 
     :math:`F = D^{-1/2} (G - 1 z')`, with G the 0-1 membership and z the shares of the groups. Its
@@ -68,12 +80,12 @@ def group_constraint_basis(codes, n_groups, degrees):
 # Sums over sorted scores: ramps around a rank, and excesses over a point.
 
 
-def taper_length(end, length):
+def taper_length(end: float, length: float) -> float:
     """Length of a ramp around a rank that does not reach beyond ranks 0 and 1."""
     return min(length, 2.0 * end, 2.0 * (1.0 - end))
 
 
-def shares_up_to_rank(shares, end, length):
+def shares_up_to_rank(shares: np.ndarray, end: float, length: float) -> np.ndarray:
     r"""Portion of each sample's share up to rank `end`, cut off by a linear ramp.
 
     With a ramp w of this length that falls from 1 to 0 around `end`, a sample whose share covers
@@ -93,7 +105,7 @@ def shares_up_to_rank(shares, end, length):
 class SortedScores:
     """Sums over the samples below a point, from prefix sums over ascending scores and shares."""
 
-    def __init__(self, scores, shares):
+    def __init__(self, scores: np.ndarray, shares: np.ndarray) -> None:
         self.scores = scores
         # Prefix sums of moments; those about the median keep more digits.
         self._middle = float(scores[len(scores) // 2]) if len(scores) else 0.0
@@ -101,7 +113,7 @@ class SortedScores:
         powers = shares * np.array([np.ones_like(centered), centered, centered**2])
         self._moments = np.pad(np.cumsum(powers, axis=1), ((0, 0), (1, 0)))
 
-    def sums_below(self, points):
+    def sums_below(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         r"""Sums of the shares, of :math:`x - s` and :math:`(x - s)^2 / 2` over scores s < x."""
         # Expand (x - s) and (x - s)^2 / 2 in the prefix sums of moments.
         count, first, second = self._moments[:, np.searchsorted(self.scores, points)]
@@ -115,7 +127,7 @@ class SortedScores:
 class RangeMaxima:
     """Positions of the largest values in ranges of an array."""
 
-    def __init__(self, values):
+    def __init__(self, values: np.ndarray) -> None:
         self.values = values
         # Level k has the largest of 2**k values from each position on.
         self.levels = [np.arange(len(values))]
@@ -125,7 +137,7 @@ class RangeMaxima:
             first, second = best[:-step], best[step:]
             self.levels.append(np.where(values[first] >= values[second], first, second))
 
-    def __call__(self, start, end):
+    def __call__(self, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Position of the largest value of each range, and this value; -inf where it is empty."""
         lengths = end - start
         level = np.frexp(np.maximum(lengths, 1))[1] - 1

@@ -1,12 +1,16 @@
 """Checks of arguments and data, and messages to users."""
 
-import inspect
+from __future__ import annotations
+
+import sys
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,6 +19,18 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data as validate_by_sklearn
 
+if TYPE_CHECKING:
+    from collections import ChainMap
+    from collections.abc import Iterable, Iterator
+    from types import FrameType
+    from typing import Any
+
+    from networkx import Graph
+    from sklearn.base import BaseEstimator
+
+    from skfair.utils._tables import TableLike
+
+
 # Messages to users: warnings at their line, lists of names, and look-up of names.
 
 
@@ -22,12 +38,12 @@ _LIBRARIES = ("skfair", "sklearn", "joblib", "functools")
 """Packages whose frames are skipped to find the user's line."""
 
 
-def warn(message, category=UserWarning):
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep below it the warning arises.
 
     The ``page`` of a category says where the guide explains it.
     """
-    frame = inspect.currentframe()
+    frame = sys._getframe()
     level = 1
     # Skip frames of the libraries, whose warnings would point at lines the user did not write.
     while frame.f_back is not None and _is_library_frame(frame):
@@ -36,28 +52,30 @@ def warn(message, category=UserWarning):
     warnings.warn(message + getattr(category, "page", ""), category, stacklevel=level)
 
 
-def _is_library_frame(frame):
+def _is_library_frame(frame: FrameType) -> bool:
     return frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES
 
 
-def join_names(names, limit=10):
+def join_names(
+    names: TableLike | Iterator | dict[str, pd.Series | float | str | None], limit: int = 10
+) -> str:
     """Names for a message, as in "a, b and 3 more"; pass ``map(repr, labels)`` for labels."""
     names = list(names)
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
 
 
-def argument_error(message):
+def argument_error(message: str) -> ValueError:
     """A ValueError, of which ``argument`` is the first word of the message, ``problem`` the rest.
 
     The first word is the name of an argument, which a command replaces by that of its option.
     """
     error = ValueError(message)
-    error.argument, _, error.problem = message.partition(" ")
+    error.argument, _, error.problem = message.partition(" ")  # type: ignore[attr-defined]
     return error
 
 
-def refuse_clusters(clusters, what):
+def refuse_clusters(clusters: TableLike | None, what: str) -> None:
     """Raise for clusters of samples, unless there are none, where samples must be independent."""
     if clusters is not None:
         raise argument_error(
@@ -72,12 +90,12 @@ class Registry(dict):
     ``hint(name, registry)`` returns a sentence to end an error with, or an empty string.
     """
 
-    def __init__(self, objects, hint):
+    def __init__(self, objects: dict[str, type], hint: Callable) -> None:
         super().__init__(objects)
         self.hint = hint
 
 
-def spelling_hint(name, known):
+def spelling_hint(name: Any, known: Any) -> str:
     """A question such as " Did you mean 'sqp'?" to end an error with; empty if no name is close.
 
     A `Registry` knows what other names mean.
@@ -87,14 +105,18 @@ def spelling_hint(name, known):
     return closest_name_hint(name, known)
 
 
-def closest_name_hint(name, known, cutoff=0.6):
+def closest_name_hint(
+    name: float | str | dict[str, str], known: Iterable[str], cutoff: float = 0.6
+) -> str:
     """The question for the name of closest spelling, if it is as similar as the cutoff."""
     names = [one for one in known if isinstance(one, str)]
     close = get_close_matches(name, names, n=1, cutoff=cutoff) if isinstance(name, str) else []
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def check_choice(name, value, known):
+def check_choice(
+    name: str, value: int | str | None, known: dict[str, Any] | tuple[str | None, ...] | list[str]
+) -> None:
     """Raise unless an argument is one of the values that are known."""
     if value not in [*known]:
         names = join_names(map(repr, known))
@@ -102,7 +124,12 @@ def check_choice(name, value, known):
         raise argument_error(f"{name} must be one of {names}; got {value!r}.{hint}")
 
 
-def resolve_name(registry, what, parameter, kind=object):
+def resolve_name(
+    registry: ChainMap | Registry | dict[str, Any],
+    what: Any,
+    parameter: str,
+    kind: type | tuple[type, ...] = object,
+) -> Any:
     """The object of a name in a registry, or the object passed if it is an instance of `kind`.
 
     A class in the registry stands for an instance with default parameters. `parameter` is what
@@ -125,17 +152,19 @@ def resolve_name(registry, what, parameter, kind=object):
 # Numbers in sentences: bounds as they were passed, limits rounded outwards, few exponents.
 
 
-def bound_text(bound):
+def bound_text(bound: float) -> str:
     """A bound as it was passed."""
     return f"{bound:.12g}"
 
 
-def limit_text(limit, is_lower=False, n_digits=3):
+def limit_text(limit: float, is_lower: bool = False, n_digits: int = 3) -> str:
     """A limit, rounded outwards."""
     return number_text(limit, n_digits, ROUND_FLOOR if is_lower else ROUND_CEILING)
 
 
-def number_text(number, n_digits=3, rounding=ROUND_HALF_EVEN, sign=""):
+def number_text(
+    number: float, n_digits: int = 3, rounding: str = ROUND_HALF_EVEN, sign: str = ""
+) -> str:
     """A number of three digits, or all before the point; no zero has a sign.
 
     Only numbers from a million on, and below .0001, have an exponent.
@@ -154,7 +183,9 @@ def number_text(number, n_digits=3, rounding=ROUND_HALF_EVEN, sign=""):
 
 
 @contextmanager
-def explain_conversion(X, estimator):
+def explain_conversion(
+    X: TableLike | Graph | dict[str, int] | None, estimator: BaseEstimator
+) -> Iterator[None]:
     """Add to errors of the conversion of X to numbers what to do with text, and with graphs."""
     refuse_devices(X=X)
     try:
@@ -170,7 +201,7 @@ _HOST_DEVICES = 1, 3, 11
 """DLPack's numbers of memory that the processor reads: its own, and pinned for CUDA or ROCm."""
 
 
-def refuse_devices(**named):
+def refuse_devices(**named: Any) -> None:
     """Raise for arrays in the memory of an accelerator, which numpy cannot read."""
     for name, value in named.items():
         if (
@@ -184,7 +215,7 @@ def refuse_devices(**named):
             )
 
 
-def describe_non_number(name, values):
+def describe_non_number(name: str, values: TableLike | dict[str, int] | None) -> str:
     """The first entry that is no number, with its place; empty if there is none."""
     if sparse.issparse(values):
         return ""
@@ -200,7 +231,7 @@ def describe_non_number(name, values):
     return ""
 
 
-def to_floats(name, values):
+def to_floats(name: str, values: TableLike) -> np.ndarray:
     """The values as float64; the error about one that is no number has its place."""
     try:
         return np.asarray(values, dtype=np.float64)
@@ -212,19 +243,19 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 """Types of missing values other than nan, and of several values in place of one."""
 
 
-def check_column(name, column):
+def check_column(name: str, column: TableLike | dict[str, int] | None) -> None:
     """Raise unless a column has one value or label for each sample; `name` is the argument."""
     # Objects that only become arrays by themselves are converted before their shape is read.
     refuse_devices(**{name: column})
     values = column if sparse.issparse(column) else np.asarray(column)
-    shape = values.shape
+    shape = values.shape  # type: ignore[union-attr]
     if sparse.issparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
         got = f"an array of shape {shape}" if shape else repr(column)
         raise ValueError(
             f"{name} should be a 1d array, got {got} instead: pass one value or label for each "
             "sample, as a list, an array or a Series."
         )
-    values = values.ravel()
+    values = values.ravel()  # type: ignore[union-attr]
     if not len(values):
         raise ValueError(f"{name} has 0 sample(s), while a minimum of 1 is required.")
     if values.dtype.kind == "c":
@@ -239,13 +270,17 @@ def check_column(name, column):
         )
 
 
-def validate_data(estimator, X, **settings):
+def validate_data(
+    estimator: BaseEstimator, X: TableLike, **settings: Any
+) -> np.ndarray | pd.DataFrame | sparse.csr_array:
     """scikit-learn's checks of X, with advice where it holds no numbers."""
     with explain_conversion(X, estimator):
         return validate_by_sklearn(estimator, X, **settings)
 
 
-def _advise_conversion(X, estimator):
+def _advise_conversion(
+    X: TableLike | Graph | dict[str, int] | None, estimator: BaseEstimator
+) -> str:
     """What to pass in place of an X that does not consist of numbers; empty if it does."""
     if type(X).__module__.split(".")[0] == "networkx":
         return (
@@ -268,7 +303,7 @@ def _advise_conversion(X, estimator):
     )
 
 
-def text_columns(X):
+def text_columns(X: TableLike) -> list[int | str]:
     """Names, or positions, of the columns that are no numbers."""
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=object)
@@ -281,7 +316,9 @@ def text_columns(X):
     return [name for name, values, absent in columns if (values.isna() & ~absent).any()]
 
 
-def check_finite_squares(values, name, estimator=None):
+def check_finite_squares(
+    values: TableLike, name: str, estimator: BaseEstimator | None = None
+) -> None:
     """Raise for numbers that are not finite, or whose squares have an infinite sum.
 
     Squares of float32 are added in float64, which holds them. `name` is what users call the
@@ -313,7 +350,7 @@ def check_finite_squares(values, name, estimator=None):
     )
 
 
-def check_exact_labels(labels, name):
+def check_exact_labels(labels: np.ndarray, name: str) -> None:
     """Raise for floats so large that integers are rounded to them: two labels may be one float."""
     labels = np.asarray(labels)
     if labels.dtype.kind == "O":
@@ -334,7 +371,7 @@ def check_exact_labels(labels, name):
 # The check of tolerances, for fits, audits, plans and monitors.
 
 
-def is_int(value, low=1, high=np.inf):
+def is_int(value: float, low: int = 1, high: float = np.inf) -> bool:
     """Whether a value is an integer of this range, and no boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool) and low <= value <= high
 
@@ -374,7 +411,7 @@ CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})
 """Pairs of labels whose positive one is 1 by convention; False and True equal 0 and 1."""
 
 
-def positive_class(labels, pos_label):
+def positive_class(labels: set, pos_label: float | str | None) -> Any:
     """The label that means success: pos_label, or 1 if the labels are 0 and 1 or -1 and 1.
 
     `labels` is the set of the at most two labels that occur; False and True count as 0 and 1.

@@ -1,15 +1,26 @@
 """Copies of rows: exact ones, training rows among held-out ones, and near copies."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
 from skfair.utils._checks import warn
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from skfair.utils._tables import TableLike
+
+
 # Tables, and a number for each of their rows.
 
 
-def _as_table(X):
+def _as_table(X: TableLike) -> Any:
     """X with two axes, from which both can be selected; None for what is no table."""
     if sparse.issparse(X):
         return sparse.csr_array(X)
@@ -21,7 +32,7 @@ def _as_table(X):
     return X if X.dtype.kind in "biuf" else pd.DataFrame(X)
 
 
-def hash_rows(X):
+def hash_rows(X: TableLike | None) -> Any:
     """Return a number for each row, equal for equal rows; None for what is no table."""
     X = _as_table(X)
     if sparse.issparse(X):
@@ -36,7 +47,7 @@ def hash_rows(X):
     return None if X is None else pd.util.hash_pandas_object(X, index=False).to_numpy()
 
 
-def _project_rows(X):
+def _project_rows(X: np.ndarray) -> np.ndarray:
     """A random combination of the columns, added in the same order for all rows."""
     projection = np.zeros(len(X))
     factors = np.random.default_rng(0).standard_normal((2, X.shape[1]))
@@ -48,7 +59,7 @@ def _project_rows(X):
 # Checks for leakage: training rows that are used again as held-out or test rows.
 
 
-def refuse_training_data(X, X_fit):
+def refuse_training_data(X: TableLike, X_fit: TableLike | None) -> None:
     """Raise for an X of which most rows are training rows, and warn if some are.
 
     Rows are equal if their values are: numbers count as numbers, whatever their dtype and
@@ -73,13 +84,13 @@ def refuse_training_data(X, X_fit):
         )
 
 
-def share_of_rows(rows, table):
+def share_of_rows(rows: np.ndarray, table: np.ndarray) -> float:
     """Share of the rows that are rows of a table too, compared as in `refuse_training_data`."""
     hashes, known = _hash_both(_columns(rows), _columns(table))
     return float(np.isin(hashes, known).mean())
 
 
-def check_disjoint_folds(folds):
+def check_disjoint_folds(folds: list) -> None:
     """Raise for folds, as (train, test) positions, whose training rows contain test rows."""
     for number, (train, test) in enumerate(folds):
         n_reused = int(np.isin(test, train).sum())
@@ -92,7 +103,7 @@ def check_disjoint_folds(folds):
             )
 
 
-def _columns(X):
+def _columns(X: TableLike) -> dict[int | str, np.ndarray]:
     """Columns as arrays by name; by position where they have no names."""
     if sparse.issparse(X):
         X = X.toarray()
@@ -104,7 +115,9 @@ def _columns(X):
     return dict(enumerate(array.reshape(len(array), -1).T))
 
 
-def _hash_both(columns, fitted):
+def _hash_both(
+    columns: dict[int | str, np.ndarray], fitted: dict[int | str, np.ndarray]
+) -> list[np.ndarray]:
     """Hashes of the rows of both tables, of columns by name."""
     if len(columns) != len(fitted):
         raise ValueError(
@@ -119,7 +132,7 @@ def _hash_both(columns, fitted):
     return [hash_rows(table) for table in tables]
 
 
-def _align_dtypes(column, fitted):
+def _align_dtypes(column: np.ndarray, fitted: np.ndarray) -> tuple:
     """Two columns as numbers of the lower of their precisions, or as text if one is not numeric."""
     numbers = _numeric_values(column), _numeric_values(fitted)
     if any(one is None for one in numbers):
@@ -130,7 +143,7 @@ def _align_dtypes(column, fitted):
         return tuple(one.astype(dtype).astype(np.float64) + 0.0 for one in numbers)
 
 
-def _numeric_values(column):
+def _numeric_values(column: np.ndarray) -> Any:
     """A column as float64, nan where a value is missing; None if it is not numeric."""
     if getattr(column.dtype, "kind", "O") in "mM":
         return None
@@ -141,7 +154,7 @@ def _numeric_values(column):
         return None
 
 
-def _precision(column, numbers):
+def _precision(column: np.ndarray, numbers: np.ndarray) -> Any:
     """The precision of a column: that of its dtype, or the lowest that holds all values."""
     if column.dtype.kind == "f" and column.dtype.itemsize < 8:
         return column.dtype
@@ -195,14 +208,14 @@ _BLOCK = 1 << 16
 """Samples that are converted to numbers at a time."""
 
 
-def warn_of_clustered_samples(X, advice):
+def warn_of_clustered_samples(X: TableLike, advice: str) -> None:
     """Warn, with advice, where samples seem to belong together."""
     clause = describe_clustered_samples(X)
     if clause is not None:
         warn(f"Samples seem to belong together, such as members of a household: {clause}. {advice}")
 
 
-def describe_clustered_samples(X):
+def describe_clustered_samples(X: TableLike) -> str | None:
     """How samples seem to belong together, as a clause; None where there is no sign of it.
 
     X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
@@ -212,7 +225,7 @@ def describe_clustered_samples(X):
         return None
     columns = slice(None)
     if X.shape[1] > _MAX_COLUMNS:
-        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)
+        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)  # type: ignore[assignment]
     examined = _draw_positions(X.shape[0])
     values = _to_numbers(X, examined, columns)
     information, n_values = _column_information(values)
@@ -235,7 +248,9 @@ def describe_clustered_samples(X):
     return None
 
 
-def _to_numbers(X, positions, columns):
+def _to_numbers(
+    X: TableLike, positions: np.ndarray | slice, columns: np.ndarray | slice
+) -> np.ndarray:
     """Selected samples and columns as finite numbers; labels are hashed to numbers below 1."""
     if sparse.issparse(X):
         numbers = X[positions][:, columns].toarray()
@@ -255,14 +270,14 @@ def _to_numbers(X, positions, columns):
     return numbers if is_finite.all() else np.where(is_finite, numbers, -np.pi)
 
 
-def _draw_positions(n_samples):
+def _draw_positions(n_samples: int) -> np.ndarray:
     """Positions of all samples, or of a random subsample."""
     if n_samples <= _N_EXAMINED:
         return np.arange(n_samples)
     return np.random.default_rng(0).choice(n_samples, _N_EXAMINED, replace=False)
 
 
-def _column_information(values):
+def _column_information(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Information of each column, and its number of distinct values.
 
     The information is minus the logarithm of the probability that two samples are equal.
@@ -280,7 +295,9 @@ def _column_information(values):
     return information, is_first.sum(axis=1)
 
 
-def _are_neighbours_similar(X, columns, information):
+def _are_neighbours_similar(
+    X: TableLike, columns: np.ndarray | slice, information: np.ndarray
+) -> bool:
     """Whether consecutive samples are correlated in half of the columns, and distant ones less.
 
     A sorted column correlates distant samples, too, so that it shows nothing. Columns count by
@@ -300,7 +317,13 @@ def _are_neighbours_similar(X, columns, information):
     return weights @ is_similar > 0.5 * weights.sum()
 
 
-def _share_of_near_copies(X, columns, examined, information, weights):
+def _share_of_near_copies(
+    X: TableLike,
+    columns: np.ndarray | slice,
+    examined: np.ndarray,
+    information: np.ndarray,
+    weights: np.ndarray,
+) -> float:
     """Share of samples that have a near copy, where chance cannot explain it; else 0."""
     shares = [0.0]
     for first, second in _find_partners(X, columns, examined, information):
@@ -318,7 +341,7 @@ def _share_of_near_copies(X, columns, examined, information, weights):
     return max(shares)
 
 
-def _share_of_near_neighbours(ranks, n_compared):
+def _share_of_near_neighbours(ranks: np.ndarray, n_compared: int) -> float:
     """Share of the first samples whose nearest neighbour is far nearer than the others let expect.
 
     Two samples are as close as minus the logarithm of the probability that independent columns are
@@ -337,7 +360,7 @@ def _share_of_near_neighbours(ranks, n_compared):
     return np.mean(leads[:, -1] - leads[:, -_N_LEADING] > _MIN_LEAD * mean_lead)
 
 
-def _draw_ranks(X, columns, information):
+def _draw_ranks(X: TableLike, columns: slice, information: np.ndarray) -> np.ndarray:
     """Ranks within up to 20 columns of most information, from 0 to 1, (n_columns, n_candidates).
 
     Equal values have random ranks: chance makes independent samples equal no more often than it
@@ -361,7 +384,9 @@ def _draw_ranks(X, columns, information):
     return (first + rng.random(values.shape) * (last - first + 1.0)) / values.shape[1]
 
 
-def _find_partners(X, columns, examined, information):
+def _find_partners(
+    X: TableLike, columns: np.ndarray | slice, examined: np.ndarray, information: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Examined samples and another one that equals each in a block of columns, for three blocks.
 
     Samples that differ in two columns are equal in one of the blocks at least.

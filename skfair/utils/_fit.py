@@ -1,19 +1,30 @@
 """What surrounds a fit: restoring after an error, threads of BLAS, files that are replaced."""
 
+from __future__ import annotations
+
 import functools
 import os
-from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from threadpoolctl import ThreadpoolController
 
 from skfair._kernels import announce_compilation
-from skfair.utils._api import Decorated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from os import PathLike
+    from typing import Any
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.utils._api import Decorated
+
 
 # Limit the threads of BLAS.
 
@@ -28,7 +39,7 @@ Threads that each restored the limit that they found would lift it for those sti
 
 
 @contextmanager
-def single_threaded_blas():
+def single_threaded_blas() -> Iterator[None]:
     """A context in which BLAS has one thread; contexts may be nested, and overlap in threads."""
     with _LOCK:
         _limits.append(None if _limits else _controller().limit(limits=1, user_api="blas"))
@@ -44,7 +55,7 @@ def single_threaded_blas():
 
 
 @cache
-def _controller():
+def _controller() -> ThreadpoolController:
     """The controller of this process's libraries, whose listing takes milliseconds."""
     return ThreadpoolController()
 
@@ -66,9 +77,11 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
     Users' own estimators have their threads: do not limit those of a fit that calls them.
     """
 
-    def decorate(fit):
+    def decorate(fit: Callable) -> Callable:
         @functools.wraps(fit)
-        def fit_or_restore(estimator, *args, **kwargs):
+        def fit_or_restore(
+            estimator: BaseEstimator, *args: Any, **kwargs: Any
+        ) -> BaseEstimator | None:
             # Attributes as they were: a failed or interrupted fit leaves no half of a model.
             before = dict(vars(estimator))
             threads = single_threaded_blas() if one_blas_thread else nullcontext()
@@ -82,32 +95,32 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
 
         return fit_or_restore
 
-    return decorate
+    return decorate  # type: ignore[return-value]
 
 
 # Write files such that an error leaves the old file as it was.
 
 
-def fitted_feature_attributes(estimator):
+def fitted_feature_attributes(estimator: BaseEstimator) -> Any:
     """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 
 
-def write_text(text, path):
+def write_text(text: str, path: PathLike[str] | str | None) -> str:
     """Write text in UTF-8, with the newlines that it has, if there is a path, and return it."""
     if path is not None:
         write_bytes(text.encode("utf-8"), path)
     return text
 
 
-def write_bytes(content, path):
+def write_bytes(content: bytes, path: PathLike[str] | str | None) -> None:
     """Write all of the content to a file, or leave a file that exists as it was.
 
     A new file is written beside the old one, and renamed. A link is followed, and the permissions
     of a file that exists are kept. A device, such as /dev/stdout, is written to.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path))  # type: ignore[arg-type]
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return
@@ -129,7 +142,7 @@ _LONGEST_WAIT = 60.0
 
 
 @contextmanager
-def lock_file(path):
+def lock_file(path: Path) -> Iterator[None]:
     """Keep other processes that lock the same file out; raise if they take too long.
 
     The lock is that of the operating system on a file beside it, which ends with its process.
@@ -151,14 +164,14 @@ def lock_file(path):
         yield
 
 
-def _try_to_lock(file):
+def _try_to_lock(file: Any) -> bool:
     """Whether this process holds the lock of an open file now, until the file is closed."""
     try:
         if os.name == "nt":
             import msvcrt
 
             file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         else:
             import fcntl
 

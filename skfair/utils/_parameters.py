@@ -1,13 +1,16 @@
 """Parameters of constructors, declared once: their hints say which values are valid."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import isfunction, signature
 from numbers import Integral, Real
 from types import UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -30,6 +33,12 @@ from skfair.utils._sklearn import (
     StrOptions,
     validate_parameter_constraints,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    pass
+
 
 # Hints that parameters share. What follows the type is what scikit-learn checks.
 
@@ -78,11 +87,11 @@ def make_constructor(cls: Class) -> Class:
     return cls
 
 
-def _explain_unknown_parameters(init, known):
+def _explain_unknown_parameters(init: Callable, known: list[str]) -> Callable:
     """A constructor that says which parameters it has, or that fit has, when it gets others."""
 
     @wraps(init)
-    def __init__(self, *args, **params):
+    def __init__(self: BaseEstimator, *args: Any, **params: Any) -> None:
         try:
             init(self, *args, **params)
         except TypeError as error:
@@ -132,7 +141,7 @@ def validate_params(estimator: Any) -> None:
             raise InvalidParameterError(f"{message}{hint}") from None
 
 
-def _hint_of_function(value):
+def _hint_of_function(value: int | str | None) -> str:
     """What to pass in place of a function where an object with methods is needed."""
     if not isfunction(value):
         return ""
@@ -154,7 +163,7 @@ def _checks(hint: Any) -> Iterator[Any]:
         for member in members:
             yield from _checks(member)
     elif origin is Literal:
-        yield StrOptions({*members})
+        yield StrOptions({*members})  # type: ignore[arg-type]
     elif hint is Callable:
         yield callable
     else:

@@ -3,9 +3,13 @@
 Callbacks came with version 1.9. With older versions fits run without them.
 """
 
+from __future__ import annotations
+
 import ctypes
 import inspect
 import sys
+from collections import ChainMap
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import _safe_indexing as safe_indexing
@@ -21,21 +25,34 @@ from sklearn.utils.validation import _check_sample_weight as check_weight_by_skl
 from sklearn.utils.validation import _num_samples as count_samples
 
 from skfair.exceptions import UnscorableSearchError
-from skfair.utils._checks import check_column, to_floats
+from skfair.utils._checks import Registry, check_column, to_floats
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from scipy import sparse
+    from sklearn.base import BaseEstimator
+
+    from skfair.exceptions import MissingSensitiveFeaturesError
+    from skfair.utils._tables import TableLike
 
 
 class StrOptions(SklearnStrOptions):
     """One of several names, sorted in errors; `options` is a set, or a mapping that may grow."""
 
-    def __init__(self, options):
+    def __init__(self, options: Namespace) -> None:
         super().__init__(options if isinstance(options, set) else options.keys())
         self.known = options
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
 
 
-def check_sample_weight(sample_weight, X, **options):
+def check_sample_weight(
+    sample_weight: TableLike | dict[str, int] | None, X: TableLike, **options: Any
+) -> Any:
     """The checked weights, which are numbers, none of them negative, and not all zero."""
     if isinstance(sample_weight, str) or not (sample_weight is None or np.isscalar(sample_weight)):
         check_column("sample_weight", sample_weight)
@@ -46,7 +63,7 @@ def check_sample_weight(sample_weight, X, **options):
     return weights
 
 
-def first_tree_leaves(classifier):
+def first_tree_leaves(classifier: BaseEstimator) -> np.ndarray | None:
     """Leaves of the first tree of a boosting by histograms, as records; None of other models."""
     trees = getattr(classifier, "_predictors", None)
     if not isinstance(trees, list) or not hasattr(trees[0][0], "nodes"):
@@ -55,7 +72,9 @@ def first_tree_leaves(classifier):
     return nodes[nodes["is_leaf"].astype(bool)]
 
 
-def transform_before_last_step(pipeline, X):
+def transform_before_last_step(
+    pipeline: BaseEstimator, X: TableLike
+) -> np.ndarray | sparse.csr_matrix:
     """X as the last step of a fitted pipeline gets it for a prediction.
 
     Steps without ``transform``, such as those that resample training data, leave X as it is.
@@ -65,7 +84,7 @@ def transform_before_last_step(pipeline, X):
     return X
 
 
-def error_that_stops_search(error):
+def error_that_stops_search(error: MissingSensitiveFeaturesError | KeyError | ValueError) -> Any:
     """The exception to raise where a search must stop.
 
     It is the same one, unless a cross-validation is about to turn it into its ``error_score``. Then
@@ -92,7 +111,7 @@ def error_that_stops_search(error):
     return UnscorableSearchError(str(error))
 
 
-def fits_a_fold():
+def fits_a_fold() -> bool:
     """Whether a cross-validation of scikit-learn fits a part of its samples now."""
     validation = sys.modules.get("sklearn.model_selection._validation")
     calls = [getattr(validation, name, None) for name in ("_fit_and_score", "_fit_and_predict")]
@@ -108,28 +127,28 @@ except ImportError:
     class NoCallbackContext:
         """A task of a fit without callbacks."""
 
-        def call_on_fit_task_begin(self, **data):
+        def call_on_fit_task_begin(self, **data: Any) -> None:
             """Do nothing."""
 
-        def call_on_fit_task_end(self, **data):
+        def call_on_fit_task_end(self, **data: Any) -> Any:
             """Continue the fit."""
             return False
 
-        def subcontext(self, **data):
+        def subcontext(self, **data: Any) -> Any:
             """The task itself."""
             return self
 
     class CallbackSupportMixin:
         """Estimators without ``set_callbacks``."""
 
-        def _init_callback_context(self, **data):
+        def _init_callback_context(self, **data: Any) -> Any:
             return NoCallbackContext()
 
-    def with_callbacks(fit):
+    def with_callbacks(fit: Callable) -> Any:
         """The method as it is."""
         return fit
 
-    def open_listener(*_, **__):
+    def open_listener(*_: Any, **__: Any) -> Any:
         """Refuse, since there are no callbacks."""
         raise ImportError(
             "FitMonitor needs scikit-learn's callbacks, which came with version 1.9; "

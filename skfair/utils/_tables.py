@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def to_pandas_table(table: Any) -> Any:
+
+TableLike = Any
+"""An array, sparse matrix, list or data frame, or a column of one, of any library."""
+
+
+def to_pandas_table(table: TableLike) -> Any:
     """A table of polars, pyarrow or the like as a DataFrame; anything else as it is.
 
     A table is what has named columns by a protocol of tables: a method ``get_columns`` (polars),
@@ -29,7 +36,7 @@ def to_pandas_table(table: Any) -> Any:
     return table
 
 
-def _read_stream(table):
+def _read_stream(table: np.ndarray) -> Any:
     """A DataFrame of an object that only exports a stream of Arrow."""
     if hasattr(pd.DataFrame, "from_arrow"):  # pandas 3
         return pd.DataFrame.from_arrow(table)

@@ -1,8 +1,10 @@
 """The cheapest fair assignment to fixed centres, by ascent of its dual."""
 
+from __future__ import annotations
+
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +22,14 @@ from skfair._kernels.fair_assignment import (
     take_newton_step,
 )
 from skfair._kernels.limits import required_ratios
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skfair._kernels.fair_assignment import DualEvaluation
+    from skfair._kernels.limits import Limits
+    from skfair.partitions._partitions import Partitions
+
 
 _MAX_DUAL_ITER, _MIN_DUAL_ITER = 50, 4
 MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take about a second
@@ -44,7 +54,7 @@ class DualSolution(NamedTuple):
     intersection_offsets: np.ndarray | None = None  # (n_clusters, n_intersections)
 
 
-def zero_solution(n_clusters, limits):
+def zero_solution(n_clusters: int, limits: Limits) -> DualSolution:
     """Multipliers of zero, to start `solve_dual` from."""
     n_rows, n_groups = limits.rows.shape
     return DualSolution(
@@ -56,14 +66,14 @@ def zero_solution(n_clusters, limits):
     )
 
 
-def solution_from_multipliers(multipliers, limits):
+def solution_from_multipliers(multipliers: np.ndarray, limits: Limits) -> DualSolution:
     """A dual solution with the offsets of multipliers of sizes, to start another one from."""
     offsets = np.repeat(multipliers[:, np.newaxis], limits.n_groups, axis=1)
     offsets = offsets / limits.n_attributes
     return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
 
 
-def max_dual_iterations(dual, limits, n_samples):
+def max_dual_iterations(dual: DualSolution, limits: Limits, n_samples: int) -> int:
     """Maximum number of steps of an ascent: fewer where very many groups make them expensive.
 
     What is short of the maximum then is repaired afterwards, and any multipliers bound the cost.
@@ -75,7 +85,13 @@ def max_dual_iterations(dual, limits, n_samples):
     return int(min(max(MAX_PAIRS / per_step, _MIN_DUAL_ITER), _MAX_DUAL_ITER))
 
 
-def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
+def solve_dual(
+    rows: Partitions,
+    limits: Limits,
+    start: DualSolution,
+    slack: float,
+    evaluate: Callable = evaluate_dual,
+) -> tuple[DualSolution, Partitions]:
     """Maximise the dual by damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
@@ -143,10 +159,16 @@ class _Evaluation(NamedTuple):
     offsets: np.ndarray
     intersection_offsets: np.ndarray
     extra_sums: tuple
-    block_evaluations: object  # partitions of the evaluations of blocks
+    block_evaluations: Any  # partitions of the evaluations of blocks
 
 
-def _evaluate_multipliers(evaluate_blocks, limits, ratios, multipliers, width):
+def _evaluate_multipliers(
+    evaluate_blocks: Callable,
+    limits: Limits,
+    ratios: np.ndarray,
+    multipliers: Multipliers,
+    width: float,
+) -> _Evaluation:
     """Evaluate the dual at multipliers: offsets, then a pass over the samples."""
     offsets, sample_offsets, value = compute_offsets(multipliers, limits, ratios)
     evaluated = evaluate_blocks(sample_offsets, width)
@@ -157,7 +179,7 @@ def _evaluate_multipliers(evaluate_blocks, limits, ratios, multipliers, width):
     )
 
 
-def _near_tie_width(now):
+def _near_tie_width(now: _Evaluation) -> float:
     """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
     # The quantile of about a thousand gaps is precise enough for a width.
     stride = 1 + now.n_samples // 1000
@@ -166,11 +188,11 @@ def _near_tie_width(now):
     return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)
 
 
-def gather_labels_and_gaps(evaluated):
+def gather_labels_and_gaps(evaluated: Partitions) -> tuple[np.ndarray, np.ndarray]:
     """Labels and gaps of all samples."""
     labels, gaps = zip(*evaluated.gather(attrgetter("labels", "gaps")), strict=True)
     return np.concatenate(labels), np.concatenate(gaps)
 
 
-def _subsample_gaps(evaluation, stride):
+def _subsample_gaps(evaluation: DualEvaluation, stride: int) -> np.ndarray:
     return evaluation.gaps[::stride].copy()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -53,7 +52,7 @@ from skfair.groups._groups import GroupSummary, data_balance, group_names
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows
 from skfair.partitions._collections import is_partitioned, row_by_row
-from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._api import RandomState
 from skfair.utils._checks import resolve_name, validate_data, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
@@ -68,6 +67,17 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import StrOptions, check_sample_weight, with_callbacks
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skfair.cluster.kmeans._problem import ClusteringPoint
+    from skfair.utils._api import MatrixLike
+    from skfair.utils._tables import TableLike
+
 
 # Input of k-means: from what users pass to a clustering problem, and from its solution back.
 
@@ -87,28 +97,28 @@ class KMeansInput(NamedTuple):
     lacks_groups: bool = False  # balanced clusters are required, but there are no two groups
 
     @property
-    def data_balance(self):
+    def data_balance(self) -> float:
         """Balance of the samples as one cluster, the minimum over attributes."""
         weights = self.problem.group_weights
         return min(data_balance(weights[one]) for one in self.requirements.attribute_slices)
 
     @property
-    def largest_weight(self):
+    def largest_weight(self) -> Any:
         return self.problem.largest_weight
 
-    def counts(self, labels, n_clusters):
+    def counts(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Weight of every group in every cluster, from labels of all rows in memory."""
         by_code = self.problem.count_intersections(labels[self.positive_weight_samples], n_clusters)
         return by_code @ find_memberships(self.problem.limits)
 
-    def sample_counts(self, samples):
+    def sample_counts(self, samples: np.ndarray) -> np.ndarray:
         """Weight of some samples in every group, (n_samples, n_groups)."""
-        rows = np.searchsorted(self.positive_weight_samples, samples)
+        rows = np.searchsorted(self.positive_weight_samples, samples)  # type: ignore[arg-type]
         weights = self.problem.weights[rows]
         codes = self.problem.codes[rows]
         return weights[:, np.newaxis] * find_memberships(self.problem.limits)[codes]
 
-    def check_labels(self, labels, n_clusters):
+    def check_labels(self, labels: np.ndarray, n_clusters: int) -> Any:
         """Labels of the samples, from those of all rows that were passed as ``init``."""
         if self.positive_weight_samples is None:
             raise ValueError(
@@ -128,7 +138,9 @@ class KMeansInput(NamedTuple):
             )
         return labels[rows].astype(np.int32)
 
-    def point_attributes(self, point):
+    def point_attributes(
+        self, point: ClusteringPoint
+    ) -> dict[str, np.ndarray | GroupSummary | float]:
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
         # The bound is that of the limits reached: no clustering with these centres and limits is
@@ -138,18 +150,18 @@ class KMeansInput(NamedTuple):
         assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.group_positions],
-            "assignment_lower_bound_": min(float(assignment.value), point.cost),
+            "assignment_lower_bound_": min(float(assignment.value), point.cost),  # type: ignore[type-var]
             **self.row_label_attributes(point),
         }
 
-    def merge_equal_clusters(self, point):
+    def merge_equal_clusters(self, point: ClusteringPoint) -> tuple[ClusteringPoint, np.ndarray]:
         """The point without clusters of equal centres, and the cluster that each was merged with.
 
         They are merged where there are fewer distinct rows than clusters.
         """
         problem = self.problem
         n_clusters = point.n_clusters
-        twins, distinct = np.unique(find_equal_centers(problem, point), return_inverse=True)
+        twins, distinct = np.unique(find_equal_centers(problem, point), return_inverse=True)  # type: ignore[arg-type, call-overload]
         merged = np.delete(distinct, twins)
         if len(merged) == 0 or problem.count_distinct_rows(n_clusters) == n_clusters:
             return point, merged[:0]
@@ -157,15 +169,15 @@ class KMeansInput(NamedTuple):
         if has_rows(problem.limits):  # an empty cluster may be too small
             return point, merged[:0]
         labels = problem.relabel(point.labels, distinct.astype(np.int32))
-        return recompute_point(problem, labels, len(twins)), merged
+        return recompute_point(problem, labels, len(twins)), merged  # type: ignore[arg-type]
 
-    def label_attributes(self, parameters, labels):
+    def label_attributes(self, parameters: FairKMeans, labels: np.ndarray) -> Any:
         """Fitted attributes of labels of all rows in memory."""
         labels_of_samples = labels[self.positive_weight_samples]
-        point = recompute_point(self.problem, labels_of_samples, parameters.n_clusters)
+        point = recompute_point(self.problem, labels_of_samples, parameters.n_clusters)  # type: ignore[arg-type]
         return self.point_attributes(point) | {"labels_": labels}
 
-    def clustering_attributes(self, point):
+    def clustering_attributes(self, point: ClusteringPoint) -> Any:
         """Fitted attributes of a point that need no further pass over partitioned data."""
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
@@ -180,7 +192,7 @@ class KMeansInput(NamedTuple):
             **balance_attributes(by_group, self.requirements, problem.largest_weight),
         }
 
-    def row_label_attributes(self, point):
+    def row_label_attributes(self, point: ClusteringPoint) -> Any:
         """The fitted labels of a point, and how many samples of each group they count."""
         problem, clustering = self.problem, point.clustering
         labels = problem.labels_of(point)
@@ -199,7 +211,7 @@ class KMeansInput(NamedTuple):
         }
 
 
-def explain_cost_above_bound(parameters, data, fitted):
+def explain_cost_above_bound(parameters: FairKMeans, data: KMeansInput, fitted: Any) -> str | None:
     """A message where a group or a weight keeps a fit far above its bound; None of other fits."""
     bound = fitted["assignment_lower_bound_"]
     gap = fitted["inertia_"] / bound - 1 if bound > 0 else 0.0
@@ -251,7 +263,12 @@ def append_empty_clusters(attributes, merged):
         attributes[name] = np.concatenate([attributes[name], added])
 
 
-def check_input(estimator, X, sensitive_features, sample_weight):
+def check_input(
+    estimator: FairKMeans,
+    X: TableLike,
+    sensitive_features: TableLike | None,
+    sample_weight: TableLike | None,
+) -> KMeansInput:
     """Validate the input of ``estimator.fit``.
 
     Raises
@@ -297,14 +314,16 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     )
 
 
-def center_rows(X, mean):
+def center_rows(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Rows about a mean, in the precision of X: there float32 loses least. Sparse ones stay."""
     if sparse.issparse(X):
         return X
     return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind")
 
 
-def _complete_labels(others, present, labels, centers):
+def _complete_labels(
+    others: np.ndarray | None, present: np.ndarray, labels: np.ndarray, centers: np.ndarray
+) -> np.ndarray:
     """Labels of all rows in memory; rows without weight go to the nearest centre."""
     if others is None:
         return labels
@@ -315,7 +334,12 @@ def _complete_labels(others, present, labels, centers):
     return completed
 
 
-def _check_partitioned(estimator, X, sensitive_features, sample_weight):
+def _check_partitioned(
+    estimator: FairKMeans,
+    X: TableLike,
+    sensitive_features: TableLike | None,
+    sample_weight: TableLike | None,
+) -> Any:
     """The input of partitioned data, from a pass that summarizes them."""
     blocks, summary = encode_and_summarize(estimator, X, sensitive_features, sample_weight)
     total = summary.weights.sum()
@@ -331,7 +355,9 @@ def _check_partitioned(estimator, X, sensitive_features, sample_weight):
     return KMeansInput(problem, mean, groups, requirements, complete, lacks_groups=is_single)
 
 
-def _append_offsets(X, centers, groups, offsets):
+def _append_offsets(
+    X: np.ndarray, centers: np.ndarray, groups: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows and centres with features whose squared distances are offsets, up to a constant.
 
     ``groups`` says of each row in which groups it is, (n_samples, n_groups).
@@ -662,7 +688,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = make_run_settings(self, data, n_auto=3 if self.n_clusters < MANY_CLUSTERS else 1)
         if self.max_iter == 0:
-            point = assign_to_centers(data.problem, check_fixed_centers(self, data, runs))
+            point = assign_to_centers(data.problem, check_fixed_centers(self, data, runs))  # type: ignore[arg-type]
             n_iter, status = 0, "optimal"
         else:
             point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
@@ -673,7 +699,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         fitted = data.point_attributes(point)
         if len(merged) > 0:
             append_empty_clusters(fitted, merged)
-        fitted |= {"n_iter_": n_iter, "status_": status}
+        fitted |= {"n_iter_": n_iter, "status_": status}  # type: ignore[dict-item]
         cut_short = not rounds.is_stopped and (
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
@@ -744,7 +770,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return np.flatnonzero(is_open).astype(np.int32)[labels]
 
     @row_by_row(lambda self: np.empty(0, dtype=np.int32))
-    def _predict_nearest(self, X, *, sensitive_features=None):
+    def _predict_nearest(
+        self, X: TableLike, *, sensitive_features: TableLike | None = None
+    ) -> np.ndarray:
         """Cluster of each row, whatever the sizes."""
         X, groups = self._encode_rows(X, sensitive_features)
         if groups is None:
@@ -752,7 +780,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         distances = squared_distances(*self._center(X))
         return np.argmin(distances + groups @ self.offsets_.T, axis=1).astype(np.int32)
 
-    def _encode_rows(self, X, sensitive_features):
+    def _encode_rows(
+        self, X: TableLike, sensitive_features: TableLike | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Checked rows, and whether each is in each group; None without groups."""
         check_alignment(X=X, sensitive_features=sensitive_features)
         X = validate_data(self, X, **ACCEPTED, reset=False)
@@ -765,7 +795,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
         return X, groups[codes.reshape(X.shape[0], -1)].sum(axis=1)
 
-    def _count_free_places(self, X, sensitive_features):
+    def _count_free_places(self, X: TableLike, sensitive_features: np.ndarray | None) -> np.ndarray:
         """Number of new samples of weight 1 that still fit into each cluster."""
         if self.max_cluster_size is None or is_partitioned(X, sensitive_features):
             raise ValueError(
@@ -819,18 +849,18 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
         return -float(weights @ nearest_centers(*self._center(X))[1])
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in FLOATS]
         return tags
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> Any:
         """Number of columns that `transform` returns."""
         return self.cluster_centers_.shape[0]
 
-    def _center(self, X):
+    def _center(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows and centres about the mean of the training data.
 
         Far from the origin, rounding moves ``cluster_centers_``, which may change the nearest one.

@@ -21,8 +21,6 @@ from skfair.cluster.kmeans._repair import repair
 from skfair.cluster.kmeans._tables import repair_to_limits
 from skfair.cluster.kmeans._transport import solve_transport
 
-MAX_MOVES = 1000
-
 
 def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> ClusteringPoint:
     """The point of the cheapest assignment that keeps the limits, with these centres.
@@ -96,7 +94,8 @@ def move_to_cheaper(
     if not problem.keeps_limits(counts, level):
         return labels
     total = costs[everyone, labels].sum()
-    for _ in range(MAX_MOVES):
+    # More moves than any search makes: an end in spite of rounding.
+    for _ in range(1000):
         gains = costs[everyone, labels][:, np.newaxis] - costs
         # The best sample of each intersection, cluster and goal, of gains that are no rounding.
         samples, goals = np.nonzero(gains > 1e-12 * total)

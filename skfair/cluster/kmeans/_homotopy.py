@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import KW_ONLY, replace
 from functools import partial
@@ -60,6 +59,9 @@ from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, make_constructor, validate_params
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
     from skfair.cluster.kmeans._partitioned import PartitionedClusteringProblem
     from skfair.cluster.kmeans._problem import ClusteringProblem
     from skfair.cluster.kmeans._rounds import RunSettings
@@ -148,12 +150,19 @@ class Homotopy(BaseEstimator):
         # Samples in memory; where these are all, so is the whole fit.
         samples = problem.warm_start_samples
         if samples is not problem and samples.n_samples == problem.n_samples:
-            return self._solve_in_memory(problem, samples, runs, random_state, watch)
+            return self._solve_in_memory(problem, samples, runs, random_state, watch)  # type: ignore[arg-type]
         if bounds_many_sizes(problem, runs.n_clusters, problem.limits):
-            return solve_many_sizes(problem, samples, runs, random_state, watch)
-        return self._solve_from_starts(problem, samples, runs, random_state, watch)
+            return solve_many_sizes(problem, samples, runs, random_state, watch)  # type: ignore[arg-type]
+        return self._solve_from_starts(problem, samples, runs, random_state, watch)  # type: ignore[arg-type]
 
-    def _solve_from_starts(self, problem, samples, runs, random_state, watch):
+    def _solve_from_starts(
+        self,
+        problem: ClusteringProblem,
+        samples: ClusteringProblem,
+        runs: RunSettings,
+        random_state: np.random.RandomState,
+        watch: Callable,
+    ) -> tuple[ClusteringPoint, int, str]:
         """The result of `_solve` where starts of k-means are led to the level on a subsample."""
         subsample, starts = self._lead_starts(samples, runs, random_state)
         end, n_iter = self._follow_starts(problem, samples, subsample, starts, runs, watch)
@@ -166,7 +175,15 @@ class Homotopy(BaseEstimator):
             end = min(end, nearby, key=partial(sort_key, problem))
         return end.point, n_iter, end.status
 
-    def _try_more(self, problem, subsample, end, runs, random_state, watch):
+    def _try_more(
+        self,
+        problem: ClusteringProblem,
+        subsample: ClusteringProblem,
+        end: RunResult,
+        runs: RunSettings,
+        random_state: np.random.RandomState,
+        watch: Callable,
+    ) -> tuple[RunResult, int]:
         """The best of an end, the other repair and one more start, after further random moves.
 
         The start has a seed of its own; ``random_state`` is not changed.
@@ -175,7 +192,7 @@ class Homotopy(BaseEstimator):
         random_state = np.random.RandomState([seed, 1])
         level = problem.limits.level
         ends = [end]
-        point, status = repair_and_search(problem, end.assigned, level, runs, is_other=True)
+        point, status = repair_and_search(problem, end.assigned, level, runs, is_other=True)  # type: ignore[arg-type]
         ends.append(end._replace(point=point, status=status))
         n_iter = 0
         if isinstance(runs.init, str):
@@ -186,7 +203,9 @@ class Homotopy(BaseEstimator):
         best = min(ends, key=partial(sort_key, problem))
         return shake_end(problem, best, runs, random_state), n_iter
 
-    def _lead_starts(self, samples, runs, random_state):
+    def _lead_starts(
+        self, samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+    ) -> tuple[ClusteringProblem, list[RunStart]]:
         """A subsample, and the followed starts with the points of plain k-means that they lead to.
 
         They do not depend on a level.
@@ -197,7 +216,15 @@ class Homotopy(BaseEstimator):
         points = _map_in_threads(samples.n_jobs, partial(self._converge, subsample, runs), starts)
         return subsample, [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
 
-    def _follow_starts(self, problem, samples, subsample, starts, runs, watch):
+    def _follow_starts(
+        self,
+        problem: ClusteringProblem,
+        samples: ClusteringProblem,
+        subsample: ClusteringProblem,
+        starts: list[RunStart],
+        runs: RunSettings,
+        watch: Callable,
+    ) -> tuple:
         """The best end of starts at the level of a problem, and the number of rounds."""
         level = problem.limits.level
         if level > 0:  # without balance the points of starts have converged
@@ -207,7 +234,7 @@ class Homotopy(BaseEstimator):
             starts = [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
         if subsample is not samples:
             # On more samples, only those that are cheapest so far on the subsample, clearly.
-            costs = [start.point.cost for start in starts]
+            costs = [start.point.cost for start in starts]  # type: ignore[union-attr]
             chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
             starts = [starts[i] for i in chosen]
         n_iter, best = 0, None
@@ -245,12 +272,19 @@ class Homotopy(BaseEstimator):
         tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
         return iterate_at_level(problem, point, level, runs.max_iter, tol, watch)
 
-    def _solve_in_memory(self, problem, samples, runs, random_state, watch):
+    def _solve_in_memory(
+        self,
+        problem: PartitionedClusteringProblem,
+        samples: ClusteringProblem,
+        runs: RunSettings,
+        random_state: np.random.RandomState,
+        watch: Callable,
+    ) -> tuple:
         """The result of `solve` for partitioned data, all of which are in memory as well."""
 
-        def spread(point):
+        def spread(point: ClusteringPoint) -> ClusteringPoint:
             cost = samples.cost_of(point.clustering) if point.cost is None else point.cost
-            clustering = problem.distribute_clustering(samples.numbers, point.clustering)
+            clustering = problem.distribute_clustering(samples.numbers, point.clustering)  # type: ignore[arg-type]
             return point._replace(clustering=clustering, cost=cost)
 
         point, *others = self._solve(
@@ -275,7 +309,7 @@ class Homotopy(BaseEstimator):
         points = [start.point for start in starts]
         lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
         # The unbalanced end of the front: plain k-means, improved by single moves.
-        lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
+        lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)  # type: ignore[arg-type]
         points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
         # The points of all samples, from those of the subsample.
         if subsample is not samples:
@@ -283,13 +317,13 @@ class Homotopy(BaseEstimator):
                 iterate_at_level(samples, point, level, 1, runs.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
-        points[0] = repair(samples, points[0], 0.0)
-        routes = branch_routes(samples, points[0])
+        points[0] = repair(samples, points[0], 0.0)  # type: ignore[arg-type]
+        routes = branch_routes(samples, points[0])  # type: ignore[arg-type]
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
         one_pass = runs._replace(max_iter=1)
         for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
-            point = repair(samples, point, level)
+            point = repair(samples, point, level)  # type: ignore[arg-type]
             point, _ = search_locally(samples, point, level, one_pass, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
@@ -307,13 +341,22 @@ class Homotopy(BaseEstimator):
             )
         return routes
 
-    def _fit_points(self, samples, subsample, starts, runs, routes, n_levels, random_state):
+    def _fit_points(
+        self,
+        samples: ClusteringProblem,
+        subsample: ClusteringProblem,
+        starts: list[RunStart],
+        runs: RunSettings,
+        routes: list[Route],
+        n_levels: int,
+        random_state: np.random.RandomState,
+    ) -> list[Route]:
         """Routes, with the clusterings of fits at the balances of the points of their front.
 
         A move of one of few samples is a large step, and points between the levels may be far from
         what a fit finds.
         """
-        searched = set()
+        searched: set = set()
         fitted = np.empty(0)
         n_left = 2 * n_levels
         while n_left > 0:
@@ -341,7 +384,9 @@ class Homotopy(BaseEstimator):
             n_left = n_left - len(chosen)
         return search_gaps(samples, runs, routes, searched)
 
-    def _rough_starts(self, samples, runs, random_state):
+    def _rough_starts(
+        self, samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+    ) -> list:
         """The starts whose rough runs are cheapest so far. The first has left its local minimum.
 
         Every choice looks at earlier starts only. So a followed start stays followed however many
@@ -372,10 +417,12 @@ class Homotopy(BaseEstimator):
         starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
         if sized and ends[0] is not rough[0]:
             # Relocations compare costs before repair: the start without them is followed as well.
-            starts.append(RunStart(rough[0].centers, generators[0]))
+            starts.append(RunStart(rough[0].centers, generators[0]))  # type: ignore[arg-type]
         return starts
 
-    def _converge(self, samples, runs, start):
+    def _converge(
+        self, samples: ClusteringProblem, runs: RunSettings, start: RunStart
+    ) -> ClusteringPoint:
         """The point of plain k-means from a start, with sizes within their limits."""
         if has_rows(samples.limits):
             return iterate_sized(samples, start.centers, runs.max_iter, runs.tol)
@@ -383,19 +430,29 @@ class Homotopy(BaseEstimator):
         labels, _, _ = iterate_lloyd(samples, start.centers, runs.max_iter, tol)
         return recompute_point(samples, labels, runs.n_clusters)
 
-    def _follow_to_balance(self, samples, ratio, tol, point):
+    def _follow_to_balance(
+        self, samples: ClusteringProblem, ratio: float, tol: float, point: ClusteringPoint
+    ) -> ClusteringPoint:
         """The end of the homotopy from a point to a balance, level by level."""
-        for level in rising_levels(min(point.balance, ratio), ratio, self.n_levels):
+        for level in rising_levels(min(point.balance, ratio), ratio, self.n_levels):  # type: ignore[arg-type, type-var]
             point, _, _ = iterate_at_level(samples, point, level, 1, tol)
         return point
 
-    def _draw_subsample(self, samples, runs, random_state):
+    def _draw_subsample(
+        self, samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+    ) -> ClusteringProblem:
         """A subsample with several samples for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return draw_stratified(samples, size, random_state)
 
 
-def solve_many_sizes(problem, samples, runs, random_state, watch):
+def solve_many_sizes(
+    problem: ClusteringProblem,
+    samples: ClusteringProblem,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> tuple[ClusteringPoint, int, str]:
     """The result of `Homotopy._solve` where sizes of many clusters are bounded, and nothing else.
 
     ``samples`` are those in memory: the problem, or a subsample of partitioned data.
@@ -427,18 +484,22 @@ class RunResult(NamedTuple):
     assigned: ClusteringPoint | None = None  # the fair assignment, before its integer repair
 
 
-def may_be_best(problem, assigned, best):
+def may_be_best(
+    problem: ClusteringProblem, assigned: ClusteringPoint, best: ClusteringPoint
+) -> bool:
     """Whether a fair assignment may have a cheaper end than the best one, which keeps the limits.
 
     Repair costs more than the search after it gains, unless samples are few.
     """
     keeps_limits = problem.keeps_limits(best.counts, problem.limits.level)
     return (
-        problem.n_samples <= MAX_REPAIRED_SAMPLES or not keeps_limits or assigned.cost < best.cost
+        problem.n_samples <= MAX_REPAIRED_SAMPLES or not keeps_limits or assigned.cost < best.cost  # type: ignore[operator]
     )
 
 
-def repair_end(problem, assigned, runs):
+def repair_end(
+    problem: ClusteringProblem, assigned: ClusteringPoint, runs: RunSettings
+) -> RunResult:
     """The end of integer repair and local search, of more candidates where some do not suffice."""
     level = problem.limits.level
     for candidates, movable in problem.candidates(assigned):
@@ -448,7 +509,12 @@ def repair_end(problem, assigned, runs):
     return RunResult(problem.merge(candidates, movable.dual, end), status, assigned=assigned)
 
 
-def shake_end(problem, end, runs, random_state):
+def shake_end(
+    problem: ClusteringProblem,
+    end: RunResult,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+) -> RunResult:
     """The end of iterated local search; the end itself where it does not apply."""
     if end.status == "max_iter":
         return end
@@ -457,7 +523,7 @@ def shake_end(problem, end, runs, random_state):
     return end._replace(point=point, status=status)
 
 
-def is_far_from_bound(problem, end):
+def is_far_from_bound(problem: ClusteringProblem, end: RunResult) -> bool:
     """Whether the cost of an end is so far above the bound at its centres that more is tried.
 
     A pass over very many samples takes too long.
@@ -470,10 +536,10 @@ def is_far_from_bound(problem, end):
     if limits.level == 0 and not has_rows(limits):
         return False
     bound = problem.solve_assignment(point.centers, limits, point.dual).value
-    return bool(point.cost > (1 + FAR_FROM_BOUND) * bound)
+    return bool(point.cost > (1 + FAR_FROM_BOUND) * bound)  # type: ignore[operator]
 
 
-def search_nearby(problem, level, runs):
+def search_nearby(problem: ClusteringProblem, level: float, runs: RunSettings) -> RunResult:
     """The cheapest end of repair and local search from given labels, or from given centres.
 
     Labels that keep the limits end at no higher cost.
@@ -491,7 +557,7 @@ def search_nearby(problem, level, runs):
     return RunResult(point, status)
 
 
-def sort_key(problem, end):
+def sort_key(problem: ClusteringProblem, end: RunResult) -> Any:
     """Sort key of ends: those that keep the limits by cost, then the others by shares and balance.
 
     Of the others those come first that miss sizes alone, by less than a sample: of unequal weights
@@ -503,16 +569,16 @@ def sort_key(problem, end):
     is_sized = satisfies_rows(point.counts, problem.limits_with_size_slack)
     misses = not (is_sized and problem.keeps_level(point.counts, level))
     exceeded = measure_share_excess(point.counts, problem.limits)
-    return 1, misses, exceeded, -min(point.balance, level), point.cost
+    return 1, misses, exceeded, -min(point.balance, level), point.cost  # type: ignore[operator, type-var]
 
 
-def choose_followed_starts(costs, n_followed, tol):
+def choose_followed_starts(costs: list, n_followed: int, tol: float) -> list[int]:
     """Positions of the costs that fewer than ``n_followed`` of those before are below.
 
     The first is always chosen. A cost that differs from one chosen before by no more than ``tol``
     times that is not: both starts have probably ended in the same local minimum.
     """
-    chosen = []
+    chosen: list = []
     for i, cost in enumerate(costs):
         is_new = all(abs(cost - costs[j]) > tol * costs[j] for j in chosen)
         if is_new and sum(earlier <= cost for earlier in costs[:i]) < n_followed:
@@ -520,7 +586,7 @@ def choose_followed_starts(costs, n_followed, tol):
     return chosen
 
 
-def _map_in_threads(n_jobs, function, values):
+def _map_in_threads(n_jobs: int | None, function: Callable, values: list) -> Iterator:
     """Iterate over results of a function; a pool for one thread would take milliseconds."""
     n_threads = n_threads_of(n_jobs)
     if n_threads == 1:
@@ -528,12 +594,14 @@ def _map_in_threads(n_jobs, function, values):
     return Parallel(n_threads, prefer="threads")(delayed(function)(value) for value in values)
 
 
-def rising_levels(low, high, n_levels):
+def rising_levels(low: float, high: float, n_levels: int) -> np.ndarray:
     """Balances from ``low`` (left out) to ``high``, denser near ``high`` where the cost rises."""
     return high - (high - low) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 2
 
 
-def trace_levels(samples, lowest, others, n_levels, tol):
+def trace_levels(
+    samples: ClusteringProblem, lowest: ClusteringPoint, others: list, n_levels: int, tol: float
+) -> Any:
     """Points from plain k-means to the attainable balance, and the levels they stand for.
 
     The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
@@ -543,9 +611,9 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     # with a dual of zeros
     points = [iterate_at_level(samples, lowest, 0.0, 1, tol)[0]]
     levels = [0.0]
-    if lowest.balance < top:
+    if lowest.balance < top:  # type: ignore[operator]
         # Up from plain k-means, then down from the best summit; they may follow different minima.
-        rising = rising_levels(lowest.balance, top, n_levels)
+        rising = rising_levels(lowest.balance, top, n_levels)  # type: ignore[arg-type]
         upward = follow_levels(samples, lowest, rising, tol)
         summits = [upward[-1]] + [iterate_at_level(samples, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=attrgetter("cost"))
@@ -556,7 +624,9 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     return points, levels
 
 
-def follow_levels(samples, point, levels, tol):
+def follow_levels(
+    samples: ClusteringProblem, point: ClusteringPoint, levels: np.ndarray, tol: float
+) -> list[ClusteringPoint]:
     """Follow the homotopy from a point along the levels, one round at each."""
     points = []
     for level in levels:
@@ -565,7 +635,7 @@ def follow_levels(samples, point, levels, tol):
     return points
 
 
-def route_from(samples, point, goal):
+def route_from(samples: ClusteringProblem, point: ClusteringPoint, goal: float) -> Route:
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
     path = path_to_balance(samples, point, goal, near_ties(point, samples.codes), MAX_MOVES)
@@ -576,12 +646,12 @@ def route_from(samples, point, goal):
     return Route(labels, path.samples, path.clusters, costs, ratios)
 
 
-def _never(point):
+def _never(point: ClusteringPoint) -> bool:
     """Never end the rounds."""
     return False
 
 
-def count_ratios(samples):
+def count_ratios(samples: ClusteringProblem) -> Any:
     """All ratios of two counts of groups, in the first scale of the limits."""
     sizes = np.bincount(samples.limits.intersections[samples.codes].ravel())
     counts = np.outer(samples.limits.scales[0], np.arange(1, sizes.max() + 1)).ravel()
@@ -589,7 +659,12 @@ def count_ratios(samples):
     return np.unique(np.divide.outer(counts, counts)) * samples.limits.factors[0]
 
 
-def search_gaps(samples, runs, routes, searched):
+def search_gaps(
+    samples: ClusteringProblem,
+    runs: RunSettings,
+    routes: list[Route],
+    searched: set[tuple[int, int, float]],
+) -> list[Route]:
     """Routes, with the ends of local searches between the points of their front.
 
     A search starts from each point, and may fall to just above the balance of the point before. It
@@ -613,7 +688,7 @@ def search_gaps(samples, runs, routes, searched):
     return routes
 
 
-def branch_routes(samples, point):
+def branch_routes(samples: ClusteringProblem, point: ClusteringPoint) -> list:
     """Short routes just above balance 0, where one sample is a large step of the balance.
 
     The main route takes the move that raises the balance most for its cost. After each of its first

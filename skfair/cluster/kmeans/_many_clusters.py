@@ -4,9 +4,11 @@ Rounds alternate an assignment of the required sizes and the means, as those of 
 a subsample and last on all samples. Shortest paths between clusters repair what the dual leaves.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,12 +35,25 @@ from skfair.cluster.kmeans._rounds import (
     iterate_at_level,
 )
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.cluster.kmeans._problem import ClusteringProblem
+    from skfair.cluster.kmeans._rounds import RunSettings
+
+
 GROWTH = 5  # of the size of subsamples
 EVEN_SIZES = 1.2  # times the mean, up to which sizes are nearly equal
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
-def solve_sizes(problem, runs, n_relocations, random_state, watch):
+def solve_sizes(
+    problem: ClusteringProblem,
+    runs: RunSettings,
+    n_relocations: int,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> tuple[ClusteringPoint, int, str]:
     """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
@@ -68,14 +83,14 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
         # Rounds on all samples end at a larger gain than those in memory of few clusters.
         precise = RoundSettings(runs.max_iter, 20 * runs.tol, watch)
         rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
-        start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
+        start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)  # type: ignore[assignment]
         ends.append((_round_sizes(problem, start, rounds.centers), rounds))
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
     if runs.labels is not None:
         # Search from the labels as well: no end may have a higher cost than they have.
-        start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
+        start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)  # type: ignore[assignment]
         ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
     # Sizes of unequal weights may miss their bounds until they are repaired, which may cost more.
     is_within = [problem.keeps_limits(point.counts, 0.0) for point, _ in ends]
@@ -84,7 +99,13 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
 
 
-def solve_partitioned_sizes(problem, runs, n_relocations, random_state, watch):
+def solve_partitioned_sizes(
+    problem: ClusteringProblem,
+    runs: RunSettings,
+    n_relocations: int,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> Any:
     """The same for partitioned data, from the clustering of a subsample."""
     samples = problem.warm_start_samples
     tol = 40 * runs.tol  # a pass costs more than a round in memory
@@ -98,7 +119,7 @@ def solve_partitioned_sizes(problem, runs, n_relocations, random_state, watch):
     return point, n_iter, "feasible" if is_converged else "max_iter"
 
 
-def _draw_by_mass(problem, runs):
+def _draw_by_mass(problem: ClusteringProblem, runs: RunSettings) -> RunSettings:
     """The same runs, from uniform draws in place of k-means++ where all sizes are nearly equal.
 
     k-means++ draws many centres where samples are far apart, and too few where they are dense and
@@ -113,16 +134,22 @@ def _draw_by_mass(problem, runs):
     return runs._replace(init="random") if is_drawn else runs
 
 
-def _relocate(samples, rounds, problem, n_drawn, generator):
+def _relocate(
+    samples: ClusteringProblem,
+    rounds: Rounds,
+    problem: ClusteringProblem,
+    n_drawn: int,
+    generator: np.random.RandomState,
+) -> np.ndarray:
     """The centres of rounds after relocations of single ones, in which all sizes are bounded."""
     settings = RoundSettings(max_iter=3, tol=0.0)
 
-    def lead(centers):
+    def lead(centers: np.ndarray) -> LocalMinimum:
         # Multipliers of centres that were elsewhere would be far from a maximum.
         dual = SizeDual(np.zeros(len(centers)))
         return describe(iterate_sizes(samples, centers, dual, problem, settings))
 
-    def describe(rounds):
+    def describe(rounds: Rounds) -> LocalMinimum:
         cost = rounds.value * float(problem.largest_weight)
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
@@ -132,7 +159,7 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
     return relocated.centers
 
 
-def _take(problem, rows):
+def _take(problem: ClusteringProblem, rows: np.ndarray) -> ClusteringProblem:
     """The samples in some rows, in the order of all."""
     return replace(problem.take(np.sort(rows)), n_jobs=problem.n_jobs)
 
@@ -156,7 +183,13 @@ class Rounds(NamedTuple):
     is_stopped: bool  # by ``watch``
 
 
-def iterate_sizes(samples, centers, dual, problem, settings):
+def iterate_sizes(
+    samples: ClusteringProblem,
+    centers: np.ndarray,
+    dual: SizeDual,
+    problem: ClusteringProblem,
+    settings: RoundSettings,
+) -> Rounds:
     """Rounds of assignments and means with Nesterov's momentum, as in `iterate_at_level`.
 
     ``samples`` are some or all of the problem, whose bounds are scaled to their number.
@@ -174,7 +207,7 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     candidates, age, life = None, 0, 0
     if can_list_all(n_samples, n_clusters):
         candidates = list_all(X, n_clusters)
-        life = np.inf
+        life = np.inf  # type: ignore[assignment]
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
         # Candidates are used for up to five rounds, with distances to the centres of each.
@@ -183,7 +216,7 @@ def iterate_sizes(samples, centers, dual, problem, settings):
             age = 0
             life = min(life + 1, 5)
         else:
-            measure_candidates(X, start.astype(np.float32), *candidates[:2])
+            measure_candidates(X, start.astype(np.float32), *candidates[:2])  # type: ignore[index]
         candidates, dual, now = assign_sizes(
             X, start, bounds, dual, slack, candidates, MAX_SELECTIONS, weights
         )
@@ -208,7 +241,9 @@ def iterate_sizes(samples, centers, dual, problem, settings):
 # Exact sizes, and a local search that keeps them.
 
 
-def _round_sizes(problem, start, centers, labels=None):
+def _round_sizes(
+    problem: ClusteringProblem, start: Any, centers: np.ndarray, labels: np.ndarray | None = None
+) -> ClusteringPoint:
     """The point of labels, or of the cheapest assignment, after a local search."""
     n_clusters = len(centers)
     bounds = size_bounds(problem, problem.limits)

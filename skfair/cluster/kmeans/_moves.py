@@ -6,15 +6,20 @@ cheapest moves brings all clusters within their limits at once, where moves one 
 a cluster at the expense of the next.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
 
 from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.limits import pair_rows
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
 from skfair.cluster.kmeans._tables import intersection_offsets
+
+if TYPE_CHECKING:
+    from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
+
 
 MARGIN = 1e-10  # of a mean weight, by which limits are kept: more than the rounding of sums
 
@@ -89,7 +94,7 @@ def make_move_program(
     unit = point.sizes.sum() / problem.n_samples
     if problem.unit_costs is not None:
         unit = point.counts.sum() / (problem.n_attributes * problem.n_samples)
-    mean_cost = point.cost / problem.n_samples or 1.0
+    mean_cost = point.cost / problem.n_samples or 1.0  # type: ignore[operator]
     weights = problem.weights[samples] / unit
     changes = (
         weights[:, np.newaxis]

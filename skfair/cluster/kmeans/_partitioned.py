@@ -4,14 +4,17 @@ What needs single samples is done in memory: the warm start on a subsample, and 
 local search on the samples nearest to a tie, over a background of all others.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skfair._kernels.fair_assignment import evaluate_dual
 from skfair._kernels.kmeans import clustering_from_sums, nearest_centers
-from skfair._kernels.limits import max_violation, row_excess
+from skfair._kernels.limits import Limits, max_violation, row_excess
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     solution_from_multipliers,
@@ -45,12 +48,25 @@ from skfair.cluster.kmeans._problem import (
     weight_up,
 )
 from skfair.cluster.kmeans._transport import solve_transport
-from skfair.partitions._partitions import SUBSAMPLE_SIZES, random_keys, sampling_rates
+from skfair.groups._samples import SampleSummary
+from skfair.partitions._partitions import SUBSAMPLE_SIZES, Partitions, random_keys, sampling_rates
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair._kernels.kmeans import Clustering
+    from skfair.cluster._base import ClusterRequirements
+    from skfair.cluster.kmeans._dual import DualSolution
+    from skfair.groups._samples import EncodedBlock
 
 
 def make_partitioned_problem(
-    blocks, summary, requirements, attributes="intersections", n_jobs=None
-):
+    blocks: Partitions,
+    summary: SampleSummary,
+    requirements: ClusterRequirements,
+    attributes: str = "intersections",
+    n_jobs: int | None = None,
+) -> tuple:
     """The problem of summarized partitions of encoded blocks, its groups and requirements."""
     # Each intersection of the summary stands for one sample, with its weight.
     codes = np.arange(len(summary.cells))
@@ -87,7 +103,9 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     tol_factor = 5  # times ``tol`` that a pass has to gain: it costs more than a round in memory
     background, is_in_memory = None, False
 
-    def __init__(self, blocks, summary, limits, n_jobs=None):
+    def __init__(
+        self, blocks: Partitions, summary: SampleSummary, limits: Limits, n_jobs: int | None = None
+    ) -> None:
         self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
         self.n_samples, self.total_weight = int(summary.counts.sum()), summary.weights.sum()
         self.weight_range = summary.weight_range
@@ -97,7 +115,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             _to_problem, summary.mean, limits, summary.positions, summary.first
         )
 
-    def clustering_from_labels(self, labels, n_clusters):
+    def clustering_from_labels(self, labels: np.ndarray, n_clusters: int) -> Any:
         """The clustering of labels, recomputed."""
         sums = self.partitions.reduce(sum_clusters, labels, n_clusters)
         return clustering_from_sums(labels, sums)
@@ -108,7 +126,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         return float(self.partitions.reduce(compute_cost, clustering.labels, constant))
 
     @cached_property
-    def warm_start_samples(self):
+    def warm_start_samples(self) -> ClusteringProblem:
         """Samples in memory for the warm start: all of them where they fit.
 
         They are drawn by intersection and weighted up, but those that lie far out are all drawn,
@@ -131,25 +149,25 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             share = problem.n_samples / self.n_samples / self.largest_weight
             bounds = np.ceil(self.limits.bounds * share) * self.largest_weight
             return replace(problem, limits=self.limits._replace(bounds=bounds))
-        is_far = np.concatenate(is_far)
+        is_far = np.concatenate(is_far)  # type: ignore[assignment]
         # Samples far out stand for themselves, so that the others have only the remaining weight.
         far = np.bincount(problem.codes, problem.weights * is_far, len(counts))
         return weight_up(problem, self.summary.weights - far, is_far)
 
     @cached_property
-    def _bounds_sizes(self):
+    def _bounds_sizes(self) -> bool:
         """Whether only sizes are bounded."""
         return bounds_many_sizes(self, MANY_CLUSTERS, self.limits)
 
     @cached_property
-    def _evaluate(self):
+    def _evaluate(self) -> Any:
         """The function that evaluates the dual of a block."""
         return _evaluate_sizes if self._bounds_sizes else _evaluate_dual
 
-    def distribute_clustering(self, numbers, clustering):
+    def distribute_clustering(self, numbers: np.ndarray, clustering: Clustering) -> Clustering:
         """A clustering of all samples in memory, with these row numbers, as one of these."""
         labels = self.partitions.map(_select_labels, numbers, clustering.labels)
-        return clustering._replace(labels=labels)
+        return clustering._replace(labels=labels)  # type: ignore[arg-type]
 
     def make_assigned_point(self, dual, centers):
         """The point of a dual solution; empty clusters keep their centres."""
@@ -161,7 +179,14 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         clustering = clustering._replace(centers=means)
         return ClusteringPoint(clustering, cost, dual)
 
-    def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
+    def solve_assignment(
+        self,
+        centers: np.ndarray,
+        limits: Limits,
+        start: DualSolution | None = None,
+        slack: float = 0.75,
+        share: float = COUNT_TOLERANCE,
+    ) -> Any:
         """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
         if bounds_many_sizes(self, len(centers), limits):
             return self._solve_sizes(centers, limits, start)
@@ -171,7 +196,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         solution, _ = solve_dual(self.partitions, limits, start, weight, evaluate)
         return solution._replace(centers=centers)
 
-    def _solve_sizes(self, centers, limits, start):
+    def _solve_sizes(self, centers: np.ndarray, limits: Limits, start: DualSolution | None) -> Any:
         """The dual of many sizes on the subsample, corrected by passes over the full data."""
         samples = self.warm_start_samples
         weight = self.largest_weight
@@ -209,14 +234,14 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             dual = dual._replace(multipliers=solved.multipliers)
         return best
 
-    def labels_of(self, point):
+    def labels_of(self, point: ClusteringPoint) -> Any:
         """Labels of a point, from its dual solution unless they are known."""
         if point.labels is not None:
             return point.labels.keep()
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing).keep()
 
-    def relabel(self, labels, numbers):
+    def relabel(self, labels: Any, numbers: np.ndarray) -> Any:
         """Labels of clusters that get other numbers."""
         return labels.map(_relabel, numbers).keep()
 
@@ -303,7 +328,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         labels = self._labels_with_moves(dual, numbers, labels).keep()
         return replace_labels(self, point, labels)
 
-    def complete_labels(self, labels, centers):
+    def complete_labels(self, labels: Any, centers: np.ndarray) -> Any:
         """Labels of all rows as one array; rows without weight go to the nearest centre."""
         self.summary.check_unchanged(self.blocks)
         if sum(self.summary.partition_lengths) > self.n_samples:
@@ -312,7 +337,13 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         return labels.concatenate(self.summary.partition_lengths, np.empty(0, np.int32))
 
 
-def _to_problem(block, mean, limits, positions, first):
+def _to_problem(
+    block: EncodedBlock,
+    mean: np.ndarray,
+    limits: Limits,
+    positions: dict[tuple[float | str, ...], int],
+    first: np.ndarray,
+) -> ClusteringProblem:
     """The problem of the rows of a block that have a weight."""
     weights = np.ones(len(block.X)) if block.weights is None else block.weights
     codes = block.recode(positions)
@@ -323,15 +354,19 @@ def _to_problem(block, mean, limits, positions, first):
     return problem if block.weights is None else problem.take(np.flatnonzero(weights > 0))
 
 
-def _draw_from_problem(problem, rates, scatter, size):
+def _draw_from_problem(
+    problem: ClusteringProblem, rates: np.ndarray, scatter: float, size: int
+) -> tuple[ClusteringProblem, np.ndarray]:
     """The samples of a block that are drawn, and which of them lie far."""
     is_far = find_outlying(scatter_contributions(problem), scatter, size)
-    drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))
+    drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))  # type: ignore[arg-type]
     return problem.take(drawn), is_far[drawn]
 
 
-def _select_labels(problem, numbers, labels):
-    return labels[np.searchsorted(numbers, problem.numbers)]
+def _select_labels(
+    problem: ClusteringProblem, numbers: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    return labels[np.searchsorted(numbers, problem.numbers)]  # type: ignore[arg-type]
 
 
 def _evaluate_dual(problem, centers, offsets, width=0.0):
@@ -390,11 +425,11 @@ def _assign_with_moves(problem, evaluate, centers, offsets, numbers, moved):
     return labels
 
 
-def _relabel(labels, numbers):
+def _relabel(labels: np.ndarray, numbers: np.ndarray) -> Any:
     return numbers[labels]
 
 
-def _label_all_rows(block, labels, centers, mean):
+def _label_all_rows(block: Any, labels: np.ndarray, centers: np.ndarray, mean: np.ndarray) -> Any:
     """Labels of all rows of a block, from those of the rows that have a weight."""
     if len(labels) == len(block.X):
         return labels

@@ -1,9 +1,11 @@
 """Clustering problems: samples in memory or in partitions, and limits on their clusters."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -54,6 +56,14 @@ from skfair.groups._groups import GroupSummary, count_table
 from skfair.partitions._partitions import BLOCK, blocks, make_partitions
 from skfair.utils._copies import hash_rows
 
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from skfair.groups._groups import Groups
+    from skfair.partitions._partitions import Partitions
+    from skfair.utils._tables import TableLike
+
+
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
@@ -67,7 +77,7 @@ SELECTION_ROWS = 4096  # samples of which all distances are in memory at once
 # multiplier. They suffice if no other cluster could cost less, which every evaluation tests.
 
 
-def bounds_only_sizes(limits):
+def bounds_only_sizes(limits: Limits) -> bool:
     """Whether all clusters share bounds on sizes, and nothing bounds the composition."""
     coefficients = intersection_coefficients(limits)
     is_composition = limits.level > 0 and limits.n_groups > 1
@@ -96,7 +106,13 @@ class SizeEvaluation(NamedTuple):
     gaps: np.ndarray  # to the next best cluster
 
 
-def select_candidates(X, centers, multipliers, n_candidates=16, dtype=np.float32):
+def select_candidates(
+    X: np.ndarray,
+    centers: np.ndarray,
+    multipliers: np.ndarray,
+    n_candidates: int = 16,
+    dtype: type = np.float32,
+) -> Candidates:
     """The candidates of all samples at the multipliers."""
     shape = X.shape[0], min(n_candidates, len(centers))
     candidates = Candidates(
@@ -109,7 +125,9 @@ def select_candidates(X, centers, multipliers, n_candidates=16, dtype=np.float32
     return candidates
 
 
-def select_again(X, centers, candidates, rows):
+def select_again(
+    X: np.ndarray, centers: np.ndarray, candidates: Candidates, rows: np.ndarray
+) -> None:
     """Select the candidates of some samples again, from products of blocks of float32."""
     clusters, distances, limits, multipliers = candidates
     narrow = centers.astype(np.float32)
@@ -134,7 +152,7 @@ def select_again(X, centers, candidates, rows):
         clusters[part], distances[part] = chosen, np.maximum(nearest - shifts[chosen], 0)
 
 
-def list_all(X, n_clusters, dtype=np.float32):
+def list_all(X: np.ndarray, n_clusters: int, dtype: type = np.float32) -> Candidates:
     """All clusters as candidates, with distances that are not measured yet."""
     shape = X.shape[0], n_clusters
     clusters = np.empty(shape, np.int32)
@@ -143,12 +161,12 @@ def list_all(X, n_clusters, dtype=np.float32):
     return Candidates(clusters, np.empty(shape, dtype), limits, np.zeros(n_clusters))
 
 
-def can_list_all(n_samples, n_clusters):
+def can_list_all(n_samples: int, n_clusters: int) -> bool:
     """Whether all clusters are candidates of each sample, as that takes little time."""
     return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
 
 
-def _list_candidates(X, centers, multipliers):
+def _list_candidates(X: np.ndarray, centers: np.ndarray, multipliers: np.ndarray) -> Candidates:
     """All clusters as candidates of all samples where they are few, else some of them."""
     if not can_list_all(X.shape[0], len(centers)):
         return select_candidates(X, centers, multipliers)
@@ -157,7 +175,13 @@ def _list_candidates(X, centers, multipliers):
     return candidates
 
 
-def ascend(candidates, weights, bounds, dual, slack):
+def ascend(
+    candidates: Candidates,
+    weights: np.ndarray,
+    bounds: tuple[np.ndarray, ...],
+    dual: SizeDual,
+    slack: float,
+) -> tuple[SizeDual, SizeEvaluation]:
     """The dual after an ascent until sizes are within a ``slack``; its last evaluation.
 
     Stops as well where candidates are too few.
@@ -174,28 +198,30 @@ def ascend(candidates, weights, bounds, dual, slack):
     return SizeDual(multipliers, width, ridge), now
 
 
-def measure_excess(multipliers, members, bounds):
+def measure_excess(multipliers: np.ndarray, members: Any, bounds: tuple[np.ndarray, ...]) -> Any:
     """Sum of samples by which sizes miss their bounds, and the bounds times multipliers."""
     targets = np.where(multipliers < 0, *bounds)
     excess = members - np.where(multipliers == 0, np.clip(members, *bounds), targets)
     return abs(excess).sum(), multipliers @ targets
 
 
-def spread_bounds(smallest, largest, n_clusters):
+def spread_bounds(
+    smallest: float, largest: float, n_clusters: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The same minimum and maximum size for each cluster."""
     return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
 
 
 def assign_sizes(
-    X,
-    centers,
-    bounds,
-    dual,
-    slack=SLACK,
-    candidates=None,
-    max_selections=100,
-    weights=None,
-):
+    X: np.ndarray,
+    centers: np.ndarray,
+    bounds: tuple[np.ndarray, ...],
+    dual: SizeDual,
+    slack: float = SLACK,
+    candidates: Candidates | None = None,
+    max_selections: int = 100,
+    weights: np.ndarray | None = None,
+) -> Any:
     """The ascent on candidates, of which those of some samples are selected again in between.
 
     Without ``candidates`` they are selected at the multipliers of the dual, and without ``weights``
@@ -216,7 +242,9 @@ def assign_sizes(
 # The cheapest assignment with a maximum number of samples of each cluster.
 
 
-def assign_within_capacities(X, centers, capacities):
+def assign_within_capacities(
+    X: np.ndarray, centers: np.ndarray, capacities: np.ndarray
+) -> np.ndarray:
     """Labels of the least sum of squared distances with ``capacities``, positive integers."""
     # Distances are compared in float32, in a scale in which they have squares.
     scale = max(abs(X).max() if X.shape[0] else 0.0, np.abs(centers).max()) or 1.0
@@ -238,43 +266,48 @@ class BaseClusteringProblem:
     they are those of samples that are all in memory.
     """
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Members that subclasses have."""
+
     tol_factor = 1  # times ``tol`` that a round has to gain
     is_in_memory = True
     unit_costs: np.ndarray | None = None
 
     @property
-    def largest_weight(self):
+    def largest_weight(self) -> float:
         """How much one sample may count in the balance."""
         return self.weight_range[1]
 
     @property
-    def has_equal_weights(self):
+    def has_equal_weights(self) -> bool:
         smallest, largest = self.weight_range
         return smallest == largest
 
     @property
-    def n_groups(self):
+    def n_groups(self) -> int:
         return self.limits.n_groups
 
     @property
-    def n_attributes(self):
+    def n_attributes(self) -> int:
         return self.limits.n_attributes
 
     @property
-    def balance(self):
+    def balance(self) -> float:
         """Balance of the data as one cluster, in the scales of the limits: none exceeds it."""
         return self.balance_of(self.group_weights[None])
 
-    def balance_of(self, counts):
+    def balance_of(self, counts: np.ndarray) -> float:
         """Minimum balance of a cluster, in the scales of the limits, as a float."""
         return float(composition_ratios(counts, self.limits).min())
 
-    def count_distinct_rows(self, most):
+    def count_distinct_rows(self, most: int) -> int:
         """Number of distinct rows, or ``most`` if there are more."""
         of_blocks = self.partitions.gather(_find_distinct_samples, most)
         return len(distinct_rows(np.concatenate(of_blocks), most))
 
-    def attainable_balance(self, n_clusters):
+    def attainable_balance(self, n_clusters: int) -> float:
         """Balance that integer counts can reach: rounding may cost each cluster half a sample."""
         scales = self.limits.scales
         rounding = self.largest_weight * n_clusters / 2
@@ -284,7 +317,7 @@ class BaseClusteringProblem:
         attainable = self.limits.factors * lowest / highest
         return max(0.0, min(self.balance, attainable.min()))
 
-    def slack_to_weight(self, n_samples, share):
+    def slack_to_weight(self, n_samples: float, share: float) -> float:
         """The larger weight: that of so many samples of mean weight, or of a share of all.
 
         The heaviest of unequal weights may outweigh all that a cluster misses: the ascent would
@@ -294,18 +327,18 @@ class BaseClusteringProblem:
         weight = self.largest_weight if self.has_equal_weights else mean_weight
         return max(n_samples * weight, share * self.total_weight)
 
-    def keeps_limits(self, counts, level):
+    def keeps_limits(self, counts: np.ndarray, level: float) -> bool:
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
         return self.keeps_level(counts, level) and satisfies_rows(counts, self.limits)
 
     @property
-    def limits_with_size_slack(self):
+    def limits_with_size_slack(self) -> Limits:
         """The limits whose sizes unequal weights may miss by less than the heaviest sample."""
         slack = 0.0 if self.has_equal_weights else self.largest_weight * (1 - SIZE_ROUNDING)
         rounding = self.limits.rounding + slack * ~find_share_rows(self.limits)
         return self.limits._replace(rounding=rounding)
 
-    def keeps_level(self, counts, level):
+    def keeps_level(self, counts: np.ndarray, level: float) -> bool:
         """Whether clusters keep a level, up to rounding, and lack no group, whatever their rows."""
         slack = np.full(len(self.limits.factors), self.largest_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
@@ -313,11 +346,11 @@ class BaseClusteringProblem:
         return bool(level == 0 or ratios.min() >= level * (1 - 1e-12))
 
     @property
-    def warm_start_samples(self):
+    def warm_start_samples(self) -> ClusteringProblem | Self:
         """Samples in memory for the warm start: these."""
         return self
 
-    def labels_of(self, point):
+    def labels_of(self, point: ClusteringPoint) -> Any:
         """Labels of a point."""
         return point.labels
 
@@ -325,11 +358,13 @@ class BaseClusteringProblem:
         """Labels of clusters that get other numbers."""
         return numbers[labels]
 
-    def candidates(self, point):
+    def candidates(self, point: ClusteringPoint) -> Any:
         """Yield samples that integer repair and local search may move, and their point: all."""
         yield self, point
 
-    def merge(self, problem, dual, point):
+    def merge(
+        self, problem: ClusteringProblem, dual: DualSolution, point: ClusteringPoint
+    ) -> ClusteringPoint:
         """The point of all samples, from the candidates, the dual before they moved, the end."""
         return point
 
@@ -348,7 +383,7 @@ class FixedSamples:
         self._scatter = 0.0
         self._scatter = max(float(cost) - self.cost(centers), 0.0)
 
-    def cost(self, centers):
+    def cost(self, centers: np.ndarray) -> Any:
         """Sum of masses times squared distances to other centres."""
         sums, sizes, *_ = self.sums
         occupied = sizes > 0
@@ -374,39 +409,39 @@ class ClusteringProblem(BaseClusteringProblem):
     background: FixedSamples | None = None
 
     @property
-    def masses(self):
+    def masses(self) -> np.ndarray:
         """Cost of a squared distance, by weight: with it a sample attracts its centre."""
         return self.weights if self.unit_costs is None else self.weights * self.unit_costs
 
     @property
-    def n_samples(self):
+    def n_samples(self) -> int:
         n_others = 0 if self.background is None else self.background.n_samples
         return len(self.weights) + n_others
 
     @property
-    def total_weight(self):
+    def total_weight(self) -> float:
         return self.weights.sum()
 
     @cached_property
-    def weight_range(self):
+    def weight_range(self) -> Any:
         """Smallest and largest weight of a sample."""
         if self.background is not None:
             return self.background.weight_range
         return self.weights.min(), self.weights.max()
 
     @property
-    def group_weights(self):
+    def group_weights(self) -> np.ndarray:
         return sum_by_group(self.codes, self.weights, self.limits.intersections)
 
     @cached_property
-    def partitions(self):
+    def partitions(self) -> Partitions:
         """Views of the samples in blocks of rows, each of them a problem."""
         if len(self.weights) <= BLOCK_ROWS:
             return make_partitions([self])
         parts = [self.take(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)]
         return make_partitions(parts, self.n_jobs)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray | slice) -> ClusteringProblem:
         """The samples in some rows, for one thread and without the background."""
         unit_costs = None if self.unit_costs is None else self.unit_costs[rows]
         numbers = None if self.numbers is None else self.numbers[rows]
@@ -415,7 +450,7 @@ class ClusteringProblem(BaseClusteringProblem):
         codes = self.codes[rows]
         return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs, numbers)
 
-    def clustering_from_labels(self, labels, n_clusters):
+    def clustering_from_labels(self, labels: np.ndarray, n_clusters: int) -> Clustering:
         """The clustering of labels, recomputed."""
         labels = np.array(labels, dtype=np.int32)
         sums = self.partitions.reduce(sum_clusters, split_by_block(labels, self.n_jobs), n_clusters)
@@ -425,23 +460,30 @@ class ClusteringProblem(BaseClusteringProblem):
             ]
         return clustering_from_sums(labels, sums)
 
-    def cost_of(self, clustering):
+    def cost_of(self, clustering: Clustering) -> Any:
         """Sum of masses times squared distances to the centres of a clustering, recomputed."""
         labels = split_by_block(clustering.labels, self.n_jobs)
         cost = self.partitions.reduce(compute_cost, labels, clustering)
         return cost if self.background is None else cost + self.background.cost(clustering.centers)
 
-    def count_intersections(self, labels, n_clusters):
+    def count_intersections(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Weight of every intersection in every cluster, (n_clusters, n_intersections)."""
         n_intersections = len(self.limits.intersections)
         counts = count_table(labels, self.codes, self.weights, n_clusters, n_intersections)
         return counts if self.background is None else counts + self.background.counts
 
-    def make_assigned_point(self, dual, centers):
+    def make_assigned_point(self, dual: DualSolution, centers: np.ndarray) -> ClusteringPoint:
         """The point of a dual solution; cost and balance are left out."""
-        return ClusteringPoint(occupy_clusters(self, dual.labels, centers), dual=dual)
+        return ClusteringPoint(occupy_clusters(self, dual.labels, centers), dual=dual)  # type: ignore[arg-type]
 
-    def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
+    def solve_assignment(
+        self,
+        centers: np.ndarray,
+        limits: Limits,
+        start: DualSolution | None = None,
+        slack: float = 0.75,
+        share: float = COUNT_TOLERANCE,
+    ) -> DualSolution:
         """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
 
         The dual of the assignment's linear programme is solved from an earlier solution, or from
@@ -470,32 +512,37 @@ class ClusteringPoint(NamedTuple):
     balance: float | None = None  # minimum of a cluster, in the scales of the limits; None as above
 
     @property
-    def labels(self):
+    def labels(self) -> Any:
         """Labels of the clustering."""
         return self.clustering.labels
 
     @property
-    def centers(self):
+    def centers(self) -> np.ndarray:
         """Centres of the clustering, (n_clusters, n_features)."""
         return self.clustering.centers
 
     @property
-    def sizes(self):
+    def sizes(self) -> np.ndarray:
         """Mass of each cluster, (n_clusters,)."""
         return self.clustering.sizes
 
     @property
-    def counts(self):
+    def counts(self) -> np.ndarray:
         """Weight of each group in each cluster, (n_clusters, n_groups)."""
         return self.clustering.counts
 
     @property
-    def n_clusters(self):
+    def n_clusters(self) -> int:
         """Number of clusters."""
         return len(self.clustering.sizes)
 
 
-def assign_fairly(problem, point, level, share=ROUND_COUNT_TOLERANCE):
+def assign_fairly(
+    problem: ClusteringProblem,
+    point: ClusteringPoint,
+    level: float,
+    share: float = ROUND_COUNT_TOLERANCE,
+) -> ClusteringPoint:
     """The point of the fair assignment to a point's centres."""
     limits = problem.limits._replace(level=float(level))
     dual = problem.solve_assignment(point.centers, limits, point.dual, 2.0, share)
@@ -509,19 +556,23 @@ def split_by_block(values, n_jobs):
     return make_partitions([values[rows] for rows in blocks(len(values), BLOCK_ROWS)], n_jobs)
 
 
-def weighted_mean(problem):
+def weighted_mean(problem: ClusteringProblem) -> Any:
     """Weighted means of the features, (n_features,)."""
     return problem.partitions.reduce(_weighted_sums) / problem.total_weight
 
 
-def _prepare_sizes(problem, n_clusters, limits, start):
+def _prepare_sizes(
+    problem: Any, n_clusters: int, limits: Limits, start: DualSolution | None
+) -> tuple[SizeDual, tuple[np.ndarray, np.ndarray]]:
     """The dual of sizes to start from, and the bounds of each cluster in numbers of members."""
     start = start or zero_solution(n_clusters, limits)
     dual = SizeDual(start.offsets[:, 0] * problem.n_attributes)
     return dual, spread_bounds(*size_bounds(problem, limits), n_clusters)
 
 
-def _solve_sizes(problem, centers, limits, start):
+def _solve_sizes(
+    problem: ClusteringProblem, centers: np.ndarray, limits: Limits, start: DualSolution | None
+) -> DualSolution:
     """The cheapest assignment to many clusters, of which only sizes are bounded."""
     dual, bounds = _prepare_sizes(problem, len(centers), limits, start)
     if problem.background is not None:
@@ -553,7 +604,9 @@ def concatenate_problems(problems, n_jobs=None):
     return ClusteringProblem(**columns, limits=problems[0].limits, n_jobs=n_jobs)
 
 
-def draw_stratified(problem, size, random_state):
+def draw_stratified(
+    problem: ClusteringProblem, size: int, random_state: np.random.RandomState
+) -> ClusteringProblem:
     """About ``size`` of the samples, drawn by intersection and weighted up to its weight.
 
     Of a small intersection at least ``size / (4 n_intersections)`` are drawn, or all there are, and
@@ -577,7 +630,7 @@ def draw_stratified(problem, size, random_state):
     return weight_up(thinned, others, is_far[rows])
 
 
-def scatter_contributions(problem):
+def scatter_contributions(problem: ClusteringProblem) -> np.ndarray:
     """Masses times squared distances to the mean of all samples, which is the origin if dense."""
     X = problem.X
     if sparse.issparse(X):
@@ -585,7 +638,7 @@ def scatter_contributions(problem):
     return problem.masses * squared_norms(X)
 
 
-def find_outlying(radii, scatter, size):
+def find_outlying(radii: np.ndarray, scatter: float, size: int) -> np.ndarray:
     """Which samples a subsample of about ``size`` must keep, as no others can stand for them.
 
     Their `scatter_contributions` make up more than a fixed multiple of their share in the
@@ -596,7 +649,9 @@ def find_outlying(radii, scatter, size):
     return radii > 4 / size * scatter
 
 
-def weight_up(problem, others, is_far):
+def weight_up(
+    problem: ClusteringProblem, others: np.ndarray, is_far: TableLike
+) -> ClusteringProblem:
     """A subsample weighted to the full data: samples that lie far stand for themselves only.
 
     ``others`` are the weights of all other samples in the full data, by intersection.
@@ -608,30 +663,37 @@ def weight_up(problem, others, is_far):
     return replace(problem, weights=problem.weights * factors)
 
 
-def recompute_point(problem, labels, n_clusters, dual=None):
+def recompute_point(
+    problem: ClusteringProblem,
+    labels: np.ndarray,
+    n_clusters: int,
+    dual: DualSolution | None = None,
+) -> ClusteringPoint:
     """The point of labels, with everything recomputed."""
     clustering = problem.clustering_from_labels(labels, n_clusters)
     cost = problem.cost_of(clustering)
     return ClusteringPoint(clustering, cost, dual, problem.balance_of(clustering.counts))
 
 
-def replace_labels(problem, point, labels):
+def replace_labels(
+    problem: ClusteringProblem, point: ClusteringPoint, labels: TableLike
+) -> ClusteringPoint:
     """The point of other labels, recomputed, with the dual solution that led to a point."""
     return recompute_point(problem, labels, point.n_clusters, point.dual)
 
 
-def find_equal_centers(problem, point):
+def find_equal_centers(problem: ClusteringProblem, point: ClusteringPoint) -> np.ndarray:
     """The first cluster with the same centre, up to rounding, for each cluster."""
     centers = point.centers
     # A centre has the rounding errors of a sum of rows, which are near to it: of equal rows
     # relative to them, of others relative to the root mean squared distance.
     rounding = (1e-12 * centers) ** 2
-    spread = 1e-9**2 * point.cost / problem.total_weight
+    spread = 1e-9**2 * point.cost / problem.total_weight  # type: ignore[operator]
     gaps = squared_distances_by_cluster(centers, centers)
     return np.argmax(gaps <= rounding.sum(axis=1, keepdims=True) + spread, axis=1)
 
 
-def distinct_rows(X, most):
+def distinct_rows(X: np.ndarray, most: int) -> np.ndarray:
     """Distinct rows of an array, at most so many; of sparse ones their hashes, as a column."""
     if sparse.issparse(X):
         X = hash_rows(X)[:, np.newaxis]
@@ -643,18 +705,20 @@ def distinct_rows(X, most):
         n_taken *= 4
 
 
-def _find_distinct_samples(problem, most):
+def _find_distinct_samples(problem: ClusteringProblem, most: int) -> np.ndarray:
     return distinct_rows(problem.X, most)
 
 
-def sum_by_group(codes, weights, intersections):
+def sum_by_group(
+    codes: np.ndarray, weights: np.ndarray | None, intersections: np.ndarray
+) -> np.ndarray:
     """Weight of every group, (n_groups,), from codes of intersections."""
     by_code = np.bincount(codes, weights, minlength=len(intersections))
     n_attributes = intersections.shape[1]
     return np.bincount(intersections.ravel(), np.repeat(by_code, n_attributes))
 
 
-def compared_groups(groups, attributes):
+def compared_groups(groups: Groups, attributes: str) -> tuple:
     """The groups that are compared, which of them each intersection is in, those by attribute.
 
     With ``attributes="each"`` they are the values of single attributes, else the intersections.
@@ -667,7 +731,9 @@ def compared_groups(groups, attributes):
     return GroupSummary(labels, counts, groups.attributes), intersections, columns
 
 
-def order_groups(first_rows, intersections, attributes):
+def order_groups(
+    first_rows: np.ndarray, intersections: np.ndarray, attributes: tuple[slice, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Intersections and groups in the order in which they appear, whatever they are called.
 
     Returns the order of the intersections, their groups (n_intersections, n_attributes), and the
@@ -683,28 +749,27 @@ def order_groups(first_rows, intersections, attributes):
     return order, places[intersections[order]], places
 
 
-def sum_clusters(problem, labels, n_clusters):
+def sum_clusters(problem: ClusteringProblem, labels: np.ndarray, n_clusters: int) -> tuple:
     """The `cluster_sums` of a block."""
     X, weights, codes = problem.X, problem.weights, problem.codes
     return cluster_sums(X, problem.masses, weights, codes, labels, n_clusters, problem.limits)
 
 
-def compute_cost(problem, labels, clustering):
+def compute_cost(problem: ClusteringProblem, labels: np.ndarray, clustering: Clustering) -> float:
     """The cost of a block."""
     return clustering_cost(problem.X, problem.masses, clustering._replace(labels=labels))
 
 
-def _weighted_sums(problem):
+def _weighted_sums(problem: ClusteringProblem) -> np.ndarray:
     if sparse.issparse(problem.X):
         return problem.X.T @ problem.weights
     return (problem.X * problem.weights[:, np.newaxis]).sum(axis=0)
 
 
-def _dual_inputs(problem, centers):
+def _dual_inputs(
+    problem: ClusteringProblem, centers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return assignment_costs(problem, centers), problem.codes, problem.weights
-
-
-N_COMPARED = 4  # clusters of a sample whose distances are measured in the precision of the data
 
 
 def _evaluate_sizes(problem, centers, offsets):
@@ -712,7 +777,8 @@ def _evaluate_sizes(problem, centers, offsets):
     X = problem.X
     multipliers = offsets[:, 0]
     # Float32 finds the candidates of least cost, and the precision of the data compares them.
-    candidates = select_candidates(X, centers, multipliers, N_COMPARED, np.float64)
+    # The distances to four clusters are measured in the precision of the data.
+    candidates = select_candidates(X, centers, multipliers, 4, np.float64)
     measure_candidates(X, centers, candidates.clusters, candidates.distances)
     costs = candidates.distances + multipliers[candidates.clusters]
     order = costs.argsort(axis=1)[:, :2]
@@ -723,7 +789,7 @@ def _evaluate_sizes(problem, centers, offsets):
     return DualEvaluation(labels, following - least, value, counts, np.zeros(0), 0)
 
 
-def size_bounds(problem, limits):
+def size_bounds(problem: ClusteringProblem, limits: Limits) -> tuple[float, float]:
     """Minimum and maximum size of a cluster, in units of the largest weight.
 
     The bounds are the same for all clusters. No cluster is empty, and sizes of equal weights are
@@ -742,7 +808,9 @@ def size_bounds(problem, limits):
     return smallest, largest
 
 
-def occupy_clusters(problem, labels, centers):
+def occupy_clusters(
+    problem: ClusteringProblem, labels: np.ndarray, centers: np.ndarray
+) -> Clustering:
     """The clustering of labels, once every empty cluster has got a sample."""
     clustering = problem.clustering_from_labels(labels, len(centers))
     if clustering.sizes.all():
@@ -752,7 +820,9 @@ def occupy_clusters(problem, labels, centers):
     return problem.clustering_from_labels(labels, len(centers))
 
 
-def fill_empty_clusters(problem, labels, members, centers):
+def fill_empty_clusters(
+    problem: ClusteringProblem, labels: np.ndarray, members: np.ndarray, centers: np.ndarray
+) -> np.ndarray:
     """Labels once every empty cluster has got the sample farthest from its own centre.
 
     ``members`` are numbers by cluster; they may count more samples than these.
@@ -769,13 +839,13 @@ def fill_empty_clusters(problem, labels, members, centers):
     return labels
 
 
-def assignment_costs(problem, centers):
+def assignment_costs(problem: ClusteringProblem, centers: np.ndarray) -> np.ndarray:
     """Cost, by weight, of assigning each sample to each centre, (n_clusters, n_samples)."""
     distances = squared_distances_by_cluster(problem.X, centers)
     return distances if problem.unit_costs is None else distances * problem.unit_costs
 
 
-def bounds_many_sizes(problem, n_clusters, limits):
+def bounds_many_sizes(problem: BaseClusteringProblem, n_clusters: int, limits: Limits) -> bool:
     """Whether sizes of many clusters are bounded, and nothing else."""
     return (
         (n_clusters >= MANY_CLUSTERS or problem.n_samples > 100)
@@ -787,13 +857,13 @@ def bounds_many_sizes(problem, n_clusters, limits):
     )
 
 
-def _bound_features(problem):
+def _bound_features(problem: Any) -> float:
     """A bound on the absolute values of centred features."""
     if problem.is_in_memory:
         return max(problem.X.max(), -problem.X.min())
     return np.sqrt(problem.summary.scatter)
 
 
-def count_by_intersection(samples, labels, n_clusters):
+def count_by_intersection(samples: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Number of samples of every intersection in every cluster."""
     return count_table(labels, samples.codes, None, n_clusters, len(samples.limits.intersections))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,13 +46,29 @@ from skfair.cluster.kmeans._tables import (
     repair_to_limits,
 )
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair._kernels.fair_assignment import MovePath
+    from skfair._kernels.iterated_search import SamplesWithDistances
+    from skfair._kernels.limits import Limits
+    from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
+    from skfair.cluster.kmeans._rounds import RunSettings
+
+
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MAX_PAIRED_SAMPLES = 1000  # up to which all pairs may be exchanged, and random moves follow
 GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
-def repair_and_search(problem, point, level, runs, is_other=False):
+def repair_and_search(
+    problem: ClusteringProblem,
+    point: ClusteringPoint,
+    level: float,
+    runs: RunSettings,
+    is_other: bool = False,
+) -> Any:
     """Integer repair, then a local search; the limits are kept wherever they can be.
 
     With ``is_other`` single moves come first where a program would, and a program where they would.
@@ -75,7 +92,7 @@ def repair_and_search(problem, point, level, runs, is_other=False):
         labels = repair_by_moves(problem, point, level)
         point = replace_labels(problem, point, labels)
     point = repair(problem, point, level)
-    is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
+    is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level  # type: ignore[operator]
     if not (is_near and problem.keeps_limits(point.counts, level)):
         point = repair_by_table(problem, point, level)
     is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
@@ -87,7 +104,9 @@ def repair_and_search(problem, point, level, runs, is_other=False):
     return search_locally(problem, point, level, runs)
 
 
-def reduce_share_excess(problem, point, level):
+def reduce_share_excess(
+    problem: ClusteringProblem, point: ClusteringPoint, level: float
+) -> ClusteringPoint:
     """The point that exceeds bounds on shares by least, as far as bisection and searches find."""
     low = 0.0
     high = measure_share_excess(point.counts, problem.limits)
@@ -103,7 +122,9 @@ def reduce_share_excess(problem, point, level):
     return point
 
 
-def relax_to_reached_shares(problem, point):
+def relax_to_reached_shares(
+    problem: ClusteringProblem, point: ClusteringPoint
+) -> ClusteringProblem:
     """The problem whose bounds on shares are those that a point of unequal weights reaches.
 
     In rows of weights a small cluster may exceed a share more than a large one.
@@ -114,7 +135,9 @@ def relax_to_reached_shares(problem, point):
     return replace(problem, limits=relax_shares(problem.limits, excess))
 
 
-def search_pairs(samples, point, level):
+def search_pairs(
+    samples: ClusteringProblem, point: ClusteringPoint, level: float
+) -> ClusteringPoint:
     """The point after moves and exchanges of samples of unequal weights.
 
     They make the limits hold first, where that is within their reach, and lower the cost then.
@@ -143,14 +166,27 @@ def search_pairs(samples, point, level):
     return replace_labels(samples, point, labels)
 
 
-def _pair_members(samples, distances, counts, limits, is_repair=False):
+def _pair_members(
+    samples: ClusteringProblem,
+    distances: np.ndarray,
+    counts: np.ndarray,
+    limits: Limits,
+    is_repair: bool = False,
+) -> SamplesWithDistances:
     """The samples of a problem with all pairwise distances, for clusterings of such counts."""
     return pair_samples(
         distances, samples.masses, samples.weights, samples.codes, counts, limits, is_repair
     )
 
 
-def iterate_local_search(samples, point, status, ratio, runs, random_state):
+def iterate_local_search(
+    samples: ClusteringProblem,
+    point: ClusteringPoint,
+    status: str,
+    ratio: float,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+) -> tuple[ClusteringPoint, str]:
     """The cheapest clustering found from a local optimum by random moves and searches after them.
 
     One of few samples is a large step of the balance, so that often no single move and no exchange
@@ -165,7 +201,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     is_limited = ratio > 0 or has_rows(samples.limits)
     is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
     # Near the cost of the fractional assignment random moves gain next to nothing.
-    is_near = point.dual is not None and point.cost <= (1 + 2e-3) * point.dual.value
+    is_near = point.dual is not None and point.cost <= (1 + 2e-3) * point.dual.value  # type: ignore[operator]
     may_gain = is_limited and is_coarse and not is_near
     if samples.n_samples > MAX_ITERATED_SAMPLES and not may_gain:
         return point, status
@@ -181,30 +217,32 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     return search_locally(samples, point, ratio, runs)
 
 
-def limits_at_point(samples, point, ratio):
+def limits_at_point(samples: ClusteringProblem, point: ClusteringPoint, ratio: float) -> Limits:
     """The limits with a level that a local search keeps: the ratio, or what a point reaches of it.
 
     A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
     to one sample, so do all clusterings that the search finds.
     """
     limits = samples.limits
-    reached = float(min(ratio, point.balance))
+    reached = float(min(ratio, point.balance))  # type: ignore[arg-type, type-var]
     if reached == ratio or not samples.keeps_level(point.counts, ratio):
         return limits._replace(level=reached)
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
 
 
-def repair_by_table(samples, point, ratio, only_rows=False):
+def repair_by_table(
+    samples: ClusteringProblem, point: ClusteringPoint, ratio: float, only_rows: bool = False
+) -> ClusteringPoint:
     """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
     is_satisfied = satisfies_rows(point.counts, samples.limits)
-    is_satisfied &= only_rows or point.balance >= ratio
+    is_satisfied &= only_rows or point.balance >= ratio  # type: ignore[operator]
     if is_satisfied or not samples.has_equal_weights:
         return point
     labels = repair_to_limits(samples, point, ratio)
     return replace_labels(samples, point, labels)
 
 
-def repair(samples, point, ratio):
+def repair(samples: ClusteringProblem, point: ClusteringPoint, ratio: float) -> ClusteringPoint:
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
     if not satisfies_rows(point.counts, samples.limits):
         # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
@@ -217,7 +255,7 @@ def repair(samples, point, ratio):
         # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
         # itself.
         cut_short = True
-        while point.balance < ratio and cut_short:
+        while point.balance < ratio and cut_short:  # type: ignore[operator]
             path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
             labels = labels_after_path(point, path)
             point = replace_labels(samples, point, labels)
@@ -225,7 +263,7 @@ def repair(samples, point, ratio):
     return point
 
 
-def move_into_bounds(samples, point):
+def move_into_bounds(samples: ClusteringProblem, point: ClusteringPoint) -> Any:
     """Labels after the cheapest single moves that bring the rows within their bounds.
 
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
@@ -269,20 +307,26 @@ def move_into_bounds(samples, point):
     return labels
 
 
-def labels_after_path(point, path):
+def labels_after_path(point: ClusteringPoint, path: MovePath) -> np.ndarray:
     """Labels that a path of single moves, one for a sample, leads to."""
     labels = point.labels.copy()
     labels[path.samples] = path.clusters
     return labels
 
 
-def follow_path(samples, point, path):
+def follow_path(samples: ClusteringProblem, point: ClusteringPoint, path: Any) -> Any:
     """The point that a path of single moves leads to."""
     labels = labels_after_path(point, path)
     return replace_labels(samples, point, labels)
 
 
-def path_to_balance(samples, point, goal, rows, max_moves):
+def path_to_balance(
+    samples: ClusteringProblem,
+    point: ClusteringPoint,
+    goal: float,
+    rows: np.ndarray,
+    max_moves: int,
+) -> MovePath:
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
     movable = samples.X if len(rows) == len(samples.weights) else samples.X[rows]
     distances = squared_distances(movable, point.centers)
@@ -292,7 +336,13 @@ def path_to_balance(samples, point, goal, rows, max_moves):
     return raise_balance(moved, clustering, rows, distances, limits, max_moves)
 
 
-def search_locally(samples, point, ratio, runs, exchange=True):
+def search_locally(
+    samples: ClusteringProblem,
+    point: ClusteringPoint,
+    ratio: float,
+    runs: RunSettings,
+    exchange: bool = True,
+) -> Any:
     """Lower the cost by single moves and exchanges that keep the balance.
 
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
@@ -321,13 +371,15 @@ def search_locally(samples, point, ratio, runs, exchange=True):
             break
         # Recompute what kernels have updated move by move: rounding would add up.
         point = replace_labels(samples, point, clustering.labels)
-        if cost - point.cost <= min_gain * cost:
+        if cost - point.cost <= min_gain * cost:  # type: ignore[operator]
             status = "feasible"
             break
     return point, status
 
 
-def improve_clustering(samples, clustering, limits, exchange):
+def improve_clustering(
+    samples: ClusteringProblem, clustering: Clustering, limits: Limits, exchange: bool
+) -> int:
     """Lower the cost by a pass of Hartigan's moves, in place; by exchanges if none is left.
 
     Returns the number of changes, 0 where no allowed move, nor exchange, lowers the cost.
@@ -371,46 +423,60 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     return exchange_pass(_to_kernel_samples(samples), clustering, *candidates, lowest, limits)
 
 
-def _to_kernel_samples(samples):
+def _to_kernel_samples(samples: ClusteringProblem) -> KernelSamples:
     """Samples in memory, as kernels of single moves read them."""
     X = kernel_rows(samples.X)
     return KernelSamples(X, samples.masses, samples.weights, samples.codes)
 
 
-def _global_indices(rows):
+def _global_indices(rows: list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarray:
     """Positions within blocks as positions among all samples."""
     return np.concatenate([block + BLOCK_ROWS * number for number, block in enumerate(rows)])
 
 
-def _squared_distances(samples, centers):
+def _squared_distances(samples: ClusteringProblem, centers: np.ndarray) -> np.ndarray:
     return squared_distances(samples.X, centers)
 
 
-def _find_improvable_samples(samples, distances, labels, clustering, limits):
+def _find_improvable_samples(
+    samples: ClusteringProblem,
+    distances: np.ndarray,
+    labels: np.ndarray,
+    clustering: Clustering,
+    limits: Limits,
+) -> np.ndarray:
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     clustering = copy_clustering(clustering._replace(labels=labels))
     return find_improvable_samples(_to_kernel_samples(samples), distances, clustering, limits)
 
 
-def _min_exchange_bounds(samples, distances, labels, clustering):
+def _min_exchange_bounds(
+    samples: ClusteringProblem, distances: np.ndarray, labels: np.ndarray, clustering: Clustering
+) -> np.ndarray:
     clustering = clustering._replace(labels=labels)
     n_codes = len(samples.limits.intersections)
     return min_exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
 
 
-def _find_exchange_candidates(samples, distances, labels, clustering, partners):
+def _find_exchange_candidates(
+    samples: ClusteringProblem,
+    distances: np.ndarray,
+    labels: np.ndarray,
+    clustering: Clustering,
+    partners: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     clustering = clustering._replace(labels=labels)
     return find_exchange_candidates(
         distances, samples.codes, samples.weights[0], clustering, partners
     )
 
 
-def copy_clustering(clustering):
+def copy_clustering(clustering: Clustering) -> Clustering:
     """A clustering of its own for kernels that work in place: points are never changed."""
     return Clustering(*map(np.copy, clustering))
 
 
-def measure_share_excess(counts, limits):
+def measure_share_excess(counts: np.ndarray, limits: Limits) -> float:
     """Maximum share by which a cluster exceeds its bounds on shares, at least 0."""
     sizes = counts.sum(axis=1, keepdims=True) / limits.n_attributes
     excess = row_excess(counts, limits)[:, find_share_rows(limits)]

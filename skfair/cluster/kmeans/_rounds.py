@@ -1,7 +1,9 @@
 """Runs of k-means: Lloyd's rounds, those within limits, relocations of centres, starts."""
 
+from __future__ import annotations
+
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array
@@ -18,14 +20,24 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.utils._checks import to_floats, warn
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def lloyd(samples, centers, max_iter, tol):
+    from sklearn.base import BaseEstimator
+
+    from skfair._kernels.kmeans import Clustering
+    from skfair.cluster.kmeans._problem import ClusteringProblem
+
+
+def lloyd(samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float) -> Clustering:
     """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
     labels, _, _ = iterate_lloyd(samples, centers, max_iter, tol)
     return samples.clustering_from_labels(labels, len(centers))
 
 
-def iterate_lloyd(samples, centers, max_iter, tol):
+def iterate_lloyd(
+    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Labels of plain k-means from given centres, by mass, the means of their clusters, the cost.
 
     Iterations have Nesterov's momentum, which starts again wherever it raises the cost. Stops when
@@ -61,16 +73,23 @@ def iterate_lloyd(samples, centers, max_iter, tol):
     return np.concatenate(labels), means, lowest - float(sizes @ (shifts * shifts).sum(axis=1))
 
 
-def extrapolate(means, previous, n_pushed):
+def extrapolate(means: np.ndarray, previous: np.ndarray, n_pushed: int) -> np.ndarray:
     """Means shifted on in the direction in which they moved, by Nesterov's growing momentum."""
     return means + n_pushed / (n_pushed + 3) * (means - previous)
 
 
-def _assign_nearest(samples, centers):
+def _assign_nearest(samples: ClusteringProblem, centers: np.ndarray) -> tuple:
     return assign_nearest(samples.X, samples.masses, centers)
 
 
-def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
+def iterate_at_level(
+    problem: ClusteringProblem,
+    point: ClusteringPoint,
+    level: float,
+    max_iter: int,
+    tol: float,
+    watch: Callable | None = None,
+) -> Any:
     """The cheapest clustering near a point whose balance reaches a level, up to rounding.
 
     Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
@@ -94,7 +113,7 @@ def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
         n_iter += 1
         # The dual value is the cost of the fair assignment to centres before they move: it falls
         # with rounds as the cost of k-means does.
-        value = trial.dual.value
+        value = trial.dual.value  # type: ignore[union-attr]
         if value > lowest and n_pushed > 0:
             start, n_pushed = point, 0  # the momentum has overshot
         else:
@@ -123,7 +142,15 @@ class LocalMinimum(NamedTuple):
     offsets: np.ndarray | float = 0.0  # (n_clusters,) multipliers of bounds on sizes
 
 
-def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, max_rise=np.inf):
+def improve_by_swaps(
+    samples: ClusteringProblem,
+    start: LocalMinimum,
+    n_drawn: int,
+    random_state: np.random.RandomState,
+    lead: Callable,
+    n_trials: int = 12,
+    max_rise: float = np.inf,
+) -> LocalMinimum:
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
 
     Draws ``n_drawn`` pairs: the centre of one of the clusters that are cheapest to dissolve, and a
@@ -170,7 +197,7 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
     return start
 
 
-def _find_removable_clusters(samples, start):
+def _find_removable_clusters(samples: ClusteringProblem, start: LocalMinimum) -> tuple:
     """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre.
 
     Offsets are added to distances.
@@ -187,18 +214,24 @@ def _find_removable_clusters(samples, start):
     return cheapest, labels, nearest, second
 
 
-def converge(samples, centers, max_iter, tol):
+def converge(
+    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+) -> LocalMinimum:
     """The end of iterations of plain k-means."""
     return LocalMinimum(*iterate_lloyd(samples, centers, max_iter, tol)[1:])
 
 
-def converge_sized(samples, centers, max_iter, tol):
+def converge_sized(
+    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+) -> LocalMinimum:
     """The same with clusters of the required sizes: every round is an assignment with a dual."""
     point = iterate_sized(samples, centers, max_iter, tol)
-    return LocalMinimum(point.centers, point.cost)
+    return LocalMinimum(point.centers, point.cost)  # type: ignore[arg-type]
 
 
-def iterate_sized(samples, centers, max_iter, tol):
+def iterate_sized(
+    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+) -> ClusteringPoint:
     """The point that assignments within the limits lead to from given centres."""
     labels, _ = nearest_centers(samples.X, centers)
     clustering = occupy_clusters(samples, labels, centers)._replace(centers=centers)
@@ -212,18 +245,18 @@ class RunSettings(NamedTuple):
     """How k-means is run: number of clusters, where runs start, when they end."""
 
     n_clusters: int
-    init: object = "k-means++"  # as in sklearn's KMeans; an array is relative to the mean
+    init: Any = "k-means++"  # as in sklearn's KMeans; an array is relative to the mean
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
     labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
 
-    def generators(self, random_state):
+    def generators(self, random_state: np.random.RandomState) -> Any:
         """Random generators of all starts; the first do not depend on the number of starts."""
         seeds = random_state.randint(np.iinfo(np.int32).max, size=self.n_init)
         return [np.random.RandomState(seed) for seed in seeds]
 
-    def start(self, samples, random_state):
+    def start(self, samples: ClusteringProblem, random_state: np.random.RandomState) -> np.ndarray:
         """Starting centres of one run."""
         X, masses, init = samples.X, samples.masses, self.init
         if isinstance(init, str) and init == "k-means++":
@@ -238,7 +271,9 @@ class RunSettings(NamedTuple):
         return check_centers(init, (self.n_clusters, X.shape[1]))
 
 
-def draw_centers(X, masses, n_clusters, random_state):
+def draw_centers(
+    X: np.ndarray, masses: np.ndarray, n_clusters: int, random_state: np.random.RandomState
+) -> np.ndarray:
     """Starting centres by greedy k-means++, those that `sklearn.cluster.kmeans_plusplus` draws."""
     n_trials = 2 + int(np.log(n_clusters))
     rows = [random_state.choice(X.shape[0], p=masses / masses.sum())]
@@ -256,7 +291,7 @@ def draw_centers(X, masses, n_clusters, random_state):
     return dense_rows(X, rows)
 
 
-def make_run_settings(parameters, data, n_auto):
+def make_run_settings(parameters: BaseEstimator, data: Any, n_auto: int) -> RunSettings:
     """The runs of an estimator's parameters, on the input of a fit.
 
     ``n_auto`` is the number of starts that "auto" stands for.
@@ -288,7 +323,7 @@ def make_run_settings(parameters, data, n_auto):
     )
 
 
-def check_centers(centers, shape):
+def check_centers(centers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Finite starting centres of the right shape, as a new array."""
     centers = to_floats("init", centers)
     centers = check_array(centers, dtype=np.float64, ensure_2d=False, input_name="init", copy=True)

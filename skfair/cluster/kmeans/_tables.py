@@ -10,7 +10,9 @@ With several attributes no rounding keeps the bounds of all of them, and there m
 table: it is searched for by branch and bound then.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
@@ -21,13 +23,23 @@ from skfair._kernels.limits import allow_slack, find_memberships, find_share_row
 from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._transport import solve_transport
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from skfair._kernels.limits import Limits
+    from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
+
+
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
 MIN_NEAR_TIES = 2000  # of an intersection
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
-def repair_to_limits(problem, point, level):
+def repair_to_limits(
+    problem: ClusteringProblem, point: ClusteringPoint, level: float
+) -> np.ndarray:
     """Labels near those of a point that keep the limits at little cost, for equal weights.
 
     The samples nearest to a tie move if that suffices; otherwise all may.
@@ -46,7 +58,7 @@ def repair_to_limits(problem, point, level):
     return labels
 
 
-def has_small_group(problem, n_clusters):
+def has_small_group(problem: ClusteringProblem, n_clusters: int) -> bool:
     """Whether an intersection has so few members in a cluster that each of them counts."""
     sizes = np.bincount(problem.codes, minlength=len(problem.limits.intersections))
     if problem.background is not None:
@@ -54,7 +66,7 @@ def has_small_group(problem, n_clusters):
     return problem.has_equal_weights and sizes.min() <= _MAX_TABLE_MEMBERS * n_clusters
 
 
-def near_ties(point, codes):
+def near_ties(point: ClusteringPoint, codes: np.ndarray) -> np.ndarray:
     """The samples of each intersection that moved to another cluster would cost least.
 
     In the dual solution of the point a sample's gap is what its move costs on top.
@@ -67,7 +79,7 @@ def near_ties(point, codes):
         # A constant share, but never so few that a repair would need a second attempt.
         n_near = max(MIN_NEAR_TIES, len(rows) // 20)
         if len(rows) > n_near:
-            rows = rows[np.argpartition(point.dual.gaps[rows], n_near)[:n_near]]
+            rows = rows[np.argpartition(point.dual.gaps[rows], n_near)[:n_near]]  # type: ignore[index]
         near.append(rows)
     return np.sort(np.concatenate(near))
 
@@ -86,11 +98,13 @@ class Moves(NamedTuple):
     cell_costs: np.ndarray  # (n_cells,) of a member of a cell, on top
 
 
-def estimate_move_costs(problem, point, rows):
+def estimate_move_costs(
+    problem: ClusteringProblem, point: ClusteringPoint, rows: np.ndarray
+) -> Moves:
     """The costs of moves of some rows between clusters, whose centres stay."""
     n_codes = len(problem.limits.intersections)
     centers = point.centers
-    scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0
+    scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0  # type: ignore[operator]
     offsets = intersection_offsets(problem, point, n_codes) / scale
     cells = point.labels.astype(np.int64) * n_codes + problem.codes
     movable = np.bincount(cells, minlength=len(centers) * n_codes)
@@ -121,17 +135,26 @@ def estimate_move_costs(problem, point, rows):
         costs = np.add.reduceat(costs[:, goals], ends[:-1], axis=0).ravel() / numbers
         goals = np.tile(goals * n_codes + code, len(ends) - 1)
         steps.append((np.full(len(goals), cell), goals, costs, numbers))
-    return Moves(*map(np.concatenate, zip(*steps, strict=True)), movable, -offsets.ravel())
+    return Moves(*map(np.concatenate, zip(*steps, strict=True)), movable, -offsets.ravel())  # type: ignore[call-arg]
 
 
-def intersection_offsets(problem, point, n_codes):
+def intersection_offsets(
+    problem: ClusteringProblem, point: ClusteringPoint, n_codes: int
+) -> np.ndarray:
     """What the dual of a point adds to the cost of a sample, (n_clusters, n_intersections)."""
     if point.dual is None:
         return np.zeros((point.n_clusters, n_codes))
     return point.dual.offsets[:, problem.limits.intersections].sum(axis=2)
 
 
-def _move_surplus(problem, point, labels, rows, surplus, codes=None):
+def _move_surplus(
+    problem: ClusteringProblem,
+    point: ClusteringPoint,
+    labels: np.ndarray,
+    rows: np.ndarray,
+    surplus: np.ndarray,
+    codes: Any = None,
+) -> list:
     """Move rows to the cheapest clusters from which no intersection has a surplus.
 
     Changes ``labels`` and ``surplus`` in place. Returns those of the ``codes`` (None: all) of which
@@ -156,7 +179,9 @@ def _move_surplus(problem, point, labels, rows, surplus, codes=None):
     return short
 
 
-def scale_distances(X, centers, unit_costs):
+def scale_distances(
+    X: np.ndarray, centers: np.ndarray, unit_costs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Samples and centres whose squared distances are unit costs times those of others.
 
     Distances differ by a constant of each sample, which changes no assignment.
@@ -169,7 +194,9 @@ def scale_distances(X, centers, unit_costs):
     return np.hstack([columns * X, columns, np.zeros_like(columns)]), centers
 
 
-def find_feasible_counts(samples, counts, level, moves):
+def find_feasible_counts(
+    samples: ClusteringProblem, counts: np.ndarray, level: float, moves: Moves
+) -> np.ndarray:
     """Integer counts that keep the limits and that moves from ``counts`` lead to at least cost.
 
     For equal weights; those nearest to the weights ``counts`` if no moves are listed. Returns
@@ -187,7 +214,7 @@ def find_feasible_counts(samples, counts, level, moves):
     every = np.ones(counts.shape[1], bool)
     is_small_sample = samples.n_samples <= MAX_ITERATED_SAMPLES
 
-    def search(ratio, excess=0.0):
+    def search(ratio: float, excess: float = 0.0) -> Any:
         relaxed = relax_shares(allow_slack(limits, weight, ratio), excess)
         return _nearest_table(samples, counts, relaxed, every, moves)
 
@@ -224,7 +251,7 @@ def find_feasible_counts(samples, counts, level, moves):
     return np.round(counts if best is None else best).astype(np.int64)
 
 
-def relax_shares(limits, excess):
+def relax_shares(limits: Limits, excess: Any) -> Any:
     """The limits whose bounds on shares are wider by an excess."""
     wider = excess / limits.n_attributes
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
@@ -254,7 +281,9 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
     n_largest = n_clusters * len(limits.factors)
     rows, bounds = [], []
 
-    def add_rows(on_table, bound, on_largest=None):
+    def add_rows(
+        on_table: sparse.csr_array, bound: np.ndarray, on_largest: sparse.csr_array | None = None
+    ) -> None:
         if on_largest is None:
             on_largest = sparse.csr_array((on_table.shape[0], n_largest))
         rows.append([on_table, None, None, None, on_largest])
@@ -305,7 +334,13 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
     return table if is_integer.all() else controlled_rounding(table)
 
 
-def _solve_program(costs, upper, equal, most, integrality):
+def _solve_program(
+    costs: np.ndarray,
+    upper: tuple[sparse.csr_array, float, np.ndarray],
+    equal: tuple[sparse.csr_array, np.ndarray, np.ndarray],
+    most: np.ndarray,
+    integrality: np.ndarray,
+) -> np.ndarray | None:
     """The least cost subject to ``upper`` and ``equal`` rows; None: none was found."""
     # Clusters may be renamed, so branching may take long to show that there is no table; without
     # costs it takes a tenth of that, mostly milliseconds. Then one node is for the cheapest table,
@@ -331,7 +366,7 @@ def _solve_program(costs, upper, equal, most, integrality):
     return table
 
 
-def _ratio_rows(limits, n_clusters):
+def _ratio_rows(limits: Limits, n_clusters: int) -> Iterator[tuple]:
     """Rows on counts and on weights of the largest groups, slack, and what a sample is worth there.
 
     The largest group of a scale is at least every group, and no group is below the level times it.
@@ -352,7 +387,7 @@ def _ratio_rows(limits, n_clusters):
         yield -factor * weigh, level * largest, slack, factor * spare
 
 
-def controlled_rounding(table):
+def controlled_rounding(table: np.ndarray) -> np.ndarray:
     """Integers less than 1 from the table's entries, with its column sums and nearly its row sums.
 
     A row sum is rounded up or down. Such a table always exists [1]_, and the vertices of the

@@ -1,6 +1,6 @@
 """The cheapest assignment to fixed centres with bounds on sizes, by successive shortest paths."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,9 @@ class Transport(NamedTuple):
     value: float  # its cost: the least of all assignments within the bounds
 
 
-def solve_transport(X, centers, bounds, multipliers):
+def solve_transport(
+    X: np.ndarray, centers: np.ndarray, bounds: tuple[np.ndarray, ...], multipliers: np.ndarray
+) -> Transport:
     """The cheapest assignment with minimum and maximum sizes of clusters.
 
     The nearer the ``multipliers`` are to those of the solution, the fewer paths are searched.
@@ -46,7 +48,7 @@ def solve_transport(X, centers, bounds, multipliers):
     arcs = Arcs(X, centers, labels) if network.excess.any() else None
     while network.excess.any():
         end = find_shortest_path(
-            arcs.costs,
+            arcs.costs,  # type: ignore[union-attr]
             potentials,
             network.places < network.largest,
             network.places > network.smallest,
@@ -62,7 +64,7 @@ def solve_transport(X, centers, bounds, multipliers):
             )
         # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
         potentials -= np.minimum(lengths, lengths[end])
-        _move_along_path(network, arcs, end, previous)
+        _move_along_path(network, arcs, end, previous)  # type: ignore[arg-type]
     multipliers = potentials[:-1] - potentials[-1]
     value = sum(
         member_distances(X[rows], centers, labels[rows]).sum()
@@ -82,7 +84,7 @@ class Arcs:
         The member.
     """
 
-    def __init__(self, X, centers, labels):
+    def __init__(self, X: np.ndarray, centers: np.ndarray, labels: np.ndarray) -> None:
         shape = len(centers), len(centers)
         self.costs, self.movers = np.full(shape, np.inf), np.zeros(shape, np.int32)
         self._X, self._labels = X, labels
@@ -91,7 +93,7 @@ class Arcs:
         for cluster in range(len(centers)):
             self._fill(cluster, np.arange(len(centers)))
 
-    def move(self, sample, start, goal):
+    def move(self, sample: int, start: int, goal: int) -> None:
         """Move a sample from one cluster to another."""
         self._labels[sample] = goal
         self._fill(start, np.flatnonzero(self.movers[start] == sample))
@@ -102,7 +104,7 @@ class Arcs:
         is_least = costs < self.costs[goal]
         self.costs[goal, is_least], self.movers[goal, is_least] = costs[is_least], sample
 
-    def _fill(self, cluster, goals):
+    def _fill(self, cluster: int, goals: np.ndarray) -> None:
         """Find the cheapest moves from a cluster to some others."""
         members = np.flatnonzero(self._labels == cluster)
         self.costs[cluster, goals] = np.inf
@@ -118,7 +120,7 @@ class Arcs:
         self.costs[cluster, cluster] = np.inf
 
 
-def _assign_to_reduced(X, centers, multipliers):
+def _assign_to_reduced(X: np.ndarray, centers: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
     """The cluster of least squared distance plus multiplier, of each sample."""
     offsets = squared_norms(centers) + multipliers
     factors = -2.0 * centers.T
@@ -128,7 +130,13 @@ def _assign_to_reduced(X, centers, multipliers):
     return labels
 
 
-def _raise_multipliers(X, centers, multipliers, labels, largest):
+def _raise_multipliers(
+    X: np.ndarray,
+    centers: np.ndarray,
+    multipliers: np.ndarray,
+    labels: np.ndarray,
+    largest: np.ndarray,
+) -> np.ndarray:
     """Multipliers at which no cluster is far too large, if few steps lead to them.
 
     A step raises the multiplier of one cluster until as many members as are too many prefer another
@@ -158,7 +166,9 @@ def _raise_multipliers(X, centers, multipliers, labels, largest):
     return multipliers
 
 
-def _open_places(multipliers, sizes, smallest, largest):
+def _open_places(
+    multipliers: np.ndarray, sizes: np.ndarray, smallest: np.ndarray, largest: np.ndarray
+) -> Network:
     """As many places as multipliers of either sign require, and the pool."""
     places = np.where(multipliers > 0, largest, np.clip(sizes, smallest, largest))
     places = np.where(multipliers < 0, smallest, places).astype(np.int64)
@@ -166,7 +176,7 @@ def _open_places(multipliers, sizes, smallest, largest):
     return Network(places, smallest, largest, excess)
 
 
-def _move_along_path(network, arcs, end, previous):
+def _move_along_path(network: Network, arcs: Arcs, end: int, previous: np.ndarray) -> Any:
     """Move a sample, or a place, along each arc of the path to the end."""
     network.excess[end] += 1
     while previous[end] >= 0:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -14,8 +13,7 @@ from sklearn.utils import check_random_state
 
 from skfair._kernels.literature import alternating as kernels
 from skfair.cluster._base import Route
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
-from skfair.cluster.kmeans._rounds import RunSettings
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.groups._groups import data_balance
 from skfair.metrics import non_dominated_mask
 from skfair.utils._checks import check_choice
@@ -28,6 +26,21 @@ from skfair.utils._parameters import (
     validate_params,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from skfair._kernels.literature.alternating import (
+        ClusteringState,
+        FrontList,
+        SampleArrays,
+        SwapRule,
+    )
+    from skfair.cluster.kmeans._problem import ClusteringPoint
+    from skfair.cluster.kmeans._rounds import RunSettings
+    from skfair.utils._tables import TableLike
+
+
 # Runs of the alternating algorithm: Algorithms 2 and 3 of Liu and Vicente.
 
 
@@ -36,7 +49,14 @@ MAX_POINTS_PER_CALL = 2**22
 REFRESH_INTERVAL = 100  # iterations after which rounding drift is wiped out
 
 
-def run_alternating_swaps(X, codes, weights, n_clusters, algorithm, random_state):
+def run_alternating_swaps(
+    X: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    algorithm: AlternatingSwaps,
+    random_state: np.random.RandomState | int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run Algorithm 2 from random labels: labels, and cost and balance after each iteration.
 
     With several attributes (Section 6), the columns of ``codes``, each has a balance of its own,
@@ -73,7 +93,14 @@ def run_alternating_swaps(X, codes, weights, n_clusters, algorithm, random_state
     return state.labels, cost, balance
 
 
-def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
+def alternating_front(
+    X: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    algorithm: AlternatingFront,
+    random_state: np.random.RandomState | int | None,
+) -> Any:
     """Approximate the Pareto front of cost and balance by Algorithm 3.
 
     Returns the labels of the list that it ends with, (n_points, n_samples), and f1, ascending, and
@@ -117,7 +144,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
 
 
-def _check_update_counts(pairs):
+def _check_update_counts(pairs: TableLike) -> Any:
     pairs = np.array(pairs, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.min() < 0:
         raise ValueError(
@@ -127,7 +154,7 @@ def _check_update_counts(pairs):
     return pairs
 
 
-def _make_samples(X, codes, weights):
+def _make_samples(X: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> SampleArrays:
     """Centre the points and sort them by group."""
     X = np.ascontiguousarray(X - np.average(X, axis=0, weights=weights), dtype=np.float64)
     codes = np.asarray(codes, dtype=np.int64).reshape(len(X), -1)
@@ -154,7 +181,7 @@ def _make_samples(X, codes, weights):
     )
 
 
-def _new_state(points, n_clusters):
+def _new_state(points: SampleArrays, n_clusters: int) -> ClusteringState:
     n_samples, n_features = points.X.shape
     return kernels.ClusteringState(
         labels=np.empty(n_samples, dtype=np.int32),
@@ -166,28 +193,35 @@ def _new_state(points, n_clusters):
     )
 
 
-def _make_swap_rule(algorithm, batch=1):
+def _make_swap_rule(algorithm: BaseEstimator, batch: int = 1) -> SwapRule:
     return kernels.SwapRule(batch, algorithm.swap_target == "local", bool(algorithm.half_swaps))
 
 
-def _new_rng_state(random_state):
+def _new_rng_state(random_state: np.random.RandomState | int | None) -> np.ndarray:
     """State of the kernels' generator; xorshift needs any but zero."""
-    return random_state.randint(1, np.iinfo(np.int64).max, size=1, dtype=np.uint64)
+    return random_state.randint(1, np.iinfo(np.int64).max, size=1, dtype=np.uint64)  # type: ignore[union-attr]
 
 
-def _batch_sizes(algorithm, n_samples):
+def _batch_sizes(algorithm: BaseEstimator, n_samples: int) -> np.ndarray:
     """Points drawn per swap in each iteration; more than all there are would change nothing."""
     with np.errstate(over="ignore"):
         sizes = float(algorithm.batch_growth) ** (np.arange(algorithm.n_iter) // 2)
     return np.minimum(sizes, n_samples).astype(np.int64)
 
 
-def _random_labels(n_samples, n_clusters, random_state):
+def _random_labels(
+    n_samples: int, n_clusters: int, random_state: np.random.RandomState | int | None
+) -> np.ndarray:
     """Random clusters of (nearly) equal size, so that none is empty."""
-    return random_state.permutation(n_samples) % n_clusters
+    return random_state.permutation(n_samples) % n_clusters  # type: ignore[union-attr]
 
 
-def _make_starting_list(points, n_clusters, algorithm, random_state):
+def _make_starting_list(
+    points: SampleArrays,
+    n_clusters: int,
+    algorithm: AlternatingFront,
+    random_state: np.random.RandomState | int | None,
+) -> FrontList:
     """The starting clusterings of Algorithm 3."""
     n_samples, n_features = points.X.shape
     n_starts = algorithm.n_init
@@ -217,7 +251,7 @@ def _make_starting_list(points, n_clusters, algorithm, random_state):
     return members
 
 
-def _reserve_slots(members, n_children):
+def _reserve_slots(members: FrontList, n_children: int) -> FrontList:
     """The list with a free slot for every child."""
     n_slots = len(members.slot)
     needed = members.length[0] + n_children
@@ -229,7 +263,7 @@ def _reserve_slots(members, n_children):
         for table in members[:6]
     ]
     slot = np.concatenate([members.slot, np.arange(n_slots, n_slots + extra)])
-    return kernels.FrontList(*tables, slot, members.length)
+    return kernels.FrontList(*tables, slot, members.length)  # type: ignore[call-arg]
 
 
 def _drop_dominated(clusterings, keep_ties):
@@ -248,7 +282,7 @@ def _drop_dominated(clusterings, keep_ties):
     clusterings.length[0] = length
 
 
-def _not_strictly_dominated(cost, balance):
+def _not_strictly_dominated(cost: np.ndarray, balance: np.ndarray) -> np.ndarray:
     """Mark the points than which no other is strictly better in both cost and balance."""
     # Best balance among the strictly cheaper points: only a larger one dominates strictly.
     order = np.argsort(cost)
@@ -494,13 +528,13 @@ class AlternatingFront(BaseEstimator):
         return [Route.from_labels(*member) for member in zip(*members, strict=True)]
 
 
-def _attribute_codes(problem):
+def _attribute_codes(problem: ClusteringProblem) -> np.ndarray:
     """Group of every sample, by attribute, (n_samples, n_attributes); each starts at 0."""
     intersections = problem.limits.intersections
     return (intersections - intersections.min(axis=0))[problem.codes]
 
 
-def _dense_samples(problem):
+def _dense_samples(problem: ClusteringProblem) -> np.ndarray:
     """X as float64; raise where it is sparse."""
     if sparse.issparse(problem.X):
         raise TypeError(

@@ -6,18 +6,14 @@ They have the signature of the solvers in `skfair.cluster.spectral._eigen_solver
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from scipy import optimize
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.base import BaseEstimator
 
-from skfair.cluster.spectral._eigen_solvers import (
-    NormalizedAffinity,
-    RBFAffinity,
-    orthonormalize,
-)
+from skfair.cluster.spectral._eigen_solvers import RBFAffinity, orthonormalize
 from skfair.utils._parameters import (
     AtLeastOne,
     NonNegative,
@@ -28,6 +24,12 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 
 
 @make_constructor
@@ -90,7 +92,7 @@ class SFSC(BaseEstimator):
         sigma = norm_of_laplacian(operator) if self.sigma == "norm" else self.sigma
 
         # Shifted operator P L P + sigma (I - P).
-        def multiply(v):
+        def multiply(v: np.ndarray) -> np.ndarray:
             v = v.reshape(len(v), -1)
             inside = v - basis @ (basis.T @ v)
             image = inside - operator(inside)
@@ -113,7 +115,7 @@ class SFSC(BaseEstimator):
         return vectors, True
 
 
-def norm_of_laplacian(operator):
+def norm_of_laplacian(operator: NormalizedAffinity) -> float:
     """The 1-norm of I - M, for a non-negative M."""
     K = operator.affinity
     # Column sums of |I - M|: 1 - m on the diagonal, and the sum of M without m.
@@ -216,7 +218,7 @@ class DCADMM(BaseEstimator):
         # M must be positive semi-definite, which that of a graph is after a shift.
         shift = 1 + self.omega if operator.may_be_indefinite else 0.0
 
-        def multiply(V):
+        def multiply(V: np.ndarray) -> np.ndarray:
             image = operator(V)
             return image + shift * V if shift else image
 
@@ -246,7 +248,7 @@ class DCADMM(BaseEstimator):
             before = primal
         return orthonormalize(basis, H) if self.project_last else H, converged
 
-    def _adapt_penalty(self, alpha, primal, dual):
+    def _adapt_penalty(self, alpha: float, primal: float, dual: float) -> float:
         """The penalty that balances the primal and the dual residual."""
         if primal > self.imbalance * dual:
             # Proposition 3.2 of the paper requires a penalty below 1.
@@ -256,11 +258,18 @@ class DCADMM(BaseEstimator):
         return alpha
 
 
-def _minimize_dual(multiply, V, P, Y, alpha, options):
+def _minimize_dual(
+    multiply: Callable,
+    V: np.ndarray,
+    P: np.ndarray,
+    Y: np.ndarray,
+    alpha: float,
+    options: dict[str, float],
+) -> np.ndarray:
     """Minimise phi*(V) - |MV|_S1 by L-BFGS; the gradient is A(V) - M U W' with MV = U S W'."""
     shape = V.shape
 
-    def fun(flat):
+    def fun(flat: np.ndarray) -> tuple[float, np.ndarray]:
         V = flat.reshape(shape)
         # phi*(V), the conjugate of the convex part, is attained at A(V).
         A = (V + P - alpha * Y) / (1 - alpha)
@@ -275,7 +284,7 @@ def _minimize_dual(multiply, V, P, Y, alpha, options):
     return dual.x.reshape(shape)
 
 
-def _thin_svd(image):
+def _thin_svd(image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Thin singular value decomposition through the small Gram matrix."""
     squares, W = np.linalg.eigh(image.T @ image)
     singular = np.sqrt(np.maximum(squares, np.finfo(float).tiny))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-NO_CLUSTER = -1
+NO_CLUSTER = -1  # marks a unit that is not assigned yet
 
 
 class Coloring(NamedTuple):

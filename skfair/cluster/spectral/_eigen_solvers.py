@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg, sparse
@@ -12,17 +12,26 @@ from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike
 from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from skfair.partitions._partitions import Partitions
+    from skfair.utils._tables import TableLike
+
+
 # Orthonormal bases of the components of columns orthogonal to a subspace.
 
 
-def orthonormalize(excluded, X):
+def orthonormalize(excluded: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Orthonormal basis of the component of X orthogonal to the columns of ``excluded``."""
     for _ in range(2):  # twice is enough
         X = _cholesky_qr(X - excluded @ (excluded.T @ X))
     return X
 
 
-def _cholesky_qr(X):
+def _cholesky_qr(X: np.ndarray) -> np.ndarray:
     """Nearly orthonormal basis of the columns; by Householder QR if they are nearly dependent.
 
     The loss of orthogonality is about the condition number times eps, or its square times that of
@@ -77,7 +86,7 @@ class RBFAffinity:
         """The same kernel computed in another precision."""
         return RBFAffinity(self.X.astype(dtype), self.gamma, self.n_jobs)
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
         """Rows of the kernel as an array, selected by a slice or by an array of indices."""
         # gamma |x - y|^2 from products and norms, in one buffer.
         kernel = self.X[rows] @ self.X.T
@@ -87,7 +96,7 @@ class RBFAffinity:
         kernel *= 2 * self.gamma
         return np.exp(kernel, out=kernel)
 
-    def __matmul__(self, V):
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         """Product with a matrix of shape (n_samples, n_columns)."""
         n_samples = len(self.X)
         tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
@@ -102,15 +111,15 @@ class NormalizedAffinity:
     of the factor, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
     """
 
-    def __init__(self, affinity, n_jobs=None):
+    def __init__(self, affinity: TableLike | RBFAffinity, n_jobs: int | None = None) -> None:
         self.affinity = affinity
         self.n_jobs = n_jobs
         self.n_nodes = affinity.shape[0]
         self.degrees, self.isolated = self._degrees()
         self.n_products = 0
-        self._in_precision = {}
+        self._in_precision = {}  # type: ignore[var-annotated]
 
-    def _degrees(self):
+    def _degrees(self) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(self.affinity, np.ndarray):
             return filled_node_degrees(self.affinity)
         ones = np.ones(self.n_nodes)
@@ -118,7 +127,7 @@ class NormalizedAffinity:
             np.concatenate(self._row_slices().gather(_sum_rows, self.affinity, ones))
         )
 
-    def __call__(self, V):
+    def __call__(self, V: np.ndarray) -> np.ndarray:
         """M times V, (n_nodes, n_columns)."""
         # K and the scale are converted once for each precision.
         if V.dtype not in self._in_precision:
@@ -135,18 +144,18 @@ class NormalizedAffinity:
             return scale * np.concatenate(products)
         return scale * (K @ (scale * V))
 
-    def _factors(self, dtype):
+    def _factors(self, dtype: DTypeLike) -> tuple:
         """K and the column D^(-1/2) in a precision; a sparse K becomes stripes of M."""
         K = self.affinity
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
         if sparse.issparse(K):
-            values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
-            K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
+            values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]  # type: ignore[union-attr]
+            K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)  # type: ignore[union-attr]
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
 
-    def quadratic_form(self, V):
+    def quadratic_form(self, V: np.ndarray) -> np.ndarray:
         """V' M V; of a dense K, which is symmetric, only the upper half is read."""
         if not isinstance(self.affinity, np.ndarray):
             return V.T @ self(V)
@@ -154,19 +163,19 @@ class NormalizedAffinity:
         half = self._row_slices().reduce(_half_quadratic_form, self.affinity, scaled)
         return half + half.T
 
-    def _row_slices(self):
+    def _row_slices(self) -> Partitions:
         return make_partitions(blocks(self.n_nodes, ROWS_PER_TASK), self.n_jobs)
 
-    def stripes(self):
+    def stripes(self) -> Partitions:
         """Slices of rows, as many as caches hold of a few columns, for threads."""
         return make_partitions(blocks(self.n_nodes, STRIPE_ROWS), self.n_jobs)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         """State without the copies in other precisions, which are recomputed."""
         return {**vars(self), "_in_precision": {}}
 
     @property
-    def may_be_indefinite(self):
+    def may_be_indefinite(self) -> bool:
         """Whether K is sparse or has a zero on the diagonal of a connected node.
 
         M may then have negative eigenvalues, unlike that of a positive semi-definite kernel.
@@ -176,37 +185,39 @@ class NormalizedAffinity:
         has_no_loop = self.affinity.diagonal() == 0
         return sparse.issparse(self.affinity) or bool(np.any(has_no_loop & ~self.isolated))
 
-    def loop_shares(self):
+    def loop_shares(self) -> np.ndarray:
         """Share of its affinity to itself in the degree of every node; 1 of an isolated one."""
         is_computed = isinstance(self.affinity, RBFAffinity)
-        loops = np.ones(self.n_nodes) if is_computed else self.affinity.diagonal()
+        loops = np.ones(self.n_nodes) if is_computed else self.affinity.diagonal()  # type: ignore[union-attr]
         return np.where(self.isolated, 1.0, loops / self.degrees)
 
-    def rows(self, nodes):
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
         """Rows of M, (len(nodes), n_nodes) float64."""
         K = to_dense(self.affinity[nodes])
         scale = 1 / np.sqrt(self.degrees)
         return scale[nodes, None] * K * scale
 
-    def to_dense(self):
+    def to_dense(self) -> np.ndarray:
         """M as an array, (n_nodes, n_nodes) float64."""
         return self.rows(np.arange(self.n_nodes))
 
 
-def _multiply_rows(rows, affinity, V):
+def _multiply_rows(rows: slice, affinity: RBFAffinity, V: np.ndarray) -> np.ndarray:
     return affinity[rows] @ V
 
 
-def _sum_rows(rows, K, ones):
+def _sum_rows(rows: slice, K: np.ndarray, ones: np.ndarray) -> np.ndarray:
     return K[rows].dot(ones)
 
 
-def _multiply_dense_rows(rows, K, V):
+def _multiply_dense_rows(rows: slice, K: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Rows of K V from V', which is faster with few rows on the left."""
     return V.dot(K[rows].T).T
 
 
-def _sparse_rows(rows, values, indices, indptr):
+def _sparse_rows(
+    rows: slice, values: np.ndarray, indices: np.ndarray, indptr: np.ndarray
+) -> tuple[slice, sparse.csr_array]:
     """Rows, and those of a sparse matrix, not copied."""
     ends = indptr[rows.start : rows.stop + 1]
     entries = slice(ends[0], ends[-1])
@@ -215,12 +226,14 @@ def _sparse_rows(rows, values, indices, indptr):
     return rows, sparse.csr_array(stripe, shape=shape)
 
 
-def _multiply_stripe(stripe, V, image):
+def _multiply_stripe(
+    stripe: tuple[slice, sparse.csr_array], V: np.ndarray, image: np.ndarray
+) -> None:
     rows, matrix = stripe
     image[rows] = matrix @ V
 
 
-def _half_quadratic_form(rows, K, V):
+def _half_quadratic_form(rows: slice, K: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Contribution of rows to the upper half of V' K V, with half of the diagonal block."""
     after = slice(rows.stop, None)
     image = 0.5 * K[rows, rows].dot(V[rows])
@@ -236,7 +249,13 @@ def _half_quadratic_form(rows, K, V):
 # and whether it met its stop test.
 
 
-def solve_in_nullspace(operator, basis, n_pairs, tol, random_state):
+def solve_in_nullspace(
+    operator: NormalizedAffinity,
+    basis: np.ndarray,
+    n_pairs: int,
+    tol: float,
+    random_state: np.random.RandomState | None,
+) -> tuple[np.ndarray, bool]:
     """o-FSC: a dense eigenproblem in an explicit basis of the feasible space (exact)."""
     # Explicit basis Z of the feasible space, and the reduced dense eigenproblem.
     n_nodes = operator.n_nodes
@@ -250,7 +269,13 @@ def solve_in_nullspace(operator, basis, n_pairs, tol, random_state):
     return Z @ Y[:, ::-1], True
 
 
-def block_lanczos(operator, basis, n_pairs, tol, random_state):
+def block_lanczos(
+    operator: NormalizedAffinity,
+    basis: np.ndarray,
+    n_pairs: int,
+    tol: float,
+    random_state: np.random.RandomState,
+) -> tuple[np.ndarray, bool]:
     """Block Lanczos with thick restarts, as Davidson's method, in single precision.
 
     The basis V is expanded by the residuals of the leading Ritz pairs that are not yet accurate;
@@ -297,18 +322,18 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     return V[:, :n_pairs], False
 
 
-def _add_guard_pairs(n_pairs):
+def _add_guard_pairs(n_pairs: int) -> int:
     """Size of a subspace that separates the n_pairs leading pairs from the others."""
     return n_pairs + max(5, n_pairs // 5)
 
 
-def _ritz_pairs(T):
+def _ritz_pairs(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, descending, and eigenvectors of a matrix stored above the diagonal."""
     values, S = np.linalg.eigh(T.astype(np.float64), UPLO="U")
     return values[::-1].astype(np.float32), S[:, ::-1].astype(np.float32)
 
 
-def _ritz_errors(values, residuals):
+def _ritz_errors(values: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     r"""Estimates of the errors of Ritz values :math:`\theta_i`, by Kato and Temple.
 
     :math:`\min(r_i, r_i^2 / (\theta_i - \theta))` with r the norms of the residuals and
@@ -321,7 +346,13 @@ def _ritz_errors(values, residuals):
     return norms * (norms / np.maximum(gaps, norms))
 
 
-def chebyshev(operator, basis, n_pairs, tol, random_state):
+def chebyshev(
+    operator: NormalizedAffinity,
+    basis: np.ndarray,
+    n_pairs: int,
+    tol: float,
+    random_state: np.random.RandomState,
+) -> Any:
     """Subspace iteration with a Chebyshev filter, in single precision; for sparse affinities.
 
     The filter damps the eigenvalues below the smallest Ritz value. Stops when the estimated
@@ -332,7 +363,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     n_columns = min(_add_guard_pairs(n_pairs), n_nodes - basis.shape[1])
     stripes = operator.stripes()
 
-    def multiply(X):
+    def multiply(X: np.ndarray) -> Any:
         image = operator(X)
         stripes.gather(_project, image, excluded, excluded.T @ image)
         return image
@@ -359,7 +390,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
     return X[:, :n_pairs], False
 
 
-def _lower_bound(multiply, v):
+def _lower_bound(multiply: Any, v: np.ndarray) -> float:
     """A probable lower bound on all eigenvalues (Zhou and Li, Linear Algebra Appl. 2011).
 
     The smallest Ritz value of Lanczos steps from v minus the norm of its residual, at least -1.
@@ -413,12 +444,14 @@ def _chebyshev_filter(multiply, stripes, X, damped, top):
     return current
 
 
-def _project(rows, image, excluded, coefficients):
+def _project(
+    rows: slice, image: np.ndarray, excluded: np.ndarray, coefficients: np.ndarray
+) -> None:
     """Take the excluded directions out of some rows of an image."""
     image[rows] -= excluded[rows] @ coefficients
 
 
-def _combine(rows, matrices, factors):
+def _combine(rows: slice, matrices: tuple | list, factors: tuple | list) -> Any:
     """Replace some rows of the first matrix by their linear combination with the others."""
     first, *others = matrices
     first[rows] *= factors[0]
@@ -426,11 +459,18 @@ def _combine(rows, matrices, factors):
         first[rows] += factor * matrix[rows]
 
 
-def _draw_float32(random_state, *shape):
+def _draw_float32(random_state: np.random.RandomState, *shape: int) -> np.ndarray:
     return random_state.standard_normal(shape).astype(np.float32)
 
 
-def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
+def nystroem(
+    operator: NormalizedAffinity,
+    basis: np.ndarray,
+    n_pairs: int,
+    tol: float,
+    random_state: np.random.RandomState,
+    n_landmarks: int | None = None,
+) -> tuple[np.ndarray, bool]:
     r"""The eigenproblem of Nystroem's approximation of M; exact if every node is a landmark.
 
     With landmarks S drawn uniformly, :math:`A = P M_{:S}` and :math:`W = M_{SS}`, the leading
@@ -457,7 +497,9 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
     return Q @ Y[:, : -n_pairs - 1 : -1], n_landmarks == n_nodes
 
 
-def _complete_basis(excluded, Q, n_least, random_state):
+def _complete_basis(
+    excluded: np.ndarray, Q: np.ndarray, n_least: int, random_state: np.random.RandomState
+) -> np.ndarray:
     """Orthonormal basis of the span of Q outside ``excluded``, filled up by random columns."""
     U, shares, _ = np.linalg.svd(Q - excluded @ (excluded.T @ Q), full_matrices=False)
     U = U[:, shares > 0.5]  # of orthonormal columns: 1 outside, 0 within

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,10 +25,20 @@ from skfair.cluster.spectral._eigen_solvers import (
 from skfair.groups import check_groups
 from skfair.groups._known import warn_of_unclear_labels
 from skfair.partitions._partitions import blocks, make_partitions
-from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import spelling_hint, warn
 from skfair.utils._sklearn import StrOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.groups._groups import Groups
+    from skfair.utils._api import MatrixLike, RandomState
+    from skfair.utils._tables import TableLike
+
 
 # The embedding of fair spectral clustering.
 
@@ -165,7 +175,7 @@ def fair_embedding(
     return embed(operator, groups, n_components, eigen_solver, tol, random_state)
 
 
-def warn_of_no_clusters(lone_share, eigenvalues, equal_value):
+def warn_of_no_clusters(lone_share: Any, eigenvalues: np.ndarray, equal_value: float) -> None:
     """Warn of an affinity without clusters: rows are similar to no other, or all equally similar.
 
     All rows are equally similar where no eigenvalue after the first is above that of such an
@@ -193,14 +203,28 @@ def warn_of_no_clusters(lone_share, eigenvalues, equal_value):
     )
 
 
-def embed(operator, groups, n_components, eigen_solver, tol, random_state):
+def embed(
+    operator: NormalizedAffinity,
+    groups: Groups,
+    n_components: int,
+    eigen_solver: BaseEstimator | str,
+    tol: float,
+    random_state: np.random.RandomState | int | None,
+) -> FairEmbedding:
     """The fair embedding of a checked affinity and encoded groups."""
     # Orthonormal group matrix C: C'H = 0 means that all groups have the same mean.
     C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
-    return embed_within(operator, C, n_components, eigen_solver, tol, random_state)
+    return embed_within(operator, C, n_components, eigen_solver, tol, random_state)  # type: ignore[arg-type]
 
 
-def embed_within(operator, C, n_components, eigen_solver, tol, random_state):
+def embed_within(
+    operator: NormalizedAffinity,
+    C: np.ndarray,
+    n_components: int,
+    eigen_solver: BaseEstimator | str,
+    tol: float,
+    random_state: np.random.RandomState | None,
+) -> FairEmbedding:
     """The embedding orthogonal to the orthonormal columns of C."""
     n_feasible = operator.n_nodes - C.shape[1]
     if not 1 <= n_components <= n_feasible:
@@ -211,7 +235,7 @@ def embed_within(operator, C, n_components, eigen_solver, tol, random_state):
         )
     solve = _resolve_eigen_solver(eigen_solver, operator, n_components)
     if isinstance(solve, DCADMM):
-        H, converged = solve(operator, C, n_components, tol, random_state)
+        H, converged = solve(operator, C, n_components, tol, random_state)  # type: ignore[arg-type]
         return _rayleigh_ritz(operator, C, H, converged)
     # The known eigenvector, and the eigenproblem in the complement of C and it.
     known = _trivial_eigenvector(operator, C)
@@ -224,7 +248,7 @@ def embed_within(operator, C, n_components, eigen_solver, tol, random_state):
     return _rayleigh_ritz(operator, C, H, converged)
 
 
-def _trivial_eigenvector(operator, C):
+def _trivial_eigenvector(operator: NormalizedAffinity, C: np.ndarray) -> np.ndarray:
     """The known eigenvector, (n_nodes, 1), or none, (n_nodes, 0).
 
     M maps the root of the degrees, 0 at isolated nodes, to itself, and no eigenvalue is above 1. It
@@ -238,7 +262,9 @@ def _trivial_eigenvector(operator, C):
     return trivial[:, :0] if infeasible and operator.isolated.any() else trivial
 
 
-def _resolve_eigen_solver(eigen_solver, operator, n_components):
+def _resolve_eigen_solver(
+    eigen_solver: BaseEstimator | str, operator: NormalizedAffinity, n_components: int
+) -> BaseEstimator | Callable:
     """The solver of a name; "auto" is the fastest for the size and storage."""
     if not isinstance(eigen_solver, str):
         return eigen_solver
@@ -253,7 +279,9 @@ def _resolve_eigen_solver(eigen_solver, operator, n_components):
     return EIGEN_SOLVERS["block-lanczos"]
 
 
-def _rayleigh_ritz(operator, C, H, converged):
+def _rayleigh_ritz(
+    operator: NormalizedAffinity, C: np.ndarray, H: np.ndarray, converged: bool
+) -> FairEmbedding:
     """Rayleigh-Ritz in double precision: the embedding, its eigenvalues and its violation."""
     # Count before the quadratic form, which multiplies once more.
     n_products = operator.n_products
@@ -268,14 +296,16 @@ def _rayleigh_ritz(operator, C, H, converged):
     )
 
 
-def fix_signs(H):
+def fix_signs(H: np.ndarray) -> np.ndarray:
     """Columns with the entry of largest absolute value made positive, for reproducible signs."""
     rows = np.argmax(np.abs(H), axis=0)
     signs = np.sign(H[rows, np.arange(H.shape[1])])
     return H * np.where(signs == 0, 1.0, signs)
 
 
-def check_affinity(affinity, n_jobs=None):
+def check_affinity(
+    affinity: TableLike | RBFAffinity, n_jobs: int | None = None
+) -> np.ndarray | sparse.csr_array | RBFAffinity:
     """A finite, non-negative, symmetric affinity in double precision, as CSR where sparse.
 
     Results do not depend on its scale; extreme ones are scaled to about 1 by a power of two.
@@ -312,7 +342,7 @@ def check_affinity(affinity, n_jobs=None):
     return affinity
 
 
-def _refuse_distances(affinity):
+def _refuse_distances(affinity: TableLike) -> None:
     """Raise for a dense matrix that is zero on the diagonal alone, as distances are.
 
     A complete graph, all of whose edges have one weight, passes.
@@ -331,7 +361,7 @@ def _refuse_distances(affinity):
         )
 
 
-def _range_and_symmetry(affinity, n_jobs):
+def _range_and_symmetry(affinity: TableLike, n_jobs: int | None) -> tuple[float, float, bool]:
     """Minimum and maximum entry, and whether mirrored entries are known to be equal."""
     if sparse.issparse(affinity):
         return affinity.min(), affinity.max(), False
@@ -341,7 +371,9 @@ def _range_and_symmetry(affinity, n_jobs):
     return np.min(least), np.max(largest), all(mirrored)
 
 
-def _block_range_and_symmetry(a, rows, affinity):
+def _block_range_and_symmetry(
+    a: slice, rows: list[slice], affinity: np.ndarray
+) -> tuple[float, float, bool]:
     """`_range_and_symmetry` of a block of rows from the diagonal on and of its mirror image."""
     least = []
     largest = []
@@ -357,7 +389,7 @@ def _block_range_and_symmetry(a, rows, affinity):
     return np.min(least), np.max(largest), mirrored
 
 
-def _rescale(affinity, largest):
+def _rescale(affinity: TableLike, largest: float) -> np.ndarray | sparse.csr_array:
     """The affinity, or a scaled copy if its range exceeds single precision."""
     if largest == 0 or 1e-30 <= largest <= 1e30:
         return affinity
@@ -370,7 +402,7 @@ def _rescale(affinity, largest):
     return scaled
 
 
-def _asymmetry(affinity, n_jobs):
+def _asymmetry(affinity: TableLike, n_jobs: int | None) -> float:
     """Maximum difference of two mirrored entries of the normalised affinity.
 
     Relative to the degrees, so that the small entries of a weakly linked node count. Dense arrays
@@ -388,7 +420,7 @@ def _asymmetry(affinity, n_jobs):
     return max(make_partitions(rows, n_jobs).gather(_block_asymmetry, rows, affinity, root))
 
 
-def _block_asymmetry(a, rows, affinity, root):
+def _block_asymmetry(a: slice, rows: list[slice], affinity: np.ndarray, root: np.ndarray) -> float:
     """`_asymmetry` of a block of rows and of the columns from its diagonal on."""
     worst = 0.0
     for b in rows[rows.index(a) :]:
@@ -401,7 +433,7 @@ def _block_asymmetry(a, rows, affinity, root):
 # Similarities of the rows of a fit to each other and of new rows to them.
 
 
-def working_memory():
+def working_memory() -> float:
     """Bytes that scikit-learn's configuration allows for a temporary array."""
     return get_config()["working_memory"] * 2**20
 
@@ -409,14 +441,14 @@ def working_memory():
 class Affinity:
     """The affinity of rows, by the parameters of a `FairSpectralClustering`."""
 
-    def __init__(self, parameters):
+    def __init__(self, parameters: BaseEstimator) -> None:
         self.kind = parameters.affinity
         self.gamma = parameters.gamma
         self.n_neighbors = parameters.n_neighbors
         self.n_jobs = parameters.n_jobs
         self.can_tile = self.kind == "rbf" and parameters.eigen_solver != "nullspace"
 
-    def compute(self, X):
+    def compute(self, X: TableLike) -> Any:
         """The affinity of the rows of X: stored within working memory, else an RBFAffinity.
 
         Raises a MemoryError if it exceeds the limit and cannot be recomputed tile by tile.
@@ -445,19 +477,21 @@ class Affinity:
             )
         return RBFAffinity(X, self.gamma, self.n_jobs)
 
-    def compute_pairwise(self, X, Y):
+    def compute_pairwise(
+        self, X: np.ndarray, Y: np.ndarray | None
+    ) -> np.ndarray | sparse.csr_matrix:
         """Similarities of new rows X to the rows Y of a fit; X itself if precomputed."""
         if self.kind == "precomputed":
             return X
         if self.kind == "nearest_neighbors":
             from sklearn.neighbors import NearestNeighbors  # takes long to import
 
-            n_neighbors = min(self.n_neighbors, Y.shape[0])
+            n_neighbors = min(self.n_neighbors, Y.shape[0])  # type: ignore[union-attr]
             neighbors = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=self.n_jobs)
             return neighbors.fit(Y).kneighbors_graph(X)
         return self._kernel(X, Y)
 
-    def _kernel(self, X, Y):
+    def _kernel(self, X: TableLike, Y: TableLike) -> np.ndarray:
         """The kernel of all pairs of rows, as an array."""
         if not callable(self.kind):
             return rbf_kernel(X, Y, gamma=self.gamma)

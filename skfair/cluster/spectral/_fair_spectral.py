@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +20,7 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import row_by_row
 from skfair.partitions._partitions import blocks
-from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._api import RandomState
 from skfair.utils._checks import validate_data, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
@@ -33,6 +32,14 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import StrOptions, with_callbacks
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skfair.utils._api import MatrixLike
 
 
 @make_constructor
@@ -272,7 +279,7 @@ default=None
         """
         validate_params(self)
         problem = make_spectral_problem(self, X, sensitive_features)
-        problem = add_pairs(self, problem, must_link, cannot_link)
+        problem = add_pairs(self, problem, must_link, cannot_link)  # type: ignore[arg-type]
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
         rounds = RoundReporter(self, X, problem.lacks_groups)
@@ -341,13 +348,13 @@ default=None
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return -normalized_cut(labels, Affinity(self).compute(X))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.n_landmarks is None
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 
-    def _extend(self, similarity):
+    def _extend(self, similarity: np.ndarray) -> np.ndarray:
         """Coordinates of new rows, from their similarities to the training rows."""
         # Mean over the training rows, weighted by similarity.
         degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel() + self._background

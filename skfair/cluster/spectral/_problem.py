@@ -1,7 +1,9 @@
 """The steps of fair spectral clustering: embedding, rounding, and landmarks."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -40,6 +42,7 @@ from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import (
     BLOCK,
     SUBSAMPLE_SIZES,
+    Partitions,
     blocks,
     make_partitions,
     random_keys,
@@ -48,6 +51,18 @@ from skfair.partitions._partitions import (
 from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import warn
 from skfair.utils._sklearn import fits_a_fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from networkx import Graph
+    from sklearn.base import BaseEstimator
+
+    from skfair._kernels.normalized_cut import NodeClustering
+    from skfair.cluster._base import FairClusterer
+    from skfair.partitions._blocks import Blocks
+    from skfair.utils._tables import TableLike
+
 
 # Spectral clustering through landmarks, for partitioned data or many samples.
 #
@@ -66,7 +81,6 @@ from skfair.utils._sklearn import fits_a_fold
 # their group is needed. A larger background hides shapes behind differences of density.
 
 
-N_LANDMARKS = 500  # default, or ten per component if that is more
 ROWS_PER_BLOCK = 4096  # compared with all landmarks at a time
 BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mean sum of the others
 NEGLIGIBLE_EIGENVALUE = 1e-10  # eigenvalues below this are rounding errors
@@ -77,12 +91,26 @@ class LandmarkProblem:
 
     largest_weight = 1.0  # every sample counts the same
 
-    def __init__(self, blocks, summary, requirements, lacks_groups=False, embedding=None):
+    def __init__(
+        self,
+        blocks: Partitions,
+        summary: SampleSummary,
+        requirements: ClusterRequirements,
+        lacks_groups: bool = False,
+        embedding: LandmarkEmbedding | None = None,
+    ) -> None:
         self.blocks, self.summary, self.requirements = blocks, summary, requirements
         self.lacks_groups, self.embedding = lacks_groups, embedding
 
     @classmethod
-    def from_memory(cls, estimator, X, groups, requirements, lacks_groups):
+    def from_memory(
+        cls,
+        estimator: BaseEstimator,
+        X: np.ndarray,
+        groups: Groups,
+        requirements: ClusterRequirements,
+        lacks_groups: bool,
+    ) -> LandmarkProblem:
         """Samples in memory, in blocks of rows."""
         cells = [*map(tuple, groups.labels.tolist())]
         encoded = [
@@ -93,14 +121,22 @@ class LandmarkProblem:
         return cls(partitions, SampleSummary(partitions), requirements, lacks_groups)
 
     @classmethod
-    def from_partitions(cls, estimator, X, sensitive_features, requirements):
+    def from_partitions(
+        cls,
+        estimator: FairClusterer,
+        X: Blocks,
+        sensitive_features: Blocks | None,
+        requirements: ClusterRequirements,
+    ) -> LandmarkProblem:
         """Partitioned samples."""
         blocks, summary = encode_and_summarize(estimator, X, sensitive_features)
         groups = summary.intersection_groups()
         is_single = sensitive_features is not None and warn_if_one_group(estimator, groups)
         return cls(blocks, summary, requirements, is_single)
 
-    def embed(self, parameters, random_state):
+    def embed(
+        self, parameters: FairClusterer, random_state: np.random.RandomState
+    ) -> LandmarkProblem:
         """The same problem with its fair embedding."""
         blocks, summary = self.blocks, self.summary
         n_landmarks, n_components = choose_landmark_dimensions(parameters, summary.counts.sum())
@@ -154,7 +190,7 @@ class LandmarkProblem:
             "_means": point.centers + mean - embedding.extension[-1],
         }
 
-    def explain_early_stop(self, parameters):
+    def explain_early_stop(self, parameters: FairClusterer) -> str:
         """Message about a search that ended early."""
         return (
             "k-means on all samples stopped at its maximum number of rounds. Use fewer clusters or "
@@ -165,7 +201,7 @@ class LandmarkProblem:
 class Landmarks:
     """Landmark rows, and the map from samples to shares of similarity to them."""
 
-    def __init__(self, rows, affinity, subsample):
+    def __init__(self, rows: np.ndarray, affinity: Affinity, subsample: np.ndarray) -> None:
         self.rows, self.affinity = rows, affinity
         n_rows = len(subsample)
         sums = [
@@ -182,7 +218,13 @@ class Landmarks:
         self.background = BACKGROUND_SIMILARITY * mean
 
     @classmethod
-    def from_subsample(cls, subsample, n_landmarks, affinity, random_state):
+    def from_subsample(
+        cls,
+        subsample: np.ndarray,
+        n_landmarks: int,
+        affinity: Affinity,
+        random_state: np.random.RandomState,
+    ) -> Landmarks:
         """k-means centres of a subsample, or all of its rows if there are not more of them."""
         n_rows = len(subsample)
         if n_rows <= n_landmarks:
@@ -195,11 +237,11 @@ class Landmarks:
         centers = lloyd(samples, start, max_iter=20, tol=1e-2).centers + mean
         return cls(centers, affinity, subsample)
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of landmarks with the background."""
         return len(self.rows) + 1
 
-    def iterate_shares(self, X):
+    def iterate_shares(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield slices of rows, their shares (background last) and their degrees.
 
         Degrees are in units of the mean sum of similarities.
@@ -218,7 +260,7 @@ class Landmarks:
                 shares = np.hstack([similarity * inverse, last])
             yield rows, shares, sums.ravel() / self.mean + BACKGROUND_SIMILARITY
 
-    def lone_share(self, X):
+    def lone_share(self, X: np.ndarray) -> float:
         """Share of the rows that no other row shares a landmark with, the background left out."""
         # Every few rows, as many as are compared with the landmarks at a time.
         X = X[:: -(-len(X) // ROWS_PER_BLOCK)]
@@ -245,7 +287,13 @@ class LandmarkEmbedding:
     ``moments`` are sums over all samples, see `_moments`, and ``numbers`` the sizes of the groups.
     """
 
-    def __init__(self, landmarks, moments, numbers, n_components):
+    def __init__(
+        self,
+        landmarks: Landmarks,
+        moments: tuple[np.ndarray, ...],
+        numbers: np.ndarray,
+        n_components: int,
+    ) -> None:
         self.landmarks = landmarks
         products, sums, self._inverses = moments
         self._numbers = numbers
@@ -272,7 +320,7 @@ class LandmarkEmbedding:
         self._shifts = shifts @ self.extension
         self._shifts[:, 0] = 0.0
 
-    def transform(self, X, codes):
+    def transform(self, X: np.ndarray, codes: np.ndarray) -> Any:
         """Coordinates of samples of known groups, (n_samples, n_components), and degrees."""
         coordinates = np.empty((len(X), len(self.eigenvalues)))
         degrees = np.empty(len(X))
@@ -282,11 +330,11 @@ class LandmarkEmbedding:
             degrees[rows] = block_degrees
         return coordinates, degrees
 
-    def violation(self, sums):
+    def violation(self, sums: np.ndarray) -> float:
         """Distance of H from the group constraint, from sums of coordinates by group."""
         return float(np.sqrt(self._inverses @ (self._group_shifts(sums) ** 2).sum(axis=1)))
 
-    def _group_shifts(self, sums):
+    def _group_shifts(self, sums: np.ndarray) -> np.ndarray:
         """The shifts u_g, (n_groups, n_columns), from sums by group.
 
         Subtracted over the degree they give all groups the same mean, at minimum norm by degree.
@@ -297,19 +345,20 @@ class LandmarkEmbedding:
         means = (numbers * sums / inverses).sum(axis=0) / (numbers**2 / inverses).sum()
         return (sums - numbers * means) / inverses
 
-    def normalized_cut(self, links):
+    def normalized_cut(self, links: TableLike) -> float:
         """Normalised cut of a clustering, from sums of shares times degrees by cluster."""
         nonempty = links[links.sum(axis=1) > 0]
         within = (nonempty**2 / self._volumes).sum(axis=1)
         return float(np.maximum(1 - within / nonempty.sum(axis=1), 0.0).sum())
 
 
-def choose_landmark_dimensions(parameters, n_samples):
+def choose_landmark_dimensions(parameters: BaseEstimator, n_samples: int) -> Any:
     """Numbers of landmarks and of components."""
     n_components = parameters.n_components or parameters.n_clusters
     n_landmarks = parameters.n_landmarks
     if n_landmarks is None:
-        n_landmarks = min(max(N_LANDMARKS, 10 * n_components), int(n_samples))
+        # The default, or ten per component if that is more.
+        n_landmarks = min(max(500, 10 * n_components), int(n_samples))
     if not n_components <= n_landmarks <= n_samples:
         raise ValueError(
             f"n_landmarks must be at least n_components={n_components} (by default n_clusters) and "
@@ -318,7 +367,7 @@ def choose_landmark_dimensions(parameters, n_samples):
     return n_landmarks, n_components
 
 
-def check_landmark_parameters(estimator):
+def check_landmark_parameters(estimator: BaseEstimator) -> None:
     """Raise for a precomputed affinity, a solver and a rounding, which landmarks cannot use."""
     if estimator.affinity == "precomputed":
         raise ValueError(
@@ -343,13 +392,15 @@ def check_landmark_parameters(estimator):
 # Functions of blocks ------------------------------------------------------------------
 
 
-def _draw_landmarks(block, first, rate):
+def _draw_landmarks(block: EncodedBlock, first: np.ndarray, rate: float) -> np.ndarray:
     """The rows of the subsample, by random keys of their numbers."""
     drawn = random_keys(block.row_numbers(first)) < rate
     return block.X[drawn].astype(np.float64, copy=False)
 
 
-def _moments(block, landmarks, positions):
+def _moments(
+    block: EncodedBlock, landmarks: Landmarks, positions: dict[tuple[float | str, ...], int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of products of shares times degrees, of shares by group, of inverse degrees by group."""
     n_groups = len(positions)
     products = np.zeros((len(landmarks),) * 2)
@@ -370,25 +421,29 @@ def _moments(block, landmarks, positions):
     return products, sums, inverses
 
 
-def _embed_block(block, embedding, positions):
+def _embed_block(
+    block: EncodedBlock, embedding: LandmarkEmbedding, positions: dict[tuple[float | str, ...], int]
+) -> EncodedBlock:
     return block.replace_features(*embedding.transform(block.X, block.recode(positions)))
 
 
-def _embedding_rows(block):
+def _embedding_rows(block: EncodedBlock) -> np.ndarray:
     """Rows of H."""
-    return block.X * np.sqrt(block.unit_costs)[:, np.newaxis]
+    return block.X * np.sqrt(block.unit_costs)[:, np.newaxis]  # type: ignore[call-overload]
 
 
-def _sum_by_group(block, positions):
+def _sum_by_group(block: EncodedBlock, positions: dict[tuple[float | str, ...], int]) -> np.ndarray:
     return member_sums(block.X, np.ones(len(block.X)), block.recode(positions), len(positions))
 
 
-def _scatter(block, mean):
+def _scatter(block: EncodedBlock, mean: np.ndarray) -> float:
     """Sum of squared distances to the mean, by mass."""
     return block.unit_costs @ ((block.X - mean) ** 2).sum(axis=1)
 
 
-def _links(block, labels, landmarks, n_clusters):
+def _links(
+    block: EncodedBlock, labels: np.ndarray, landmarks: Landmarks, n_clusters: int
+) -> np.ndarray:
     """Sums of shares times degrees by cluster."""
     links = np.zeros((n_clusters, len(landmarks)))
     for rows, shares, degrees in landmarks.iterate_shares(block.X):
@@ -396,7 +451,7 @@ def _links(block, labels, landmarks, n_clusters):
     return links
 
 
-def _scale_rows(factors, rows):
+def _scale_rows(factors: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Rows times one factor each."""
     if sparse.issparse(rows):
         return sparse.diags_array(factors) @ rows
@@ -414,7 +469,12 @@ class Pairs(NamedTuple):
     cannot_link: np.ndarray  # (n_pairs, 2) samples
 
     @classmethod
-    def check(cls, must_link, cannot_link, n_samples):
+    def check(
+        cls,
+        must_link: np.ndarray | list[list[int] | tuple[int, ...]] | None,
+        cannot_link: np.ndarray | list[list[int]] | None,
+        n_samples: int,
+    ) -> Any:
         """Checked pairs; None if there are none. Raises a ValueError if they contradict."""
         joined = _read_pairs("must_link", must_link, n_samples)
         parted = _read_pairs("cannot_link", cannot_link, n_samples)
@@ -429,7 +489,7 @@ class Pairs(NamedTuple):
             )
         return cls(units, np.unique(np.concatenate([joined, parted])), parted)
 
-    def columns(self, degrees):
+    def columns(self, degrees: np.ndarray) -> np.ndarray:
         """The columns that embeddings with equal coordinates of each unit are orthogonal to."""
         nodes = np.arange(len(self.units))
         first = np.unique(self.units, return_index=True)[1][self.units]
@@ -440,7 +500,7 @@ class Pairs(NamedTuple):
         columns[first[others], places] = -1 / np.sqrt(degrees[first[others]])
         return columns
 
-    def assign(self, clustering):
+    def assign(self, clustering: NodeClustering) -> np.ndarray:
         """Labels that keep the pairs: each unit joins a cluster of strong links to it.
 
         See `color_units`. Where no labels are found that keep all pairs, some are broken.
@@ -455,13 +515,13 @@ class Pairs(NamedTuple):
         labels[self.nodes] = color_units(scores[paired], pairs)[positions]
         return labels
 
-    def find_broken(self, labels):
+    def find_broken(self, labels: np.ndarray) -> list[tuple[int, int]]:
         """The pairs of ``cannot_link`` in one cluster, as a list of tuples."""
         first, second = labels[self.cannot_link].T
         return [*map(tuple, self.cannot_link[first == second].tolist())]
 
 
-def _read_pairs(name, pairs, n_samples):
+def _read_pairs(name: str, pairs: np.ndarray | list | None, n_samples: int) -> np.ndarray:
     """Pairs as an array of row numbers, (n_pairs, 2)."""
     try:
         pairs = np.asarray([] if pairs is None else pairs)
@@ -501,7 +561,7 @@ def _read_pairs(name, pairs, n_samples):
 class SpectralProblem(NamedTuple):
     """A normalised affinity, the groups of its nodes, and their fair embedding once computed."""
 
-    X: object  # array or sparse, (n_nodes, n_features) or the affinity
+    X: Any  # array or sparse, (n_nodes, n_features) or the affinity
     operator: NormalizedAffinity
     groups: Groups  # in the order in which they appear: labels play no part
     requirements: ClusterRequirements
@@ -513,20 +573,22 @@ class SpectralProblem(NamedTuple):
     largest_weight = 1.0  # every node counts the same
 
     @property
-    def data_balance(self):
+    def data_balance(self) -> float:
         """Balance of all nodes as one cluster."""
         return data_balance(self.groups.counts)
 
-    def counts(self, labels, n_clusters):
+    def counts(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Members of every group in every cluster."""
         groups = self.groups
         return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
 
-    def sample_counts(self, nodes):
+    def sample_counts(self, nodes: np.ndarray | slice) -> np.ndarray:
         """Groups of some nodes as counts, (n_nodes, n_groups)."""
         return np.eye(len(self.groups.labels))[self.groups.codes[nodes]]
 
-    def embed(self, parameters, random_state):
+    def embed(
+        self, parameters: BaseEstimator, random_state: np.random.RandomState
+    ) -> SpectralProblem:
         """The same problem with its fair embedding."""
         n_components = parameters.n_components or parameters.n_clusters
         solver, tol = parameters.eigen_solver, parameters.eigen_tol
@@ -579,14 +641,14 @@ class SpectralProblem(NamedTuple):
             **({"affinity_matrix_": operator.affinity} if is_stored else {}),
         }
 
-    def group_violation(self):
+    def group_violation(self) -> float:
         """The squared norm of F'H, with F = D^(-1/2) (G - 1 z')."""
         membership = self.sample_counts(slice(None))
         return float(np.sum(((membership - membership.mean(axis=0)).T @ self.coordinates()) ** 2))
 
-    def explain_early_stop(self, parameters):
+    def explain_early_stop(self, parameters: BaseEstimator) -> str | None:
         """Message about an embedding that has not converged; None of others."""
-        if self.embedding.converged:
+        if self.embedding.converged:  # type: ignore[union-attr]
             return None
         stops_by_tol = parameters.eigen_solver in ("auto", "block-lanczos", "chebyshev")
         return (
@@ -595,22 +657,22 @@ class SpectralProblem(NamedTuple):
             + ("Raise eigen_tol." if stops_by_tol else "Use eigen_solver='auto'.")
         )
 
-    def coordinates(self):
+    def coordinates(self) -> np.ndarray:
         """The embedding as it extends to new rows, D^(-1/2) H, (n_nodes, n_components)."""
-        return self.embedding.embedding / np.sqrt(self.operator.degrees)[:, None]
+        return self.embedding.embedding / np.sqrt(self.operator.degrees)[:, None]  # type: ignore[union-attr]
 
-    def extension(self):
+    def extension(self) -> np.ndarray:
         """The matrix that embeds new rows by their similarities to the nodes.
 
         It is zero in directions that the affinity (nearly) annihilates.
         """
-        eigenvalues = self.embedding.eigenvalues
+        eigenvalues = self.embedding.eigenvalues  # type: ignore[union-attr]
         # Nystroem: divide by eigenvalues, unless they are nearly 0 and the direction is noise.
         is_large = np.abs(eigenvalues) > 1e-6
         inverse = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_large)
         return self.coordinates() * inverse
 
-    def means(self, labels, n_clusters):
+    def means(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Degree-weighted means of clusters in the coordinates, (n_clusters, n_components)."""
         T = self.coordinates()
         degrees = self.operator.degrees
@@ -619,7 +681,7 @@ class SpectralProblem(NamedTuple):
         return sums / np.bincount(labels, degrees, minlength=n_clusters)[:, None]
 
 
-def _warn_of_graph(estimator, X):
+def _warn_of_graph(estimator: BaseEstimator, X: TableLike) -> None:
     """Warn if features that a kernel compares are seemingly a graph: a square symmetric matrix."""
     is_kernel = estimator.affinity in ("rbf", "nearest_neighbors")
     if is_kernel and 2 < X.shape[0] == X.shape[1] and not (X != X.T).sum():
@@ -630,7 +692,7 @@ def _warn_of_graph(estimator, X):
         )
 
 
-def _refuse_graph_object(X):
+def _refuse_graph_object(X: TableLike | Graph) -> None:
     """Raise for a graph of networkx or igraph, whose matrix of weights is needed."""
     matrices = {
         "number_of_nodes": "networkx.to_scipy_sparse_array(graph)",
@@ -644,7 +706,12 @@ def _refuse_graph_object(X):
             )
 
 
-def add_pairs(estimator, problem, must_link, cannot_link):
+def add_pairs(
+    estimator: BaseEstimator,
+    problem: LandmarkProblem | SpectralProblem,
+    must_link: np.ndarray | list | None,
+    cannot_link: np.ndarray | list | None,
+) -> LandmarkProblem | SpectralProblem:
     """The problem with pairs. Raises a ValueError for pairs or parameters that do not allow it."""
     if must_link is None and cannot_link is None:
         return problem
@@ -664,7 +731,7 @@ def add_pairs(estimator, problem, must_link, cannot_link):
     raise ValueError(f"Fits with must_link or cannot_link must {wrong}. Leave out the pairs.")
 
 
-def _check_number_of_units(n_units, estimator, groups):
+def _check_number_of_units(n_units: int, estimator: BaseEstimator, groups: Groups) -> None:
     """Raise if pairs of must_link join the samples to too few sets for the clusters."""
     n_needed = estimator.n_clusters + len(groups.labels) - 1
     if n_units < n_needed:
@@ -675,7 +742,11 @@ def _check_number_of_units(n_units, estimator, groups):
         )
 
 
-def make_spectral_problem(estimator, X, sensitive_features):
+def make_spectral_problem(
+    estimator: BaseEstimator,
+    X: TableLike | Graph | Blocks,
+    sensitive_features: TableLike | Blocks | None,
+) -> LandmarkProblem | SpectralProblem:
     """Validate the input of ``estimator.fit``: a SpectralProblem, or a LandmarkProblem.
 
     Raises a ValueError for what scikit-learn refuses in X, for other than one group per row, for
@@ -690,12 +761,14 @@ def make_spectral_problem(estimator, X, sensitive_features):
     return make_affinity_problem(estimator, X, sensitive_features)
 
 
-def read_requirements(estimator):
+def read_requirements(estimator: BaseEstimator) -> ClusterRequirements:
     """The bounds that an estimator's parameters set."""
     return ClusterRequirements(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
 
 
-def make_landmark_problem(estimator, X, sensitive_features):
+def make_landmark_problem(
+    estimator: FairClusterer, X: TableLike, sensitive_features: TableLike | None
+) -> LandmarkProblem:
     """The problem of landmarks of rows in memory."""
     check_landmark_parameters(estimator)
     X, groups, requirements, lacks_groups = _check_rows_and_groups(
@@ -704,7 +777,9 @@ def make_landmark_problem(estimator, X, sensitive_features):
     return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
 
 
-def make_affinity_problem(estimator, X, sensitive_features):
+def make_affinity_problem(
+    estimator: BaseEstimator, X: TableLike | Graph, sensitive_features: TableLike | None
+) -> SpectralProblem:
     """The problem of the affinities of all rows, of features or of a graph."""
     X, groups, requirements, lacks_groups = _check_rows_and_groups(
         estimator, X, sensitive_features, accept_sparse="csr"
@@ -714,10 +789,15 @@ def make_affinity_problem(estimator, X, sensitive_features):
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
     places = np.argsort(order)
     groups = groups.reorder(order)
-    return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)
+    return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)  # type: ignore[call-arg]
 
 
-def _check_rows_and_groups(estimator, X, sensitive_features, accept_sparse):
+def _check_rows_and_groups(
+    estimator: FairClusterer,
+    X: TableLike | Graph,
+    sensitive_features: TableLike | None,
+    accept_sparse: bool | str,
+) -> tuple:
     """Checked rows and groups, what is required of clusters, and whether they lack two groups."""
     _refuse_graph_object(X)
     accepted = {"accept_sparse": accept_sparse, "dtype": np.float64}

@@ -1,6 +1,8 @@
 """Rounding of a spectral embedding: k-means, local search for the normalised cut, group bounds."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,10 +17,28 @@ from skfair.cluster.spectral._eigen_solvers import RBFAffinity
 from skfair.groups._groups import count_table
 from skfair.utils._arrays import cluster_links
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Self
+
+    from skfair._kernels.limits import Limits
+    from skfair._kernels.normalized_cut import Bounds, Graph, NodeClustering
+    from skfair.cluster.kmeans._rounds import RunSettings
+    from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
+    from skfair.groups._groups import Groups
+    from skfair.utils._tables import TableLike
+
+
 MAX_PASSES = 100  # of a local search; later passes gain little
 
 
-def round_kmeans(problem, embedding, runs, random_state, watch):
+def round_kmeans(
+    problem: ClusteringProblem,
+    embedding: np.ndarray,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> np.ndarray:
     """Labels of plain k-means on the rows of D^-1/2 H, the last step of DC-ADMM's Algorithm 1."""
     rows = embedding / np.sqrt(problem.operator.degrees)[:, None]
     groups = problem.groups
@@ -30,7 +50,13 @@ def round_kmeans(problem, embedding, runs, random_state, watch):
     return labels
 
 
-def round_ncut(problem, embedding, runs, random_state, watch):
+def round_ncut(
+    problem: ClusteringProblem,
+    embedding: np.ndarray,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> np.ndarray:
     """Labels of small normalised cut and of the requested balance.
 
     Weighted k-means on the embedding H and a local search give a clustering that ignores groups. If
@@ -66,14 +92,14 @@ def round_ncut(problem, embedding, runs, random_state, watch):
 ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
 
 
-def _sort_key(search, limits):
+def _sort_key(search: NcutSearch, limits: Limits) -> tuple[float, ...]:
     """Sort key: feasible searches by cut, then infeasible ones by balance."""
     if search.keeps(limits):
         return 1, -search.ncut
     return 0, search.scaled_balance(limits), -search.ncut
 
 
-def _search_levels(free, limits, level):
+def _search_levels(free: NcutSearch, limits: Limits, level: float) -> Iterator[NcutSearch]:
     """Yield searches at higher and higher relative balances until the limits are kept."""
     yield free
     if free.keeps(limits):
@@ -93,7 +119,13 @@ def _search_levels(free, limits, level):
             return
 
 
-def ncut_path(problem, embedding, runs, random_state, n_levels=20):
+def ncut_path(
+    problem: Any,
+    embedding: np.ndarray,
+    runs: RunSettings,
+    random_state: np.random.RandomState,
+    n_levels: int = 20,
+) -> list[NcutSearch]:
     """Searches at ``n_levels`` balances, unsorted.
 
     Each level is reached twice: by tightening the cheapest clustering, and by relaxing the
@@ -119,7 +151,13 @@ class NcutSearch(NamedTuple):
     clustering: kernels.NodeClustering
 
     @classmethod
-    def start(cls, problem, embedding, runs, random_state):
+    def start(
+        cls,
+        problem: ClusteringProblem,
+        embedding: np.ndarray,
+        runs: RunSettings,
+        random_state: np.random.RandomState,
+    ) -> NcutSearch:
         """The clustering of k-means and single moves, which ignores groups."""
         operator, groups = problem.operator, problem.groups
         graph = _to_kernel_graph(operator, groups.codes)
@@ -153,24 +191,24 @@ class NcutSearch(NamedTuple):
         return cls(graph, members, clustering)
 
     @property
-    def labels(self):
+    def labels(self) -> np.ndarray:
         """Cluster of each node, (n_nodes,) int32."""
         return self.clustering.labels
 
     @property
-    def ncut(self):
+    def ncut(self) -> float:
         """Normalised cut."""
         return float(kernels.normalized_cut(self.clustering))
 
-    def scaled_balance(self, limits):
+    def scaled_balance(self, limits: Limits) -> float:
         """Minimum balance of a cluster, in the scales of the limits."""
         return float(composition_ratios(self.clustering.counts, limits).min())
 
-    def keeps(self, limits):
+    def keeps(self, limits: Limits) -> bool:
         """Whether the balance reaches the level of the limits."""
         return self.scaled_balance(limits) >= limits.level * (1 - 1e-12)
 
-    def search_at(self, level):
+    def search_at(self, level: float) -> NcutSearch:
         """A search from a copy of this clustering to a relative balance."""
         clustering = self._copy_clustering()
         bounds = compute_bounds(clustering.counts, level)
@@ -180,7 +218,7 @@ class NcutSearch(NamedTuple):
         _descend(self.graph, self.members, clustering, bounds)
         return self._replace(clustering=clustering)
 
-    def limits_within_reach(self, limits):
+    def limits_within_reach(self, limits: Limits) -> Limits:
         """The limits, or what this clustering reaches of them: up to one sample, if it does."""
         reached = self.scaled_balance(limits)
         if reached >= limits.level:
@@ -188,7 +226,7 @@ class NcutSearch(NamedTuple):
         relaxed = allow_slack(limits, 1.0, reached)
         return relaxed if self.keeps(relaxed) else limits._replace(level=reached)
 
-    def search_within(self, limits):
+    def search_within(self, limits: Limits) -> NcutSearch:
         """A search from a copy of this clustering by moves and exchanges that keep limits."""
         clustering = self._copy_clustering()
         graph = self.graph
@@ -207,7 +245,9 @@ class NcutSearch(NamedTuple):
                 break
         return self._replace(clustering=clustering)
 
-    def iterate_within(self, limits, problem, random_state):
+    def iterate_within(
+        self, limits: Limits, problem: Any, random_state: np.random.RandomState
+    ) -> NcutSearch | Self:
         """The cheapest of searches after random moves of few nodes; they keep limits."""
         operator, groups, counts = problem.operator, problem.groups, self.clustering.counts
         is_large = operator.n_nodes > MAX_ITERATED_SAMPLES
@@ -226,11 +266,13 @@ class NcutSearch(NamedTuple):
         clustering = _build_clustering(operator.affinity, labels, len(counts), groups)
         return self._replace(clustering=clustering)
 
-    def _copy_clustering(self):
+    def _copy_clustering(self) -> NodeClustering:
         return kernels.NodeClustering._make(array.copy() for array in self.clustering)
 
 
-def _descend(graph, members, clustering, bounds):
+def _descend(
+    graph: Graph, members: list[np.ndarray], clustering: NodeClustering, bounds: Bounds
+) -> None:
     """Moves, and exchanges where bounds forbid moves, until none lowers the cut."""
     for _ in range(MAX_PASSES):
         n_changes = kernels.move_pass(graph, clustering, bounds)
@@ -240,19 +282,21 @@ def _descend(graph, members, clustering, bounds):
             break
 
 
-def _kmeans(samples, runs, random_state):
+def _kmeans(
+    samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+) -> np.ndarray:
     """Labels of the cheapest run of k-means."""
     starts = [runs.start(samples, random_state) for _ in range(runs.n_init)]
     ends = [lloyd(samples, start, runs.max_iter, runs.tol) for start in starts]
     return min(ends, key=lambda end: samples.cost_of(end)).labels
 
 
-def _make_writable(array):
+def _make_writable(array: np.ndarray) -> np.ndarray:
     """The array, or a copy of one that is read-only: kernels are compiled for one type."""
     return np.require(array, requirements="W")
 
 
-def _to_kernel_graph(operator, codes):
+def _to_kernel_graph(operator: NormalizedAffinity, codes: np.ndarray) -> Graph:
     """The affinity as a struct of kernels; dense arrays are not copied."""
     affinity, n_nodes = operator.affinity, operator.n_nodes
     nodes = np.arange(n_nodes)
@@ -298,14 +342,16 @@ def _to_kernel_graph(operator, codes):
     )
 
 
-def _build_clustering(affinity, labels, n_clusters, groups):
+def _build_clustering(
+    affinity: TableLike | RBFAffinity, labels: np.ndarray, n_clusters: int, groups: Groups
+) -> NodeClustering:
     """The clustering of labels, with its links, volumes and counts."""
     links, within, volumes = cluster_links(affinity, labels, n_clusters)
     counts = count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
     return kernels.NodeClustering(labels, links, within, volumes, counts.astype(np.int64))
 
 
-def _assign_isolated(clustering, codes, isolated):
+def _assign_isolated(clustering: NodeClustering, codes: np.ndarray, isolated: np.ndarray) -> None:
     """Assign each isolated node to the cluster with the largest deficit of its group."""
     labels, counts = clustering.labels, clustering.counts
     np.subtract.at(counts, (labels[isolated], codes[isolated]), 1)
@@ -322,11 +368,11 @@ def _assign_isolated(clustering, codes, isolated):
 # Bounds -------------------------------------------------------------------------------
 
 
-def _no_bounds(counts):
+def _no_bounds(counts: np.ndarray) -> Bounds:
     return kernels.Bounds(np.zeros_like(counts), np.full_like(counts, counts.sum()))
 
 
-def compute_bounds(counts, level):
+def compute_bounds(counts: np.ndarray, level: float) -> Bounds:
     """Bounds on the counts of groups in clusters that guarantee a relative balance.
 
     With s the proportional share they are (1 +- delta) s, rounded inwards, and (1 - delta) /
@@ -342,7 +388,7 @@ def compute_bounds(counts, level):
     return kernels.Bounds(lower.astype(np.int64), upper.astype(np.int64))
 
 
-def _proportional_shares(counts):
+def _proportional_shares(counts: np.ndarray) -> np.ndarray:
     """Proportional shares of the groups in clusters of about the current sizes.
 
     The unit of size is a member of the smallest group that has one for every cluster. Units are
@@ -365,7 +411,7 @@ def _proportional_shares(counts):
     return np.outer(_largest_remainders(units), totals / n_smallest)
 
 
-def _largest_remainders(values):
+def _largest_remainders(values: np.ndarray) -> np.ndarray:
     """Integers of the same sum: the values of largest fraction are rounded up."""
     floor = np.floor(values + 1e-9)
     n_raised = round(values.sum() - floor.sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -28,6 +28,15 @@ from skfair.utils._parameters import (
     make_constructor,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from skfair.models._model import LinearPoint
+    from skfair.problems._evaluation import Evaluation
+    from skfair.problems._problem import Problem
+
+
 # Lipschitz constants of a problem, which determine step sizes of first-order methods.
 
 
@@ -42,7 +51,7 @@ class Smoothness(NamedTuple):
     rows: float  # M_G, largest norm of the Jacobian of the one-sided rows
 
     @classmethod
-    def estimate(cls, start, one_sided):
+    def estimate(cls, start: Evaluation, one_sided: Any) -> Smoothness:
         """Estimate the constants around a starting point.
 
         Surrogates of decisions are steepest at the score 0, hence at the usual start. A gap that is
@@ -59,18 +68,18 @@ class Smoothness(NamedTuple):
         gram = _largest_eigenvalue(start.point, np.ones_like(problem.mean_weights))
         return cls(float(objective), gram, float(rows))
 
-    def bound_lagrangian_curvature(self, evaluation, multipliers):
+    def bound_lagrangian_curvature(self, evaluation: Evaluation, multipliers: np.ndarray) -> float:
         """Bound on the curvature of the Lagrangian, which grows with the multipliers."""
         row_curvature = np.abs(evaluation.curvature(multipliers) - evaluation.loss_curvature)
         return self.objective + self.gram * float(row_curvature.max())
 
 
-def polyak_step(excess, slope):
+def polyak_step(excess: float, slope: np.ndarray) -> float:
     """Length of the step against a slope to where a linear row of this excess holds."""
     return excess / max(slope @ slope, _TINY)
 
 
-def _largest_eigenvalue(point, weights):
+def _largest_eigenvalue(point: LinearPoint, weights: np.ndarray) -> float:
     """Largest eigenvalue of a weighted Gram matrix, by power iteration."""
     direction = np.random.default_rng(0).standard_normal(len(point.pull_back(weights)))
     for _ in range(30):
@@ -79,7 +88,7 @@ def _largest_eigenvalue(point, weights):
     return float(np.linalg.norm(direction))
 
 
-def _largest_curvature(problem):
+def _largest_curvature(problem: Problem) -> float:
     """Largest curvature of the loss at scores from 0 to the target."""
     if is_pairwise(problem.loss):
         # If the differences of all pairs are nearly the margin, all have curvature.
@@ -152,14 +161,18 @@ class GDA(Solver):
     extrapolation: Share = 1.0
 
     @property
-    def requires(self):
+    def requires(self) -> tuple[str, ...]:
         """A linear model, to estimate the primal step unless it is a number."""
         return ("linear",) if self.eta is None else ()
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator:
         return self._descend_and_ascend(problem, x, problem.evaluate)
 
-    def _descend_and_ascend(self, problem, x, evaluate):
+    def _descend_and_ascend(
+        self, problem: Problem, x: np.ndarray, evaluate: Callable
+    ) -> Iterator[Iterate]:
         """Yield the iterates, whose rows and derivatives are those of `evaluate(x)`."""
         one_sided = problem.one_sided
         evaluation = evaluate(x)
@@ -178,7 +191,7 @@ class GDA(Solver):
             ascent = G + self.extrapolation * (G - previous)
             duals = np.maximum(0.0, duals + self.sigma * ascent)
 
-    def _primal_step_rule(self, start, one_sided):
+    def _primal_step_rule(self, start: Evaluation, one_sided: Any) -> Callable:
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
@@ -247,18 +260,30 @@ class ProxyLagrangian(GDA):
     extrapolation: Share = 0.0
 
     @property
-    def requires(self):
+    def requires(self) -> tuple:
         """Those of `GDA`, and a constraint that counts decisions."""
         return (*super().requires, "decisions")
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator:
         return self._descend_and_ascend(problem, x, partial(evaluate_decisions, problem))
 
 
 # Stochastic alternating bi-objective gradient descent (SA2GD).
 
 
-def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_state=None):
+def sa2gd(
+    grad_a: Callable,
+    grad_b: Callable,
+    x0: np.ndarray,
+    *,
+    n_a: int,
+    n_b: int,
+    n_iter: int,
+    strong_convexity: float,
+    random_state: int | None = None,
+) -> np.ndarray:
     r"""Minimise a weighted sum of two smooth objectives by alternating gradient steps (SA2GD).
 
     Iteration t of Algorithm 4 of [1]_ makes :math:`n_a` steps against stochastic gradients of
@@ -315,7 +340,9 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
     return x
 
 
-def sa2gd_front(grad_a, grad_b, x0, *, n_total, **settings):
+def sa2gd_front(
+    grad_a: Callable, grad_b: Callable, x0: np.ndarray, *, n_total: int, **settings: Any
+) -> np.ndarray:
     """One run of `sa2gd` for each split of the steps of an iteration between two objectives.
 
     References
@@ -343,7 +370,7 @@ _MULTIPLIER_DECAY = 0.99
 """Decay per iteration of the sums of steps that estimate the multipliers."""
 
 
-def benchmark_switching():
+def benchmark_switching() -> dict:
     """Settings of SSw in the benchmark of stochastic methods, section 4.2."""
     settings = {"objective_step": 0.5, "constraint_step": 0.05, "output": "drawn"}
     return settings | {"epsilon": GeometricDecay(1e-4, 0.97, hold=500)}
@@ -359,12 +386,12 @@ class GeometricDecay(BaseEstimator):
     [8.0, 8.0, 4.0, 2.0]
     """
 
-    def __init__(self, start, factor, hold=0):
+    def __init__(self, start: float, factor: float, hold: int = 0) -> None:
         self.start = start
         self.factor = factor
         self.hold = hold
 
-    def __call__(self, k):
+    def __call__(self, k: int) -> float:
         """Value at iteration k."""
         return self.start * self.factor ** max(0, k + 1 - self.hold)
 
@@ -487,7 +514,9 @@ class SwitchingSubgradient(Solver):
         """A linear model, to estimate the objective step unless it is passed."""
         return ("linear",) if self.objective_step is None else ()
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[Iterate]:
         one_sided = problem.one_sided
         evaluation = problem.evaluate(x)
         objective_step = self._objective_step_rule(evaluation, one_sided)
@@ -518,12 +547,12 @@ class SwitchingSubgradient(Solver):
                 return  # stationary point
             evaluation = problem.evaluate(problem.project(evaluation.x - step * slope))
 
-    def _epsilon(self, k):
+    def _epsilon(self, k: int) -> float:
         if self.epsilon is None:
             return self.tol
         return self.epsilon(k) if callable(self.epsilon) else self.epsilon
 
-    def _objective_step_rule(self, start, one_sided):
+    def _objective_step_rule(self, start: Evaluation, one_sided: Any) -> Callable:
         """The rule (k, slope, epsilon) -> length of an objective step."""
         rule = self.objective_step
         if rule is None:
@@ -534,7 +563,7 @@ class SwitchingSubgradient(Solver):
             return lambda k, slope, epsilon: polyak_step(epsilon, slope)
         return lambda k, slope, epsilon: rule(k) if callable(rule) else rule
 
-    def _constraint_step(self, excess, slope):
+    def _constraint_step(self, excess: float, slope: np.ndarray) -> float:
         if self.constraint_step == "polyak":
             return polyak_step(excess, slope)
         return self.constraint_step
@@ -543,10 +572,10 @@ class SwitchingSubgradient(Solver):
 class _BestIterateRule:
     """Chooses an iterate if its objective is the minimum so far."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._least = np.inf
 
-    def __call__(self, fun, step):
+    def __call__(self, fun: float, step: float) -> bool:
         is_better = fun < self._least
         self._least = min(fun, self._least)
         return is_better
@@ -555,11 +584,11 @@ class _BestIterateRule:
 class _DrawnIterateRule:
     """Chooses iterates such that the last one chosen is drawn in proportion to the steps."""
 
-    def __init__(self, random_state):
+    def __init__(self, random_state: np.random.RandomState) -> None:
         self._random_state = random_state
         self._total = 0.0
 
-    def __call__(self, fun, step):
+    def __call__(self, fun: float, step: float) -> bool:
         self._total += step
         # Reservoir sampling: replace the earlier choice with the step's share of the total.
         return self._random_state.uniform() * self._total < step
@@ -633,7 +662,9 @@ class MultiplierModel(StochasticSolver):
     multiplier_rate: Positive = 2e-3
     batch_size: PositiveInt = 32
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         one_sided = problem.one_sided
         network = MLPModel(self._describe_rows(one_sided), self.hidden_layer_sizes)
         phi = network.initial(random_state)
@@ -653,7 +684,7 @@ class MultiplierModel(StochasticSolver):
             phi = phi + self.multiplier_rate * of_phi(rise)
             yield x, multipliers
 
-    def _describe_rows(self, one_sided):
+    def _describe_rows(self, one_sided: Any) -> np.ndarray:
         """Descriptions of the bounds: those of their row, and the side."""
         if self.descriptions is None:
             return np.eye(len(one_sided.rows))

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from itertools import count
 from numbers import Real
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -20,13 +20,23 @@ from skfair.utils._checks import warn
 from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
 from skfair.utils._sklearn import Interval
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from sklearn.base import BaseEstimator
+
+    from skfair.problems._evaluation import Evaluation
+    from skfair.problems._problem import ConstrainedProblem, Problem
+
+
 # The proximal step of a piecewise linear constraint, by the duals of its pieces.
 
 
 _DUAL_TOLERANCE = 1e-10  # relative accuracy of the dual of one round
 
 
-def proximal_step(start, multipliers, eta):
+def proximal_step(start: Evaluation, multipliers: np.ndarray, eta: float) -> Evaluation:
     r"""Minimise the proximal function of Algorithm 1, whose rows c are not linearised at x_k.
 
     .. math::
@@ -66,7 +76,9 @@ def proximal_step(start, multipliers, eta):
     return current
 
 
-def _row_slope(current, multipliers, center, eta):
+def _row_slope(
+    current: Evaluation, multipliers: np.ndarray, center: np.ndarray, eta: float
+) -> np.ndarray:
     """Gradient of the weighted rows at the minimum of their model and the proximal term."""
     if current.rows.rows_at_shift is None:
         return current.pull_back(multipliers)
@@ -79,7 +91,9 @@ def _row_slope(current, multipliers, center, eta):
     return np.append(means.T @ weights, multipliers @ current.rows.aux_jacobian)
 
 
-def _means_gradient(rows_at_shift, multipliers, offset, gram):
+def _means_gradient(
+    rows_at_shift: Callable, multipliers: np.ndarray, offset: np.ndarray, gram: np.ndarray
+) -> np.ndarray:
     """Gradient, by the means, of the weighted rows at the minimum over shifts of the means.
 
     The shift is ``offset - gram @ weights``. Pieces are added until no other piece is larger at the
@@ -88,7 +102,7 @@ def _means_gradient(rows_at_shift, multipliers, offset, gram):
     values, combine = rows_at_shift(np.zeros_like(offset))
     concave = multipliers < 0
 
-    def piece(shift):
+    def piece(shift: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient of the weighted rows at a shift of the means."""
         moved, slopes_at_shift = rows_at_shift(shift)
         # Concave rows are replaced by their piece at the latest point.
@@ -98,8 +112,8 @@ def _means_gradient(rows_at_shift, multipliers, offset, gram):
         )
 
     shift = np.zeros_like(offset)
-    slopes = []
-    heights = []
+    slopes: list = []
+    heights: list = []
     weights = np.zeros_like(offset)
     coefficients = np.empty(0)
     for _ in range(1000):
@@ -121,7 +135,7 @@ def _means_gradient(rows_at_shift, multipliers, offset, gram):
     return weights
 
 
-def _piece_coefficients(linear, gram, start):
+def _piece_coefficients(linear: np.ndarray, gram: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Maximise ``linear @ p - p @ gram @ p / 2`` over coefficients p of sum 1, from a start.
 
     Each step exchanges weight between the pieces of largest and smallest slope: one step suffices
@@ -147,7 +161,7 @@ def _piece_coefficients(linear, gram, start):
 # The inexact difference-of-convex algorithm.
 
 
-def majorize(evaluation):
+def majorize(evaluation: Evaluation) -> ConstrainedProblem:
     """A convex upper bound of the problem of a linear model, which is equal at the evaluated point.
 
     Concave terms of rows and of a loss of pairs are replaced by their tangents.
@@ -159,11 +173,11 @@ def majorize(evaluation):
     return replace(problem, loss=loss, constraint=problem.rows.majorant(scores, evaluation.aux))
 
 
-def original_multipliers(rows, multipliers):
+def original_multipliers(rows: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
     """Multipliers of the original rows from those of rows that majorise them."""
     if not hasattr(rows, "components"):
-        return rows.original_multipliers(multipliers)
-    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)
+        return rows.original_multipliers(multipliers)  # type: ignore[attr-defined]
+    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)  # type: ignore[attr-defined]
     return np.concatenate(
         [np.empty(0), *(original_multipliers(one, of_one) for one, of_one in pairs)]
     )
@@ -265,7 +279,9 @@ class IDCA(Solver):
         settings = {"max_iter": 400, "tol": epsilon, "inner": inner, "cold_start": True}
         return cls(**(settings | changes))
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[Iterate]:
         inner = SQP(tol=self.tol) if self.inner is None else self.inner
         x = problem.initial_point(random_state=random_state) if self.cold_start else x
         evaluation = problem.evaluate(x)
@@ -290,32 +306,32 @@ class IDCA(Solver):
 class _ProximalProblem:
     r"""F and G with :math:`\frac{\rho}{2} \|x - center\|^2` added to each."""
 
-    def __init__(self, one_sided, center, rho):
+    def __init__(self, one_sided: Any, center: np.ndarray, rho: float) -> None:
         self.one_sided = one_sided
         self.center = center
         self.rho = rho
 
-    def proximal_term(self, evaluation):
+    def proximal_term(self, evaluation: Evaluation) -> tuple[float, np.ndarray]:
         """The proximal term and its gradient."""
         displacement = evaluation.x - self.center
         return self.rho / 2.0 * displacement @ displacement, self.rho * displacement
 
-    def rows(self, evaluation):
+    def rows(self, evaluation: Evaluation) -> np.ndarray:
         """G, (n_bounds,)."""
         return self.one_sided.values(evaluation.values) + self.proximal_term(evaluation)[0]
 
-    def linearized_rows(self, evaluation, x):
+    def linearized_rows(self, evaluation: Evaluation, x: np.ndarray) -> np.ndarray:
         """G linearised at an evaluation, at x."""
         jacobian = self.one_sided.jacobian(evaluation.jacobian) + self.proximal_term(evaluation)[1]
         return self.rows(evaluation) + jacobian @ (x - evaluation.x)
 
-    def row_gradient(self, evaluation, i):
+    def row_gradient(self, evaluation: Evaluation, i: int) -> np.ndarray:
         """Gradient of one component of G."""
         one = np.arange(len(self.one_sided.rows)) == i
         gradient = evaluation.pull_back(self.one_sided.multipliers(one))
         return gradient + self.proximal_term(evaluation)[1]
 
-    def lagrangian_gradient(self, evaluation, duals):
+    def lagrangian_gradient(self, evaluation: Evaluation, duals: np.ndarray) -> np.ndarray:
         """Gradient of F plus the duals times G."""
         # F and every G contain the proximal term.
         gradient = evaluation.lagrangian_gradient(self.one_sided.multipliers(duals))
@@ -329,7 +345,9 @@ class _InexactProximalPoint(Solver):
     projects = True
     requires = ("linear",)
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[Iterate]:
         one_sided = problem.one_sided
         evaluation = problem.evaluate(x)
         duals = np.zeros(len(one_sided.rows))
@@ -341,7 +359,13 @@ class _InexactProximalPoint(Solver):
             evaluation, duals = yield from inner
 
     @abstractmethod
-    def _solve_inner(self, proximal, evaluation, duals, smoothness):
+    def _solve_inner(
+        self,
+        proximal: _ProximalProblem,
+        evaluation: Evaluation,
+        duals: np.ndarray,
+        smoothness: Smoothness,
+    ) -> Any:
         """Yield the iterates of an inner loop; return the next centre and its multipliers."""
 
 
@@ -400,7 +424,13 @@ class IPPSSG(_InexactProximalPoint):
     rho: Positive = 0.1
     inner_iter: PositiveInt = 100
 
-    def _solve_inner(self, proximal, evaluation, duals, smoothness):
+    def _solve_inner(
+        self,
+        proximal: _ProximalProblem,
+        evaluation: Evaluation,
+        duals: np.ndarray,
+        smoothness: Smoothness,
+    ) -> Any:
         problem, one_sided = evaluation.problem, proximal.one_sided
         average = np.zeros_like(evaluation.x)
         weight = 0.0
@@ -488,7 +518,13 @@ class IPPConEx(_InexactProximalPoint):
     dual_step: Annotated[float, Interval(Real, 0, 0.3, closed="neither")] = 0.25
     dual_max: Annotated[float, Interval(Real, 0, None, closed="right")] = 10.0
 
-    def _solve_inner(self, proximal, evaluation, duals, smoothness):
+    def _solve_inner(
+        self,
+        proximal: _ProximalProblem,
+        evaluation: Evaluation,
+        duals: np.ndarray,
+        smoothness: Smoothness,
+    ) -> Any:
         problem, one_sided = evaluation.problem, proximal.one_sided
         previous = evaluation
         linear = proximal.rows(evaluation)
@@ -513,7 +549,15 @@ class IPPConEx(_InexactProximalPoint):
 # The primal-dual algorithm of the proximal-perturbed Lagrangian (PLADA).
 
 
-def plada_update(solver, k, tau, u, lam, mu, G):
+def plada_update(
+    solver: BaseEstimator,
+    k: int,
+    tau: float,
+    u: np.ndarray,
+    lam: np.ndarray,
+    mu: np.ndarray,
+    G: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Slack, multiplier and auxiliary multiplier after step k, from the rows at its unknowns."""
     rho = solver.alpha / (1.0 + solver.alpha * solver.beta)
     u = np.clip(u - tau * lam, 0.0, solver.u_max)
@@ -663,11 +707,13 @@ class PLADA(Solver):
         """A linear model, to estimate the primal step unless it is a number."""
         return ("linear",) if self.eta is None else ()
 
-    def _iterate(self, problem, x, random_state):
+    def _iterate(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[Iterate]:
         one_sided = problem.one_sided
         # A compact domain (Assumption 4).
         if self.radius is not None:
-            problem = replace(problem, region=Ball(self.radius))
+            problem = replace(problem, region=Ball(self.radius))  # type: ignore[type-var]
         evaluation = problem.evaluate(problem.project(x))
         rho = self.alpha / (1.0 + self.alpha * self.beta)
         primal_step = self._primal_step_rule(evaluation, one_sided, rho)
@@ -686,7 +732,7 @@ class PLADA(Solver):
             G = one_sided.values(evaluation.values)
             u, lam, mu = plada_update(self, k, tau, u, lam, mu, G)
 
-    def _warn_of_breakpoints(self, start):
+    def _warn_of_breakpoints(self, start: Evaluation) -> None:
         """Warn if gradient steps replace proximal ones on piecewise linear rows."""
         if self.inner == "linearised" and start.rows.rows_at_shift is not None:
             warn(
@@ -695,7 +741,7 @@ class PLADA(Solver):
                 "the optimum. Use inner='exact', as in Algorithm 1."
             )
 
-    def _primal_step_rule(self, start, one_sided, rho):
+    def _primal_step_rule(self, start: Evaluation, one_sided: Any, rho: float) -> Callable:
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
@@ -707,7 +753,7 @@ class PLADA(Solver):
             0.9 / (smoothness.bound_lagrangian_curvature(evaluation, multipliers) + coupling)
         )
 
-    def _slack_step(self, rho):
+    def _slack_step(self, rho: float) -> float:
         limit = 1.0 / (3.0 * rho)
         if self.tau is None:
             return 0.9 * limit
@@ -719,7 +765,7 @@ class PLADA(Solver):
         return self.tau
 
 
-def _gradient_step(evaluation, multipliers, eta):
+def _gradient_step(evaluation: Evaluation, multipliers: np.ndarray, eta: float) -> Evaluation:
     """The minimum of F and G, both linearised, and the proximal term: a gradient step."""
     problem = evaluation.problem
     slope = evaluation.lagrangian_gradient(multipliers)

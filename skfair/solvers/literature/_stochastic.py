@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import count
 from numbers import Real
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -21,6 +21,13 @@ from skfair.utils._parameters import (
     make_constructor,
 )
 from skfair.utils._sklearn import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from skfair.problems._problem import Problem
+
 
 # The inexact difference-of-convex algorithm on mini-batches.
 
@@ -114,7 +121,9 @@ class StochasticIDCA(StochasticSolver):
         """
         return cls(**({"batch_size": 64} | changes))
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator:
         here = self._evaluate(problem, x)
         Q = 0.0
         while True:
@@ -122,11 +131,13 @@ class StochasticIDCA(StochasticSolver):
             convex = majorize(here)
             here, Q = yield from self._solve_inner(convex, here.x, Q, random_state)
 
-    def _evaluate(self, problem, x):
+    def _evaluate(self, problem: Problem, x: np.ndarray) -> Any:
         """All samples at x, with unchanged thresholds, which are unknowns of the majorant."""
         return problem.evaluate(x)
 
-    def _solve_inner(self, problem, x, Q, random_state):
+    def _solve_inner(
+        self, problem: Problem, x: np.ndarray, Q: np.ndarray, random_state: np.random.RandomState
+    ) -> Any:
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
         one_sided = problem.one_sided
         rows = problem.rows
@@ -246,10 +257,12 @@ class StochasticPLADA(StochasticSolver):
         settings = {"alpha": 10.0, "beta": 0.5, "eta": 0.1, "tau": 0.01, "gamma0": 0.1}
         return cls(**(settings | changes))
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         one_sided = problem.one_sided
 
-        def G(x):
+        def G(x: np.ndarray) -> np.ndarray:
             batch = self._constraint_batch(problem, random_state)
             return one_sided.values(batch.evaluate(x).values)
 
@@ -344,7 +357,9 @@ class SPBM(LoopSolver):
     beta: Share = 0.5
     batch_size: PositiveInt = 64
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         one_sided = problem.one_sided
         n_steps = self._steps_per_epoch(problem)
         adam = Adam(len(x))
@@ -363,11 +378,13 @@ class SPBM(LoopSolver):
             x = problem.project(x - eta * adam(slope))
             yield x, multipliers
 
-    def _start_state(self, G):
+    def _start_state(self, G: np.ndarray) -> dict[str, np.ndarray | int]:
         """Multipliers at their smallest, widths at their largest."""
         return {"multipliers": np.full(len(G), _SMALLEST), "widths": np.ones(len(G)), "epoch": 0}
 
-    def _weigh(self, state, G, again=None):
+    def _weigh(
+        self, state: dict[str, np.ndarray | int], G: np.ndarray, again: np.ndarray | None = None
+    ) -> tuple:
         """Multipliers by the slopes of the penalty, which also move multipliers and widths."""
         duals, widths = state["multipliers"], state["widths"]
         slopes = _penalty_slope(G / widths)
@@ -379,6 +396,6 @@ class SPBM(LoopSolver):
         return True, duals * slopes, state | {"multipliers": next_duals, "widths": widths}
 
 
-def _penalty_slope(t):
+def _penalty_slope(t: np.ndarray) -> np.ndarray:
     """Slope of the penalty: quadratic from -1/2 on, logarithmic below."""
     return np.where(t >= -0.5, 1.0 + t, -0.25 / np.minimum(t, -0.5))

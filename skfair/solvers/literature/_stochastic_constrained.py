@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,6 +20,14 @@ from skfair.utils._parameters import (
     Share,
     make_constructor,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from skfair.problems._evaluation import Evaluation
+    from skfair.problems._problem import Problem
+
 
 # The stochastic smoothed and linearised augmented Lagrangian method, and the plain one.
 
@@ -121,7 +129,9 @@ class SSLALM(LoopSolver):
         """
         return cls(**({"beyond": "reset", "batch_size": 8} | changes))
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         one_sided = problem.one_sided
         G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
         state = self._start_state(G)
@@ -138,21 +148,23 @@ class SSLALM(LoopSolver):
             x = next_x
             yield x, one_sided.multipliers(np.maximum(0.0, state["multipliers"]))
 
-    def _start_state(self, G):
+    def _start_state(self, G: np.ndarray) -> dict[str, np.ndarray]:
         """Multipliers of 0, and slack u that makes G + u = 0 where that is possible."""
         slack = np.maximum(0.0, -G)
         return {"multipliers": np.zeros(len(G)), "slack": slack, "smooth_slack": slack}
 
-    def _weigh(self, state, G, again):
+    def _weigh(
+        self, state: dict[str, np.ndarray | int], G: np.ndarray, again: np.ndarray | None
+    ) -> tuple[bool, np.ndarray, dict[str, np.ndarray]]:
         """The augmented Lagrangian after the dual step, and the step of the slack."""
         u, smooth = state["slack"], state["smooth_slack"]
         y = self._clip_norm(state["multipliers"] + self.eta * (G + u))
-        duals = y + self.rho * (again + u)
+        duals = y + self.rho * (again + u)  # type: ignore[operator]
         next_u = np.maximum(0.0, u - self.tau * (duals + self.mu * (u - smooth)))
         smooth = smooth + self.beta * (u - smooth)
-        return True, duals, {"multipliers": y, "slack": next_u, "smooth_slack": smooth}
+        return True, duals, {"multipliers": y, "slack": next_u, "smooth_slack": smooth}  # type: ignore[dict-item]
 
-    def _clip_norm(self, y):
+    def _clip_norm(self, y: np.ndarray) -> np.ndarray:
         """Multipliers of bounded norm."""
         length = np.sqrt(y @ y)
         if length < self.u_max:
@@ -168,11 +180,13 @@ make_alm = partial(SSLALM, mu=0.0)
 # The direction of the ghost method, a quadratic program solved in the dual.
 
 
-_MAX_ROUNDS = 200
-_DUAL_TOLERANCE = 1e-10
+_MAX_ROUNDS = 200  # of the active-set method; a few are enough
+_DUAL_TOLERANCE = 1e-10  # rounding of multipliers
 
 
-def ghost_direction(gradient, G, jacobian, settings):
+def ghost_direction(
+    gradient: np.ndarray, G: np.ndarray, jacobian: np.ndarray, settings: StochasticGhost
+) -> np.ndarray:
     r"""Minimise :math:`g^T d + \tau |d|^2 / 2` subject to :math:`G + J d \le \kappa`, in a box."""
     # Relaxation kappa, the dual without the box, and the box if it is active.
     tau, beta, weight = settings.tau, settings.beta, settings.lambda_
@@ -185,7 +199,7 @@ def ghost_direction(gradient, G, jacobian, settings):
     return _solve_in_box(gradient, G - kappa, jacobian, duals, settings)
 
 
-def reachable_violation(G, jacobian, rho):
+def reachable_violation(G: np.ndarray, jacobian: np.ndarray, rho: float) -> float:
     """The maximum violation after the steepest descent of the worst row in a box of radius rho.
 
     For a single row, one-sided or two-sided, this is the minimum in the box, for several rows an
@@ -212,7 +226,7 @@ def reachable_violation(G, jacobian, rho):
     return max(0.0, heights[line] + length * changes[line])
 
 
-def _duals_without_box(gram, linear):
+def _duals_without_box(gram: np.ndarray, linear: np.ndarray) -> np.ndarray:
     """Maximise ``linear @ w - w @ gram @ w / 2`` over w >= 0 by coordinate ascent."""
     duals = np.zeros(len(linear))
     if len(linear) == 0 or linear.max() <= 0.0:
@@ -229,15 +243,21 @@ def _duals_without_box(gram, linear):
     return duals
 
 
-def _solve_in_box(gradient, G, jacobian, duals, settings):
+def _solve_in_box(
+    gradient: np.ndarray,
+    G: np.ndarray,
+    jacobian: np.ndarray,
+    duals: np.ndarray,
+    settings: StochasticGhost,
+) -> np.ndarray:
     """The direction within the box, by accelerated gradient ascent in the multipliers."""
     tau, beta = settings.tau, settings.beta
 
-    def primal(duals):
+    def primal(duals: np.ndarray) -> np.ndarray:
         # The Lagrangian is separable in d, so the box clips its minimiser.
         return np.clip(-(gradient + duals @ jacobian) / tau, -beta, beta)
 
-    step = tau / max(np.linalg.norm(jacobian) ** 2, 1e-100)
+    step = tau / max(np.linalg.norm(jacobian) ** 2, 1e-100)  # type: ignore[operator]
     extrapolated, weight = duals, 1.0
     for _ in range(_MAX_ROUNDS):
         new_duals = np.maximum(0.0, extrapolated + step * (G + jacobian @ primal(extrapolated)))
@@ -251,12 +271,6 @@ def _solve_in_box(gradient, G, jacobian, duals, settings):
 
 
 # The stochastic ghost method.
-
-
-_MAX_DOUBLINGS = 10
-"""Maximum doublings of a batch. Each doubles the cost, but is less likely by a factor 1 - p0 only.
-So the expected cost would be infinite for p0 below 1/2; in the paper's setting 4 of 1000 steps are
-cut off."""
 
 
 @make_constructor
@@ -365,12 +379,14 @@ class StochasticGhost(StochasticSolver):
         """
         return cls(**changes)
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         alpha = self.alpha0
         multipliers = np.zeros(len(problem.lower))
         one_sided = problem.one_sided
 
-        def linearize_batch(size):
+        def linearize_batch(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             return _linearize(problem.batches.draw(size, size, random_state).evaluate(x), one_sided)
 
         while True:
@@ -380,10 +396,15 @@ class StochasticGhost(StochasticSolver):
             x = problem.project(x + alpha * d)
             yield x, multipliers
 
-    def _direction(self, linearize_batch, random_state):
+    def _direction(
+        self, linearize_batch: Callable, random_state: np.random.RandomState
+    ) -> np.ndarray:
         """An unbiased estimate of the direction on all samples, from batches of several sizes."""
         # N doublings: the halves of a batch of 2^(N + 1), and the batch as their average.
-        n = min(random_state.geometric(self.p0) - 1, _MAX_DOUBLINGS)
+        # Maximum doublings of a batch. Each doubles the cost, but is less likely by a factor 1 - p0
+        # only. So the expected cost would be infinite for p0 below 1/2; in the paper's setting 4 of
+        # 1000 steps are cut off.
+        n = min(random_state.geometric(self.p0) - 1, 10)
         odd, even = (linearize_batch(2**n) for _ in range(2))
         both = [(first + second) / 2 for first, second in zip(odd, even, strict=True)]
         # Difference of directions on levels N + 1 and N, weighted by one over the probability of N.
@@ -392,12 +413,14 @@ class StochasticGhost(StochasticSolver):
         single = self._find_direction(*linearize_batch(1))
         return correction / ((1.0 - self.p0) ** n * self.p0) + single
 
-    def _find_direction(self, gradient, G, jacobian):
+    def _find_direction(
+        self, gradient: np.ndarray, G: np.ndarray, jacobian: np.ndarray
+    ) -> np.ndarray:
         """The direction for the gradient and the rows of a mini-batch."""
         return ghost_direction(gradient, G, jacobian, self)
 
 
-def _linearize(evaluation, one_sided):
+def _linearize(evaluation: Evaluation, one_sided: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gradient of the objective, rows and their Jacobian."""
     values = evaluation.values
     # One backward pass per row: cheaper than a sparse Jacobian for few rows.
@@ -506,7 +529,9 @@ class StochasticSwitching(LoopSolver):
         """Whether the answer is a drawn iterate."""
         return self.output == "drawn"
 
-    def _steps(self, problem, x, random_state):
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         one_sided = problem.one_sided
         multipliers = np.zeros(len(problem.lower))
         n_steps = self._steps_per_epoch(problem)
@@ -529,25 +554,29 @@ class StochasticSwitching(LoopSolver):
             x = problem.project(x - step * slope)
             yield (drawn if self.output == "drawn" else x), multipliers
 
-    def _evaluate_batch_rows(self, problem, one_sided, x, random_state):
+    def _evaluate_batch_rows(
+        self, problem: Problem, one_sided: Any, x: np.ndarray, random_state: np.random.RandomState
+    ) -> tuple[Evaluation, np.ndarray]:
         """The rows on a new batch, and their values."""
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
 
-    def _start_state(self, G):
+    def _start_state(self, G: np.ndarray) -> Any:
         """The number of steps, of which `epsilon` may be a function."""
         return {"n_steps": 0}
 
-    def _weigh(self, state, G, again=None):
+    def _weigh(
+        self, state: dict[str, np.ndarray | int], G: np.ndarray, again: np.ndarray | None = None
+    ) -> tuple[bool, np.ndarray, dict[str, int]]:
         """The loss where the rows hold, else the largest of them."""
         k = state["n_steps"]
         epsilon = self.epsilon(k) if callable(self.epsilon) else self.epsilon
         if G.max(initial=-np.inf) <= epsilon:
-            return True, np.zeros(len(G)), {"n_steps": k + 1}
+            return True, np.zeros(len(G)), {"n_steps": k + 1}  # type: ignore[dict-item]
         ratio = self.constraint_step / self.objective_step
-        return False, ratio * _mark_largest(G), {"n_steps": k + 1}
+        return False, ratio * _mark_largest(G), {"n_steps": k + 1}  # type: ignore[dict-item]
 
 
-def _mark_largest(G):
+def _mark_largest(G: np.ndarray) -> np.ndarray:
     """1 for the largest row, and 0 for others."""
     return np.arange(len(G)) == G.argmax()
