@@ -376,7 +376,7 @@ def _make_training_pairs(
     groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
     shares = documents.weights / documents.weights.max()  # whose products are no underflow
     weights = shares[better] * shares[worse]
-    return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))  # type: ignore[arg-type]
+    return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
 
 
 def _encode_queries(query_id: TableLike, n_documents: int) -> Groups:

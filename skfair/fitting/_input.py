@@ -89,7 +89,7 @@ class TrainingData(NamedTuple):
     """
 
     X: np.ndarray
-    classes: np.ndarray
+    classes: np.ndarray | None
     samples: Samples
     pos_label: Any = None
     unit: Unit = Unit()
@@ -99,7 +99,7 @@ class TrainingData(NamedTuple):
     def score_unit(self, loss: BaseEstimator | Callable) -> Unit:
         """Units of the scores of a fit by a loss, and of a real target."""
         of_classes = LogOdds() if gives_log_odds(loss) else DecisionFunction()
-        return self.unit if self.classes is None else of_classes  # type: ignore[comparison-overlap]
+        return self.unit if self.classes is None else of_classes
 
     def loss_unit(self, loss: BaseEstimator | Callable) -> float:
         """One unit of the mean loss of a fit in the user's."""
@@ -108,7 +108,7 @@ class TrainingData(NamedTuple):
     @property
     def labels(self) -> np.ndarray:
         """Class of each sample, or its real target, (n_samples,)."""
-        if self.classes is None:  # type: ignore[comparison-overlap]
+        if self.classes is None:
             return self.unit.target_unit.from_unit(self.samples.target)
         if len(self.classes) > 2:
             return self.classes[self.samples.target.astype(np.intp)]
@@ -119,7 +119,7 @@ class TrainingData(NamedTuple):
 
         Constraints are on the classes that are `bounded`; None is all.
         """
-        if len(self.classes) == 2:
+        if len(self.classes) == 2:  # type: ignore[arg-type]
             return [self]
         return [
             self._replace(
@@ -129,7 +129,7 @@ class TrainingData(NamedTuple):
                 pos_label=label,
                 is_bounded=bounded is None or label in bounded,
             )
-            for code, label in enumerate(self.classes)
+            for code, label in enumerate(self.classes)  # type: ignore[arg-type]
         ]
 
 
@@ -380,7 +380,7 @@ def check_regression_data(
     X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, compares_groups)
     target = to_floats("y", y)
     check_finite_squares(target, "y")
-    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)  # type: ignore[arg-type]
+    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
 
 
 def standardize_target(
@@ -519,7 +519,7 @@ def loss_weights(class_weight: str | dict | None, training: TrainingData) -> np.
     per_class = compute_class_weight(
         class_weight, classes=training.classes, y=labels, sample_weight=training.samples.weights
     )
-    return training.samples.weights * per_class[np.searchsorted(training.classes, labels)]
+    return training.samples.weights * per_class[np.searchsorted(training.classes, labels)]  # type: ignore[arg-type]
 
 
 # From what users call a constraint to objects.

@@ -152,9 +152,9 @@ def fit_samples(
     check_missing_group_settings(estimator, constraints, {"group_interactions": False})
     training = check(estimator, X, y, columns, bool(constraints))
     training = estimate_missing_groups(training, estimator.missing)
-    check_loss(estimator, "numbers" if training.classes is None else "classes")  # type: ignore[comparison-overlap]
+    check_loss(estimator, "numbers" if training.classes is None else "classes")
     # The penalty must not depend on the unit of y: fit it in standard deviations.
-    if training.classes is None:  # type: ignore[comparison-overlap]
+    if training.classes is None:
         training = standardize_target(training, estimator.fit_intercept)
     return fit_linear_model(estimator, X, y, training, constraints)
 

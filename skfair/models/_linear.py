@@ -24,7 +24,7 @@ from skfair.models._model import (
 from skfair.partitions._partitions import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Self
 
     from numpy.typing import ArrayLike
@@ -502,30 +502,32 @@ def has_rough_gram(model: GroupInterceptsModel | GroupwiseModel | LinearModel) -
 class LinearBlocks:
     """Base of models whose parameters are those of several `models`, one after the other."""
 
+    models: Sequence[LinearModel]
+
     def _split(self, parameters: np.ndarray) -> Any:
         """Parameters of each model."""
-        ends = np.cumsum([model.n_parameters for model in self.models])  # type: ignore[attr-defined]
+        ends = np.cumsum([model.n_parameters for model in self.models])
         return np.split(parameters, ends[:-1])
 
     def parameters(self, coef: TableLike, intercept: TableLike) -> np.ndarray:
         """Parameters from the coefficients and the intercept of each model."""
-        triples = zip(self.models, coef, intercept, strict=True)  # type: ignore[attr-defined]
+        triples = zip(self.models, coef, intercept, strict=True)
         return np.concatenate([model.parameters(*values) for model, *values in triples])
 
     def coefficients(self, parameters: np.ndarray) -> tuple:
         """Coefficients of each model, a list, and intercepts, (n_models,)."""
-        pairs = zip(self.models, self._split(parameters), strict=True)  # type: ignore[attr-defined]
+        pairs = zip(self.models, self._split(parameters), strict=True)
         coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
         return list(coef), np.array(intercept)
 
     def intercept_direction(self) -> Any:
         """Direction in which all scores rise equally, or None without an intercept."""
-        directions = [model.intercept_direction() for model in self.models]  # type: ignore[attr-defined]
-        return None if directions[0] is None else np.concatenate(directions)
+        directions = [model.intercept_direction() for model in self.models]
+        return None if directions[0] is None else np.concatenate(directions)  # type: ignore[arg-type]
 
     def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
-        return np.concatenate([model.ridge(alpha) for model in self.models])  # type: ignore[attr-defined]
+        return np.concatenate([model.ridge(alpha) for model in self.models])
 
 
 def _align_memory(X: TableLike) -> np.ndarray | None:

@@ -423,7 +423,7 @@ def check_request(
     estimator: BaseEstimator, training: TrainingData, constraints: list[Constraint]
 ) -> None:
     """Raise for constraints and levels that the classes and groups do not allow."""
-    if training.classes is not None:  # type: ignore[comparison-overlap]
+    if training.classes is not None:
         confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
         check_multiclass_support(len(training.classes), constraints, confidence)
     if estimator.k is not None:
@@ -610,7 +610,7 @@ def _fit_score_columns(
 ) -> tuple:
     """Fitted attributes of the columns, and the column of each class or of a real target."""
     first = per_class[0]
-    if first.classes is None:  # type: ignore[comparison-overlap]
+    if first.classes is None:
         return {}, scores
     pos_label = first.pos_label if len(per_class) == 1 else None
     attributes = {"classes_": first.classes, "pos_label_": pos_label}
@@ -656,7 +656,7 @@ def _check_selection(
 ) -> None:
     """Raise, before folds are fitted, if the highest scores cannot be selected with a bound."""
     count_places(estimator.k, len(training.labels))
-    n_classes = len(training.classes)
+    n_classes = len(training.classes)  # type: ignore[arg-type]
     # What stands in the way -> what to pass instead.
     obstacles = {
         f"{n_classes} classes": n_classes > 2 and "2 classes, as in y == label",

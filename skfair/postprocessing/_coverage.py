@@ -579,7 +579,7 @@ def _report_coverage(
         table = {"group": names, "n": counts.astype(int), "coverage": rates}
         table |= {"lower": low, "upper": high, "mean_size": one.rates(sizes)}
         if len(calibrations) > 1:
-            table = {"class": np.repeat(training.classes[number], len(names))} | table
+            table = {"class": np.repeat(training.classes[number], len(names))} | table  # type: ignore[index]
         tables.append({name: column[order] for name, column in table.items()})
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 

@@ -162,7 +162,7 @@ def _decision_effects(
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
     terms = constraint.terms(step_function, LogisticLoss())
     # Ranks and predictions of a real target: the cell is one event.
-    if not terms or training.classes is None:  # type: ignore[comparison-overlap]
+    if not terms or training.classes is None:
         return [[(cell, 1.0)]]
     return [_term_effects(one, cell, training.samples.target) for one in terms]  # type: ignore[arg-type]
 
@@ -225,7 +225,7 @@ def _probability_source(subset: np.ndarray, training: TrainingData) -> str:
     target = training.samples.target
     if subset.all():
         return "all"
-    if training.classes is None:  # type: ignore[comparison-overlap]  # no score gives the probability of a sign
+    if training.classes is None:  # no score gives the probability of a sign
         return "learned"
     if np.array_equal(subset, target > 0):
         return "positives"
@@ -948,7 +948,7 @@ def stratify_by_class_and_group(
     """
     codes = _rank_by_count(group_codes(training.samples.groups))
     labels = 0
-    if training.classes is not None:  # type: ignore[comparison-overlap]
+    if training.classes is not None:
         labels = _rank_by_count(training.labels)  # type: ignore[assignment]
     # Class first, then group: strata of one class are neighbours when they are dealt out.
     # Samples whose group is missing are a stratum of their own.

@@ -85,7 +85,7 @@ def suits_joint_probabilities(
     if not is_default or parameters.get("missing", "error") != "error":
         return False
     if (
-        per_class[0].classes is None  # type: ignore[comparison-overlap]
+        per_class[0].classes is None
         or len(per_class) > 1
         or not events.subsets
         or events.compares_scores

@@ -145,7 +145,7 @@ def _make_network(estimator: ConstrainedTorchClassifier, training: TrainingData)
     """The initial module."""
     nn = require_torch().nn
     if estimator.module is None:
-        return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))  # type: ignore[attr-defined]
+        return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))
     module = estimator.module if isinstance(estimator.module, nn.Module) else estimator.module()
     if not isinstance(module, nn.Module):
         raise TypeError(

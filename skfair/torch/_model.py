@@ -365,7 +365,7 @@ class TorchModel:
         module = module.to(device)
         modes = {submodule: submodule.training for submodule in module.modules()}
         # Two samples show the shape of what the module returns, and the dtype that it takes.
-        first = self.samples.read(slice(0, 2))  # type: ignore[attr-defined]
+        first = self.samples.read(slice(0, 2))
         sizes = []
         map_tensors(first, lambda tensor: sizes.append(tensor[:1].numel()))
         n_chunk = max(16, _NUMBERS_PER_CHUNK // max(1, sum(sizes)))
@@ -407,7 +407,7 @@ class TorchModel:
 
     def inputs(self) -> Any:
         """Arguments of the module for all samples."""
-        return self._cast(self.samples.read(slice(None)))  # type: ignore[attr-defined]
+        return self._cast(self.samples.read(slice(None)))
 
     def _cast(self, inputs: Tensor) -> Tensor:
         """Inputs in the dtype that the module takes."""
@@ -421,7 +421,7 @@ class TorchModel:
 
     def _iter_chunks(self) -> Iterator:
         """Yield slices of all samples, and the arguments of the module for them."""
-        return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))  # type: ignore[arg-type]
+        return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))
 
     @property
     def n_parameters(self) -> int:
@@ -465,11 +465,11 @@ class TorchModel:
 
     def take(self, rows: np.ndarray | slice) -> TorchModel:
         """The same model on some of the samples."""
-        return self._replace(samples=self.samples.take(rows))  # type: ignore[attr-defined]
+        return self._replace(samples=self.samples.take(rows))
 
     def batch(self, rows: np.ndarray | slice) -> TorchModel:
         """The model on a mini-batch, in training mode."""
-        return self._replace(samples=self.samples.take(rows), is_training=True)  # type: ignore[attr-defined]
+        return self._replace(samples=self.samples.take(rows), is_training=True)
 
     def evaluate(self, parameters: np.ndarray) -> TorchPoint | ChunkedPoint:
         """The model at given parameters."""
@@ -482,8 +482,8 @@ class TorchModel:
                 chunks = partial(_iter_loaded_points, self, parameters)
                 self._latest = ChunkedPoint(self, parameters, chunks)
             return self._latest
-        if len(self.samples) > self._n_chunk:  # type: ignore[arg-type]
-            chunks = partial(iter_points, self, parameters, len(self.samples), self._n_chunk)  # type: ignore[arg-type]
+        if len(self.samples) > self._n_chunk:
+            chunks = partial(iter_points, self, parameters, len(self.samples), self._n_chunk)
             return ChunkedPoint(self, parameters, chunks)
         return TorchPoint(self, parameters)
 
@@ -513,7 +513,7 @@ class TorchModel:
         is_norm = [
             training and _has_running_statistics(layer) for layer, training in self.network.modes
         ]
-        if not any(is_norm) or len(self.samples) < 2:  # type: ignore[arg-type]  # one sample has no variance
+        if not any(is_norm) or len(self.samples) < 2:  # one sample has no variance
             return self
         network = self.network.copy()
         # Only the batch norms are in training mode.
@@ -606,7 +606,7 @@ def _inputs_of_linear_layer(model: TorchModel, parameters: np.ndarray) -> Any:
     """
     # Its inputs must be the same with random weights, and scores those of a linear model.
     network = model.network
-    n_samples = len(model.samples)  # type: ignore[arg-type]
+    n_samples = len(model.samples)
     moved = parameters.copy()
     rng = np.random.default_rng(0)
     moved[-network.n_last :] = rng.normal(size=network.n_last)

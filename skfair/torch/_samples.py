@@ -94,7 +94,7 @@ def _copy_loader(loader, dataset, **order):
     return require_torch().utils.data.DataLoader(dataset, **settings, **order)
 
 
-def make_samples(X: TableLike, device: str, n_inputs: int = 1) -> BatchReader:
+def make_samples(X: TableLike, device: str, n_inputs: int = 1) -> TensorSamples | DatasetSamples:
     """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device.
 
     A dataset returns tuples of the arguments of a module that has several, `n_inputs`.
