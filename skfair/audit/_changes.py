@@ -53,12 +53,13 @@ from skfair.statistics._group_estimates import estimate_means
 from skfair.utils._checks import argument_error, join_names, refuse_clusters, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from skfair.audit._data import AuditData
     from skfair.audit._sentences import Quantity
     from skfair.groups._groups import Groups
+    from skfair.metrics._group_report import Metrics
     from skfair.statistics._estimates import Estimates
     from skfair.utils._tables import TableLike
 
@@ -158,7 +159,7 @@ class _Periods(NamedTuple):
 def compare_audits(
     before: AuditData,
     after: TableLike | AuditData,
-    metrics: TableLike,
+    metrics: Metrics,
     confidence_level: float,
     ids: tuple | list[np.ndarray] | None = None,
     min_published: int | None = None,
@@ -207,7 +208,7 @@ def compare_audits(
 
 
 def _report_changes(
-    audits: list[AuditData], periods: _Periods, metrics: tuple | list, level: float
+    audits: list[AuditData], periods: _Periods, metrics: Metrics, level: float
 ) -> Changes:
     """The changes between the samples of two periods."""
     samples, columns, period, units, clusters = periods
@@ -245,7 +246,7 @@ def _report_changes(
 
 
 def _find_estimators(
-    audit: AuditData, columns: dict[str, np.ndarray], metrics: tuple | list[Rate]
+    audit: AuditData, columns: dict[str, np.ndarray], metrics: Metrics
 ) -> tuple[dict[str, Callable], int | str | None]:
     """Estimators of the rates of two periods by name, and the positive label."""
     task = infer_task(None if audit.task != "clustering" else audit.task, columns)
@@ -257,7 +258,7 @@ def _protect_changes(
     every: Changes,
     audits: list[AuditData],
     periods: _Periods,
-    metrics: TableLike,
+    metrics: Metrics,
     min_published: int,
 ) -> Changes:
     """The changes of all samples, without numbers that show small counts."""
@@ -298,7 +299,7 @@ def _protect_changes(
     return replace(report, **changed, unpublished=join_names(unpublished, len(unpublished)))
 
 
-def _check_ids(audits: TableLike, ids: tuple | list[np.ndarray]) -> list[np.ndarray]:
+def _check_ids(audits: Sequence[AuditData], ids: tuple | list[np.ndarray]) -> list[np.ndarray]:
     """The ids of the samples that count, of two audits of single samples; raise for others."""
     n_rows = [
         len(one.is_used)

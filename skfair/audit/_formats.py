@@ -27,6 +27,7 @@ from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from collections.abc import Iterator
     from typing import Any
 
@@ -514,8 +515,9 @@ class PageReport(Report):
     """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
 
     if TYPE_CHECKING:
+    from collections.abc import Iterable  # type: ignore[syntax, syntax, syntax, syntax]
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> Any:  # type: ignore[syntax, syntax, syntax, syntax]
             """Members that subclasses have."""
 
     def to_html(self, path: str | PathLike[str] | None = None, *, full: bool = False) -> str:
@@ -626,7 +628,7 @@ def write_kicker(title: str, facts: dict[str, str]) -> str:
     return " · ".join([title, *(facts[name] for name in ("date", "file") if name in facts)])
 
 
-def tabulate_facts(facts: TableLike) -> Any:
+def tabulate_facts(facts: Iterable[tuple[str, str]]) -> Any:
     """The section of a page on what was audited."""
     rows = [(fact, False) for fact in facts]
     return Folded("What was audited"), [("Facts", "", ("Fact", "Value"), rows)]

@@ -21,7 +21,7 @@ from skfair.audit._sentences import (
 from skfair.audit._tables import OUTCOME_METRICS, OVERALL, STRATUM_SEPARATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from pandas.arrays import ArrowStringArray
@@ -249,7 +249,7 @@ def metric_table(
     report: PageReport,
     tables: TableLike,
     key: tuple[str, ...],
-    comparisons: TableLike = ("difference", "ratio"),
+    comparisons: Sequence[str] = ("difference", "ratio"),
 ) -> tuple[str, str, list[str], list[tuple]]:
     """Table and pictures of one metric by one attribute, with comparisons to the reference."""
     attribute, name = key

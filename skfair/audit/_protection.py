@@ -12,12 +12,11 @@ from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, na
 from skfair.utils._checks import argument_error, is_int, join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from skfair.audit._formats import PageReport
     from skfair.groups._groups import Groups
     from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 class Protection(NamedTuple):
@@ -257,7 +256,7 @@ def _cover_equations(groups: Groups) -> Any:
     return np.ones((int(is_cover), len(groups.counts)))
 
 
-def _margin_equations(by_name: dict[str, Groups], parts: TableLike) -> np.ndarray:
+def _margin_equations(by_name: dict[str, Groups], parts: Sequence) -> np.ndarray:
     """Equations between the counts of all groups, one per row; all samples together are known.
 
     The groups of an attribute add up to all samples, and the combinations with a value of an

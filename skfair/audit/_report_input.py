@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from skfair.groups import Samples
     from skfair.groups._groups import Groups
+    from skfair.metrics._group_report import Metrics
     from skfair.statistics._estimates import Estimates
     from skfair.statistics._gaps import Interval
     from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 def check_share(min_share: float) -> float:
@@ -214,7 +214,7 @@ def describe_top_k(k: Any, ties: str) -> str:
     return f"{rule}; {ties}" if ties else rule
 
 
-def sums_suffice(task: str, columns: dict[str, np.ndarray], metrics: TableLike) -> bool:
+def sums_suffice(task: str, columns: dict[str, np.ndarray], metrics: Metrics) -> bool:
     """Whether every number of a report is the same of rows that count, in every bit."""
     rates = find_group_metrics(metrics).values() if len(metrics) else ()
     has_decisions = "y_pred" in columns and not {"y_proba", "y_score"} & set(columns)

@@ -16,6 +16,7 @@ from skfair.metrics import RATES
 from skfair.utils._checks import bound_text, join_names, number_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     import pandas as pd
@@ -207,7 +208,7 @@ class Quantity(NamedTuple):
         """Clause on a gap, or on the rate of the worst group, with its limits."""
         return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
 
-    def values(self, values: TableLike, groups: TableLike, sizes: TableLike) -> str:
+    def values(self, values: TableLike, groups: Sequence[str], sizes: Sequence[int]) -> str:
         """Clause on the values of groups, and on the samples that they are of."""
         listed = join_names(
             f"{self.value(value)} for {group}" for value, group in zip(values, groups, strict=True)
@@ -371,7 +372,7 @@ _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicte
 
 
 def verdict_text(
-    verdict: str, quantity: Quantity, bound: str, attributes: TableLike = (), when: str = ""
+    verdict: str, quantity: Quantity, bound: str, attributes: Sequence[str] = (), when: str = ""
 ) -> str:
     """Whether the data show a bound on the groups by some attributes, as a text without its end."""
     by = f" by {' and '.join(attributes)}" if attributes else ""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from skfair.audit._data import AuditData
+    from skfair.metrics._group_report import Metrics
     from skfair.utils._tables import TableLike
 
 # Conditions on single columns, from the columns alone.
@@ -747,7 +748,7 @@ def _check_search_sizes(max_conditions: int, n_bins: int, max_listed: int) -> No
             )
 
 
-def _check_metrics(metrics: TableLike, columns: dict[str, np.ndarray]) -> list:
+def _check_metrics(metrics: Metrics, columns: dict[str, np.ndarray]) -> list:
     """Names of the metrics, without repetition; of prediction sets it is their coverage."""
     is_list = np.iterable(metrics) and not isinstance(metrics, str)
     names = list(dict.fromkeys(metrics)) if is_list else [metrics]

@@ -24,14 +24,13 @@ from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from re import Match
     from typing import Any
 
     import pandas as pd
 
     from skfair.audit._formats import PageReport
-    from skfair.utils._tables import TableLike
 
 
 # Options of several commands, and messages about them.
@@ -404,7 +403,7 @@ def describe_file(options: Namespace, **facts: Any) -> dict[str, str]:
     return described | facts
 
 
-def output_results(options: Namespace, sentences: TableLike, text: str) -> Any:
+def output_results(options: Namespace, sentences: Iterable, text: str) -> Any:
     """Print sentences, and write JSON if it was requested; on standard output it is alone.
 
     JSON on standard output is ASCII, so that no encoding of a console changes it.

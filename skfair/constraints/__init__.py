@@ -71,7 +71,7 @@ ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
 def resolve_constraints(
-    constraint: TableLike,
+    constraint: Any,
     tolerance: float | dict | None = None,
     registry: Registry | dict[str, type[Constraint]] = CONSTRAINTS,
     base: type[Constraint] = Constraint,

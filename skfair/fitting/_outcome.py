@@ -164,7 +164,9 @@ def compares_nothing(
     return training.lacks_groups or (bool(is_free) and all(is_free))
 
 
-def warn_of_one_group(training: TrainingData, constraints: TableLike) -> None:
+def warn_of_one_group(
+    training: TrainingData, constraints: ConstraintSystem | list[BoundConstraint]
+) -> None:
     """Warn if all samples are in one group, unless it was said that no groups were passed."""
     names = training.samples.groups.names
     if len(names) == 1 and not training.lacks_groups:

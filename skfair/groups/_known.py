@@ -88,7 +88,7 @@ def warn_of_unclear_labels(groups: Groups) -> None:
 
 
 def fill_missing(
-    sensitive_features: TableLike, unknown: TableLike = ()
+    sensitive_features: TableLike, unknown: list | tuple = ()
 ) -> pd.DataFrame | sparse.csr_array:
     """DataFrame of the attributes, with missing values named `MISSING`; encoded groups unchanged.
 

@@ -298,7 +298,7 @@ class OutstandingSamples:
                 "twice. Nothing was counted; leave the repetition out."
             )
 
-    def cohorts(self, ids: list[int | str], attributes: TableLike) -> Iterator[Cohort]:
+    def cohorts(self, ids: list[int | str], attributes: Any) -> Iterator[Cohort]:
         """Samples whose outcome has come, as cohorts by the time of their decisions."""
         records = [self.records[one] for one in ids]
         if records and records[0][_TIME_POSITION] is not None:

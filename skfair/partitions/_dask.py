@@ -222,7 +222,7 @@ def acquire_client() -> Any:
     return client
 
 
-def gather(client: Client, futures: TableLike, what: str | None = "Result") -> Any:
+def gather(client: Client, futures: Any, what: str | None = "Result") -> Any:
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
     A note of the error says which one it is of, by its number, unless ``what`` is None. Warns

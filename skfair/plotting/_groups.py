@@ -278,7 +278,7 @@ def _find_scores(
     X: np.ndarray,
     y: TableLike,
     sensitive_features: TableLike,
-    metrics: TableLike,
+    metrics: Metrics,
     pos_label: Label | None,
 ) -> dict[str, np.ndarray]:
     """Probabilities and scores of an estimator by their arguments, those that metrics take."""

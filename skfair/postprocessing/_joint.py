@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from skfair.postprocessing._events import ConstraintEvents, RuleRequest
     from skfair.postprocessing._out_of_fold_scores import EqualRows
     from skfair.problems._problem import ConstrainedProblem
-    from skfair.utils._tables import TableLike
 
 
 _SMOOTHING = 0.05
@@ -232,7 +231,7 @@ class JointProbabilities(NamedTuple):
         return 0.0, weights
 
     @staticmethod
-    def unconstrained_parameters(model: LinearModel, _: TableLike) -> np.ndarray:
+    def unconstrained_parameters(model: LinearModel, _: Any) -> np.ndarray:
         """Parameters by which the likelier class is predicted, as it is without constraint."""
         coef, _ = model.coefficients(np.zeros(model.n_parameters))
         gains = np.repeat([-1.0, 1.0], (len(coef) + 1) // 2)

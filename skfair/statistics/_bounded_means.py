@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from skfair.statistics._estimates import Estimates
-    from skfair.utils._tables import TableLike
 
 
 _SMALLEST_TILT = 1e-4
@@ -169,7 +168,7 @@ def _ends_of_means(
 
 
 def make_estimates(
-    events: Events, x: np.ndarray, units: np.ndarray | None = None, known: TableLike = None
+    events: Events, x: np.ndarray, units: np.ndarray | None = None, known: Any = None
 ) -> Estimates:
     """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
 

@@ -17,7 +17,7 @@ from skfair.utils._checks import argument_error, warn
 if TYPE_CHECKING:
     from typing import Any, Self
 
-    from skfair.utils._tables import TableLike
+    from numpy.typing import ArrayLike
 
 
 # One-sided confidence limits of a single rate, and of a difference.
@@ -58,7 +58,7 @@ _MAX_EXACT_COUNT = 3
 
 
 def rate_limits(
-    rates: np.ndarray, n: TableLike, level: float, z: np.ndarray | float | None = None
+    rates: np.ndarray, n: ArrayLike, level: float, z: np.ndarray | float | None = None
 ) -> Any:
     """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
 
@@ -84,7 +84,7 @@ def rate_limits(
 
 
 def clopper_pearson_limits(
-    hits: np.ndarray | list[int], n: TableLike, level: np.ndarray | float
+    hits: np.ndarray | list[int], n: ArrayLike, level: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Exact limits of rates of `hits` out of `n`, each of the two at the level of the rate.
 

@@ -56,9 +56,7 @@ def _is_library_frame(frame: FrameType) -> bool:
     return frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES
 
 
-def join_names(
-    names: TableLike | Iterator | dict[str, pd.Series | float | str | None], limit: int = 10
-) -> str:
+def join_names(names: Iterable, limit: int = 10) -> str:
     """Names for a message, as in "a, b and 3 more"; pass ``map(repr, labels)`` for labels."""
     names = list(names)
     more = f" and {len(names) - limit} more" if len(names) > limit else ""

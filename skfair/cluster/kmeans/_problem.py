@@ -649,9 +649,7 @@ def find_outlying(radii: np.ndarray, scatter: float, size: int) -> np.ndarray:
     return radii > 4 / size * scatter
 
 
-def weight_up(
-    problem: ClusteringProblem, others: np.ndarray, is_far: TableLike
-) -> ClusteringProblem:
+def weight_up(problem: ClusteringProblem, others: np.ndarray, is_far: Any) -> ClusteringProblem:
     """A subsample weighted to the full data: samples that lie far stand for themselves only.
 
     ``others`` are the weights of all other samples in the full data, by intersection.

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     )
     from skfair.cluster.kmeans._problem import ClusteringPoint
     from skfair.cluster.kmeans._rounds import RunSettings
-    from skfair.utils._tables import TableLike
 
 
 # Runs of the alternating algorithm: Algorithms 2 and 3 of Liu and Vicente.
@@ -144,7 +143,7 @@ def alternating_front(
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
 
 
-def _check_update_counts(pairs: TableLike) -> Any:
+def _check_update_counts(pairs: Any) -> Any:
     pairs = np.array(pairs, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.min() < 0:
         raise ValueError(
