@@ -27,8 +27,7 @@ from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from skfair.utils._tables import TableLike
@@ -515,9 +514,8 @@ class PageReport(Report):
     """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
 
     if TYPE_CHECKING:
-    from collections.abc import Iterable  # type: ignore[syntax, syntax, syntax, syntax]
 
-        def __getattr__(self, name: str) -> Any:  # type: ignore[syntax, syntax, syntax, syntax]
+        def __getattr__(self, name: str) -> Any:
             """Members that subclasses have."""
 
     def to_html(self, path: str | PathLike[str] | None = None, *, full: bool = False) -> str:

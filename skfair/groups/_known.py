@@ -109,7 +109,7 @@ def fill_missing(
     index = sensitive_features.index if hasattr(sensitive_features, "iloc") else None
     by_name = {name: pd.Series(column) for name, column in zip(names, columns, strict=True)}
     if unknown:
-        by_name = _mask_unknown_labels(by_name, unknown)
+        by_name = _mask_unknown_labels(by_name, unknown)  # type: ignore[arg-type]
     filled = {name: _fill_column(column, name) for name, column in by_name.items()}
     return pd.DataFrame(filled, index=index)
 

@@ -72,7 +72,7 @@ class DaskWorkers:
         with _explain_errors(self.client):
             batches = self._batches_of_workers()
             self._latest = self._submit(task, others, batches)
-        results = gather(self.client, self._latest, None if batches else "Partition")
+        results = gather(self.client, self._latest, None if batches else "Partition")  # type: ignore[arg-type]
         if not batches:
             return results
         numbers, results = chain.from_iterable(batches), chain.from_iterable(results)
@@ -222,7 +222,7 @@ def acquire_client() -> Any:
     return client
 
 
-def gather(client: Client, futures: Any, what: str | None = "Result") -> Any:
+def gather(client: Client, futures: list | dict, what: str | None = "Result") -> Any:
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
     A note of the error says which one it is of, by its number, unless ``what`` is None. Warns
@@ -233,8 +233,8 @@ def gather(client: Client, futures: Any, what: str | None = "Result") -> Any:
     """
     with _explain_errors(client):
         try:
-            results = _await_results(client, futures)
-            _raise_if_failed(futures, what)
+            results = _await_results(client, futures)  # type: ignore[arg-type]
+            _raise_if_failed(futures, what)  # type: ignore[arg-type]
             return results
         except BaseException:
             with contextlib.suppress(Exception):  # of a closed client, which would hide the error

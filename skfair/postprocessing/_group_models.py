@@ -160,7 +160,7 @@ def _find_frequent_values(features: TableLike) -> dict[int, list[str]]:
     }
 
 
-def _is_narrow_category(dtype: Any) -> bool:
+def _is_narrow_category(dtype: np.dtype) -> bool:
     return isinstance(dtype, pd.CategoricalDtype) and len(dtype.categories) <= _MAX_CATEGORIES + 1
 
 

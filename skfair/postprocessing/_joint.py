@@ -231,9 +231,9 @@ class JointProbabilities(NamedTuple):
         return 0.0, weights
 
     @staticmethod
-    def unconstrained_parameters(model: LinearModel, _: Any) -> np.ndarray:
+    def unconstrained_parameters(model: LinearModel, _: np.ndarray) -> np.ndarray:
         """Parameters by which the likelier class is predicted, as it is without constraint."""
-        coef, _ = model.coefficients(np.zeros(model.n_parameters))
+        coef, _ = model.coefficients(np.zeros(model.n_parameters))  # type: ignore[assignment]
         gains = np.repeat([-1.0, 1.0], (len(coef) + 1) // 2)
         return model.parameters(gains[1:] - gains[0], gains[0])
 
@@ -373,7 +373,7 @@ def fit_selection(request: RuleRequest, knows_groups: bool) -> tuple[Constrained
     solved = _solve_with_corrections(fitter, training, request.callback)
     # Nearer to the scores without constraint more positives are selected: search on the lines
     # from there to the solutions with and without corrections.
-    plain = JointProbabilities.unconstrained_parameters(fitter.problem.model, None)
+    plain = JointProbabilities.unconstrained_parameters(fitter.problem.model, None)  # type: ignore[arg-type]
     candidates = [solved]
     for end in (solved.parameters, solved.result.x[: len(plain)]):
         for length in _LENGTHS:

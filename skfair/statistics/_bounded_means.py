@@ -168,7 +168,10 @@ def _ends_of_means(
 
 
 def make_estimates(
-    events: Events, x: np.ndarray, units: np.ndarray | None = None, known: Any = None
+    events: Events,
+    x: np.ndarray,
+    units: np.ndarray | None = None,
+    known: np.ndarray | tuple | list | None = None,
 ) -> Estimates:
     """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
 
@@ -180,8 +183,8 @@ def make_estimates(
     if not are_rates and known is None:
         return Means(events, x, units)
     if join_units(events, x, units)[0] is not events:
-        return BoundedMeans(events, x, (0.0, 1.0) if are_rates else (min(known), max(known)), units)
-    return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, known)
+        return BoundedMeans(events, x, (0.0, 1.0) if are_rates else (min(known), max(known)), units)  # type: ignore[arg-type, arg-type]
+    return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, known)  # type: ignore[arg-type]
 
 
 def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> Any:

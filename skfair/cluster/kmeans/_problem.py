@@ -649,13 +649,15 @@ def find_outlying(radii: np.ndarray, scatter: float, size: int) -> np.ndarray:
     return radii > 4 / size * scatter
 
 
-def weight_up(problem: ClusteringProblem, others: np.ndarray, is_far: Any) -> ClusteringProblem:
+def weight_up(
+    problem: ClusteringProblem, others: np.ndarray, is_far: np.ndarray | tuple
+) -> ClusteringProblem:
     """A subsample weighted to the full data: samples that lie far stand for themselves only.
 
     ``others`` are the weights of all other samples in the full data, by intersection.
     """
     # One factor per intersection, by which its drawn samples make up its weight.
-    drawn = np.bincount(problem.codes, problem.weights * ~is_far, minlength=len(others))
+    drawn = np.bincount(problem.codes, problem.weights * ~is_far, minlength=len(others))  # type: ignore[operator]
     factors = np.divide(others, drawn, out=np.ones(len(others)), where=drawn > 0)
     factors = np.where(is_far, 1.0, factors[problem.codes])
     return replace(problem, weights=problem.weights * factors)

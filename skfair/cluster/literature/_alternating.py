@@ -116,7 +116,7 @@ def alternating_front(
     >>> cost.round(4).tolist(), balance.tolist()
     ([0.0025, 20.25], [0.0, 1.0])
     """
-    pairs = _check_update_counts(algorithm.pairs)
+    pairs = _check_update_counts(algorithm.pairs)  # type: ignore[arg-type]
     random_state = check_random_state(random_state)
     points = _make_samples(X, codes, weights)
     members = _make_starting_list(points, n_clusters, algorithm, random_state)
@@ -143,7 +143,7 @@ def alternating_front(
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
 
 
-def _check_update_counts(pairs: Any) -> Any:
+def _check_update_counts(pairs: list | tuple | np.ndarray) -> np.ndarray:
     pairs = np.array(pairs, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.min() < 0:
         raise ValueError(
