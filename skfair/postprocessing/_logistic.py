@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 if TYPE_CHECKING:
     from typing import Any
@@ -55,6 +54,8 @@ def fit_logistic(
     The mean loss, with the weights of the samples, plus ``penalty / 2`` times the squared
     coefficients is minimised until no entry of its gradient exceeds the tolerance.
     """
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
     features = as_floats(features)
     center, scale = (
         np.broadcast_to(one, features.shape[1:]).astype(features.dtype) for one in (center, scale)
