@@ -149,10 +149,11 @@ class Page:
         self.send("Page.navigate", url=address)
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
-    def wait(self, expression, seconds=60):
-        """Wait until an expression is true; return the seconds."""
+    def wait(self, expression, seconds=60, evaluate=None):
+        """Wait until an expression is true, of the page or by `evaluate`; return the seconds."""
+        evaluate = evaluate or self.evaluate
         start = time.monotonic()
-        while not self.evaluate(expression):
+        while not evaluate(expression):
             if time.monotonic() - start > seconds:
                 raise TimeoutError(f"{expression} is not true after {seconds} seconds.")
             time.sleep(0.1)

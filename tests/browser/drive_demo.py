@@ -143,7 +143,8 @@ def test_a_report_has_the_values_of_the_command(page, tmp_path, capsys):
 
 
 def test_the_report_in_the_page_runs_its_script(page):
-    assert page.evaluate_in_frame("document.querySelectorAll('select').length") >= 3
+    is_loaded = "document.querySelectorAll('select').length >= 3"
+    page.wait(is_loaded, evaluate=page.evaluate_in_frame)
     assert "Selection rate by" in page.evaluate_in_frame("document.body.innerText")
 
 
