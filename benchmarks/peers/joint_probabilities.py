@@ -94,6 +94,8 @@ def joint_gains(budget):
                 [split.test for split in cases], [one[key] for one in decided], constraint
             )
             for key in decided[0]
+            # A fit that estimates no joint probabilities has no decisions of LinearPost.
+            if all(key in one for one in decided)
         }
         curve = [methods["default", tolerance] for tolerance in TOLERANCES]
         for (method, tolerance), reference in methods.items():
