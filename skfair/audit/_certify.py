@@ -260,7 +260,7 @@ def _arrange_classes(
 
 def _certify_predictions(
     audit: AuditData,
-    constraint: BaseEstimator,
+    constraint: Constraint,
     per_class: list[tuple[tuple, dict]],
     unit: str,
     tolerance: float | dict[str, float] | None,

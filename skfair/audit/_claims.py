@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     import pandas as pd
-    from sklearn.base import BaseEstimator
 
+    from skfair.constraints import Constraint
     from skfair.constraints._criteria import DecisionRateParity
 
 
@@ -553,7 +553,7 @@ def _is_same(first: pd.Series, second: pd.Series) -> bool:
 Claim._settings = tuple(one.name for one in fields(Claim))
 
 
-def describe_constraint(constraint: BaseEstimator) -> dict[str, Any]:
+def describe_constraint(constraint: Constraint) -> dict[str, Any]:
     """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
     params = {}
     unfiled = []

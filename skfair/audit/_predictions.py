@@ -66,7 +66,7 @@ _UNITS_BY_DEGREE = {1: "units of the target", 2: "squared units of the target"}
 
 
 def resolve_loss_and_unit(
-    constraint: BaseEstimator,
+    constraint: Constraint,
     model: BaseEstimator | None = None,
     *,
     is_real: bool = False,

@@ -154,7 +154,7 @@ def reported_gap(bound: Any, scores: np.ndarray) -> float:
 
 
 def make_posterior(
-    constraint: BoundConstraint, scores: np.ndarray, clusters: np.ndarray | None = None
+    bound: BoundConstraint, scores: np.ndarray, clusters: np.ndarray | None = None
 ) -> Any:
     """Posterior of the population's gap; a ValueError for a metric that is none of means.
 
@@ -162,7 +162,7 @@ def make_posterior(
     at most the tolerance, if the measured gap were multiplied by the one and the sample size by the
     other. Out-of-fold scores leave it unbiased. Samples of equal cluster code belong together.
     """
-    return constraint.sums.posterior(constraint.gap, constraint.tolerance, scores, clusters)
+    return bound.sums.posterior(bound.gap, bound.tolerance, scores, clusters)
 
 
 # Several constraints at once.
@@ -705,16 +705,16 @@ def _invert_sizes(sizes: np.ndarray) -> np.ndarray:
 # Reports of rates, from moments that add up over partitions.
 
 
-def rate_moments(constraint: BoundConstraint, scores: np.ndarray) -> Any:
+def rate_moments(bound: BoundConstraint, scores: np.ndarray) -> Any:
     """Moments of the rates of a `BoundConstraint`, which add up over partitions.
 
     Three arrays: means over events of the terms and of products of two terms, and sums of squared
     weights. Those of small groups come last.
     """
-    moments = _moments_of(constraint.sums, scores)
-    if constraint.uncompared is None:
+    moments = _moments_of(bound.sums, scores)
+    if bound.uncompared is None:
         return moments
-    return tuple(map(np.append, moments, _moments_of(constraint.uncompared, scores)))
+    return tuple(map(np.append, moments, _moments_of(bound.uncompared, scores)))
 
 
 def _moments_of(sums: Sums, scores: np.ndarray) -> tuple:

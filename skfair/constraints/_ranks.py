@@ -692,7 +692,7 @@ def share_moments(bound: BoundConstraint, scores: np.ndarray, thresholds: np.nda
 
 
 def make_share_report(
-    constraint: BoundConstraint, moments: tuple
+    bound: BoundConstraint, moments: tuple
 ) -> dict[str, list[float | str | tuple]]:
     """One row per event and threshold of a criterion on ranks; those of small groups come last.
 
@@ -701,16 +701,16 @@ def make_share_report(
     """
     gap, thresholds, sums = moments
     shares = list(zip(*sums, strict=True))
-    ranked = constraint.sums
+    ranked = bound.sums
     n_compared = len(ranked.cells.labels)
-    bounds = (gap, constraint.tolerance)
-    name = constraint.name
+    bounds = (gap, bound.tolerance)
+    name = bound.name
     events = [
         _share_columns(name, ranked, event, thresholds, shares[event], bounds)
         for event in ranked.cells.report_order
     ]
     if others := shares[n_compared:]:
-        ranked = constraint.uncompared
+        ranked = bound.uncompared
         bounds = (np.nan, np.nan)
         events += [
             _share_columns(name, ranked, event, thresholds, others[event], bounds)

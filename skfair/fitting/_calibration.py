@@ -176,15 +176,15 @@ class CorrectionSearch:
     correction in full often needs the opposite one next.
     """
 
-    def __init__(self, constraint, start, gap):
-        self.constraint = constraint
-        self.aim = _aimed_gap(constraint.tolerance)
+    def __init__(self, bound, start, gap):
+        self.bound = bound
+        self.aim = _aimed_gap(bound.tolerance)
         self.tolerance = self.aim if start is None else start.tolerance
         self.offset = None
 
     def make_rows(self, scores: np.ndarray) -> BoundConstraint:
         """The rows at scores."""
-        rows = replace(self.constraint.linearize_at(scores), tolerance=self.tolerance)
+        rows = replace(self.bound.linearize_at(scores), tolerance=self.tolerance)
         residual = rows.rows.residual(scores)
         self.offset = residual if self.offset is None else (self.offset + residual) / 2
         return replace(rows, offset=self.offset)
@@ -236,23 +236,21 @@ class SecantSearch:
     too.
     """
 
-    def __init__(
-        self, constraint: BoundConstraint, start: BoundConstraint | None, gap: float
-    ) -> None:
-        self.constraint = constraint
-        self.requested = constraint.tolerance
+    def __init__(self, bound: BoundConstraint, start: BoundConstraint | None, gap: float) -> None:
+        self.bound = bound
+        self.requested = bound.tolerance
         self.is_narrowed = False
         self.gaps_at_zero = []
         self._open_bracket(gap)
         if start is not None:  # nearly right, so the bracket is narrow
-            self.constraint = replace(constraint, gap=start.gap)
+            self.bound = replace(bound, gap=start.gap)
             self.tolerance = start.tolerance
             aim = self.bracket.aim  # type: ignore[has-type]
             self.bracket = Bracket(aim, 2.0 * self.tolerance, 2.0 * aim, is_guessed=True)
 
     def make_rows(self, scores: np.ndarray) -> BoundConstraint:
         """The rows at scores."""
-        return replace(self.constraint.linearize_at(scores), tolerance=self.tolerance)
+        return replace(self.bound.linearize_at(scores), tolerance=self.tolerance)
 
     def learn(self, gap: float, is_infeasible: bool, is_active: bool) -> bool:
         """Change tolerance or ramp by the gap of a fit under the last rows; False is the end."""
@@ -289,10 +287,10 @@ class SecantSearch:
 
     def _narrow_ramp(self, gap: float) -> None:
         """Begin again with a narrower ramp."""
-        criterion = self.constraint.gap.criterion
+        criterion = self.bound.gap.criterion
         if self.is_narrowed and self.requested > 0.0:  # at 0 more rows only increase the violation
             criterion = criterion._refine()
-        narrowed = replace(self.constraint.gap, criterion=criterion._narrow(0.25))  # type: ignore[type-var]
-        self.constraint = replace(self.constraint, gap=narrowed)
+        narrowed = replace(self.bound.gap, criterion=criterion._narrow(0.25))  # type: ignore[type-var]
+        self.bound = replace(self.bound, gap=narrowed)
         self.is_narrowed = True
         self._open_bracket(gap)

@@ -46,10 +46,10 @@ SIGN_TOLERANCE = 1e-9
 another order. Intervals between flips must be wider."""
 
 
-def excess_of(constraint: BoundConstraint, sums: np.ndarray) -> np.ndarray:
+def excess_of(bound: BoundConstraint, sums: np.ndarray) -> np.ndarray:
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
-    excess = constraint.gap(constraint.sums.rates(sums)) - constraint.tolerance
-    return np.nan_to_num(excess, nan=np.inf) if constraint.sums.is_quotient else excess
+    excess = bound.gap(bound.sums.rates(sums)) - bound.tolerance
+    return np.nan_to_num(excess, nan=np.inf) if bound.sums.is_quotient else excess
 
 
 def tabulate_flips(problem: Problem) -> tuple:
@@ -409,13 +409,13 @@ class DecisionCounter:
         return self.problem.predict_scores(parameters)
 
     def correct(
-        self, constraint: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
+        self, system: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
     ) -> ConstraintSystem:
         """A constraint with its smooth rates moved to those of the decisions of a model.
 
         ``step_size`` is the share of the way that offsets are moved.
         """
-        return constraint.correct(self.problem.predict_scores(parameters), step_size)
+        return system.correct(self.problem.predict_scores(parameters), step_size)
 
     def evaluate_along_lines(self, model: Any, starts: list[LineStart]) -> tuple:
         """Errors and gaps along lines through models, between any two flips of decisions.
@@ -444,12 +444,12 @@ class DecisionCounter:
     def summarize_model(self, parameters: np.ndarray) -> tuple:
         """Objective, number of rows, and columns of the constraint's report, of a model."""
         problem = self.problem
-        constraint = self.problem.constraint
-        if "ranks" in constraint.metric_inputs:  # rows depend on scores where they are linearised
-            constraint = constraint.linearize_at(problem.model.evaluate(parameters).scores)
+        system = self.problem.constraint
+        if "ranks" in system.metric_inputs:  # rows depend on scores where they are linearised
+            system = system.linearize_at(problem.model.evaluate(parameters).scores)
         objective = problem.evaluate(parameters).fun
-        report = constraint.report_columns(problem.predict_scores(parameters))
-        return objective, len(constraint.rows.lower), report
+        report = system.report_columns(problem.predict_scores(parameters))
+        return objective, len(system.rows.lower), report
 
 
 class PartitionedCounter(DecisionCounter):
@@ -489,12 +489,12 @@ class PartitionedCounter(DecisionCounter):
         return None
 
     def correct(
-        self, constraint: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
+        self, system: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
     ) -> ConstraintSystem:
         """A constraint with its smooth rates moved to those of a model's decisions."""
         residuals = self.problem.partitions.reduce(_residuals, parameters)
-        pairs = zip(constraint, residuals, strict=True)
-        return type(constraint)(one.move_offset(of_one, step_size) for one, of_one in pairs)
+        pairs = zip(system, residuals, strict=True)
+        return type(system)(one.move_offset(of_one, step_size) for one, of_one in pairs)
 
     def evaluate_along_lines(self, model: Any, starts: list[LineStart]) -> tuple:
         """Errors and gaps along lines, from one pass per start that counts bins.
@@ -563,7 +563,7 @@ class RankCounter(PartitionedCounter):
 
     def _gaps(self, parameters: np.ndarray) -> np.ndarray:
         condensed = self.problem.condense_all(parameters)
-        return np.array([constraint.value(scores) for constraint, scores in condensed])
+        return np.array([bound.value(scores) for bound, scores in condensed])
 
     def summarize_model(self, parameters: np.ndarray) -> tuple[float, int, dict[str, list]]:
         """Objective, number of rows and report of a model."""
@@ -572,7 +572,7 @@ class RankCounter(PartitionedCounter):
             report_thresholds(one.sums, one.gap.criterion, one.tolerance, scores)
             for one, scores in condensed
         ]
-        gaps = [constraint.value(scores) for constraint, scores in condensed]
+        gaps = [bound.value(scores) for bound, scores in condensed]
         reduce = self.problem.partitions.reduce
         objective, moments = reduce(_sum_above_thresholds, parameters, thresholds)
         return self._summarize_model(
@@ -588,10 +588,10 @@ COUNTERS = {
 """Counters of the decisions of problems, by class."""
 
 
-def _gap_of_moments(constraint: BoundConstraint, moments: tuple[np.ndarray, ...]) -> float:
+def _gap_of_moments(bound: BoundConstraint, moments: tuple[np.ndarray, ...]) -> float:
     """The gap, from the sums of a constraint's moments over partitions."""
-    sums = moments[0][: len(constraint.sums.exact) * constraint.sums.events.n_events]
-    return constraint.gap(constraint.sums.rates(sums))
+    sums = moments[0][: len(bound.sums.exact) * bound.sums.events.n_events]
+    return bound.gap(bound.sums.rates(sums))
 
 
 def _measure_models(

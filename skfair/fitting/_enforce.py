@@ -301,8 +301,8 @@ def tighten_tolerances(fitter: Fitter, candidate: Candidate) -> Candidate:
             break
         excess += np.maximum(0.0, best.gaps - fitter.constraint.tolerances)
         tolerances = np.maximum(0.0, fitter.constraint.tolerances - excess)
-        constraint = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)  # type: ignore[arg-type]
-        problem = fitter.problem_with_constraint(constraint)
+        system = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)  # type: ignore[arg-type]
+        problem = fitter.problem_with_constraint(system)
         x = problem.initial_point(best.parameters)
         latest = fitter.fit(problem, x, limit_iterations(fitter.solver))
         if latest.result.status == "infeasible":
@@ -330,11 +330,11 @@ def enforce_in_population(
     `clusters` belong together. Raises a ValueError if a confidence is requested but not that
     decisions keep the bound.
     """
-    constraint = fitter.constraint
+    system = fitter.constraint
     enforce = choose_loop(fitter)
     if confidence is None:
         candidate = fit_smooth_rates(fitter) if enforcement is None else enforce(fitter, FULL)
-        return Guarantee(candidate, constraint.tolerances)
+        return Guarantee(candidate, system.tolerances)
     if enforcement is None:
         raise ValueError(
             "confidence_level is about decisions, but enforcement=None leaves the smooth rates as "
@@ -347,7 +347,7 @@ def enforce_in_population(
 
     needs_folds = train_without is not None or not can_leave_one_out(fitter.problem, clusters)
     leave_one_out = None if needs_folds else LeaveOneOut(fitter, clusters)
-    return fit_with_guarantee(constraint, confidence, make_fit, clusters, fitter, leave_one_out)
+    return fit_with_guarantee(system, confidence, make_fit, clusters, fitter, leave_one_out)
 
 
 class _FoldFit:
@@ -419,17 +419,17 @@ def _warm_start_fitter(fitter: Fitter, start: Candidate) -> Fitter:
 
 def _start_at(fitter, candidate):
     """The same fitter, started at a candidate of a similar fitter."""
-    constraint = fitter.constraint
+    system = fitter.constraint
     compares_ranks = "ranks" in fitter.constraint.metric_inputs
     if not compares_ranks:
-        constraint = constraint.correct(candidate.scores)
+        system = system.correct(candidate.scores)
     is_active = candidate.result.multipliers.any()
-    is_active = bool(is_active or (candidate.gaps > constraint.tolerances).any())
+    is_active = bool(is_active or (candidate.gaps > system.tolerances).any())
     has_rows = len(candidate.result.evaluation.problem.constraint)
     is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
     return replace(
         fitter,
-        problem=fitter.problem_with_constraint(constraint),
+        problem=fitter.problem_with_constraint(system),
         start=candidate.parameters,
         is_constraint_active=is_active,
         earlier_fit=candidate if is_active and is_like else None,

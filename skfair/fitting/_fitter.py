@@ -90,14 +90,14 @@ def limit_iterations(solver: Solver, max_iter: int = 40) -> Solver:
     return clone(solver).set_params(max_iter=max_iter)
 
 
-def _errors_and_margins(constraint: ConstraintSystem, tol: float) -> Any:
+def _errors_and_margins(system: ConstraintSystem, tol: float) -> Any:
     """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
 
     Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses, no
     solver returns the bound to the last digit.
     """
-    errors = np.array([tol if one.sums.metric_input == "values" else 0.0 for one in constraint])
-    return errors, np.where(constraint.tolerances > errors, errors, 0.0)
+    errors = np.array([tol if one.sums.metric_input == "values" else 0.0 for one in system])
+    return errors, np.where(system.tolerances > errors, errors, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +152,11 @@ class Fitter:
         Continuous metrics are solved with a margin, to keep their bounds. The solver's iterations
         end early where ``is_finished(progress)`` is true.
         """
-        constraint = problem.constraint
-        _, margins = _errors_and_margins(constraint, self.solver.tol)
+        system = problem.constraint
+        _, margins = _errors_and_margins(system, self.solver.tol)
         if margins.any():
-            constraint = constraint.replace_tolerances(constraint.tolerances - margins)
-            problem = replace(problem, constraint=constraint)
+            system = system.replace_tolerances(system.tolerances - margins)
+            problem = replace(problem, constraint=system)
         callback = self.options.get("callback")
         iterations = (solver or self.solver).iterate(problem, x, self.options.get("random_state"))
         for progress in iterations:
@@ -259,14 +259,14 @@ class Fitter:
             start = warm.x[: subsample.n_parameters]
         return self.fit(problem, problem.initial_point(start))
 
-    def problem_with_constraint(self, constraint: ConstraintSystem) -> Problem:
+    def problem_with_constraint(self, system: ConstraintSystem) -> Problem:
         """The problem under another constraint."""
-        return replace(self.problem, constraint=constraint)
+        return replace(self.problem, constraint=system)
 
     def replace_tolerances(self, tolerances: np.ndarray) -> Fitter:
         """The same fitter with other tolerances, (n_constraints,)."""
-        constraint = self.constraint.replace_tolerances(tolerances)
-        return replace(self, problem=self.problem_with_constraint(constraint))
+        system = self.constraint.replace_tolerances(tolerances)
+        return replace(self, problem=self.problem_with_constraint(system))
 
     def restrict_to(self, problem: Problem, tol: float = 1e-4) -> Fitter:
         """The fitter of a subsample, with a tolerance that suits its sampling error."""
@@ -433,11 +433,11 @@ class _LineSearch:
         if candidate.keeps_bound:
             return lines
         # Change that leads each row, counted by decisions, to its bounds; 0 within them.
-        constraint = self.scored.constraint
+        system = self.scored.constraint
         scores = self._scores(candidate)
-        values = [one.rows.rows_at(one.sums.exact_means(scores))[0] for one in constraint]
+        values = [one.rows.rows_at(one.sums.exact_means(scores))[0] for one in system]
         values = np.nan_to_num(np.concatenate(values))  # unknown rates lead nowhere
-        steps = np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
+        steps = np.clip(values, system.rows.lower, system.rows.upper) - values
         if len(steps) < 2 or not steps.any():
             return lines
         back = newton @ np.linalg.lstsq(effects, steps, rcond=1e-8)[0]

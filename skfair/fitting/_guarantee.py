@@ -122,7 +122,7 @@ class Guarantee(NamedTuple):
 
 
 def fit_with_guarantee(
-    constraint: ConstraintSystem,
+    system: ConstraintSystem,
     confidence: float,
     make_fit: Callable,
     clusters: np.ndarray | None = None,
@@ -139,10 +139,10 @@ def fit_with_guarantee(
     code in `clusters` are in one fold, and their errors are correlated. Where the training data is
     too small, the guarantee is that of the most certain fit.
     """
-    requested = constraint.tolerances
+    requested = system.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIMED_RISK_SHARE * risk
-    refits = _Refits(constraint, make_fit, clusters, fitter, leave_one_out)
+    refits = _Refits(system, make_fit, clusters, fitter, leave_one_out)
     rounds = refits.search_planes(confidence, aim)
     if not any(one.probability >= confidence for one in rounds):
         rounds = rounds + _fit_rounds(refits, confidence, aim)
@@ -152,7 +152,7 @@ def fit_with_guarantee(
         best = min(certain, key=refits.count_errors)
     else:
         best = max(reversed(rounds), key=attrgetter("probability"))
-    training = constraint.gaps(best.candidate.scores)
+    training = system.gaps(best.candidate.scores)
     probability = best.probability_of_fit(training)
     limits = best.limits(training, 1.0 - risk)
     size_factor = 1.0
@@ -171,7 +171,7 @@ def _fit_rounds(refits: _Refits, confidence: float, aim: float) -> list[_Evidenc
     """
     # Step 2: fit at the requested tolerances. Before folds sampling noise alone lowers them, unless
     # the plain fit may be certain enough.
-    tolerances = refits.constraint.tolerances
+    tolerances = refits.system.tolerances
     if refits.leave_one_out is None:
         noise = refits.evaluate_training()
         if noise.probability < confidence or not noise.candidate.is_unconstrained:
@@ -185,7 +185,7 @@ def _fit_rounds(refits: _Refits, confidence: float, aim: float) -> list[_Evidenc
         shrunk = refits.shrink(latest, excess)
         if shrunk is not None and shrunk.probability >= confidence:
             # Smaller scores vary less: what this leaves of the tolerances is used.
-            unused = refits.constraint.tolerances - shrunk.limits(shrunk.training, aim)
+            unused = refits.system.tolerances - shrunk.limits(shrunk.training, aim)
             # Try larger scores, with all, half and a quarter of what small ones leave.
             for share in (1.0, 0.5, 0.25):
                 wider = refits.shrink(latest, excess - share * np.maximum(0.0, unused))
@@ -236,7 +236,7 @@ class _Evidence:
 
     def __init__(
         self,
-        constraint: ConstraintSystem,
+        system: ConstraintSystem,
         fit: tuple,
         scores: np.ndarray,
         training: np.ndarray,
@@ -244,24 +244,22 @@ class _Evidence:
         hidden: np.ndarray | float = 0.0,
         share: float = 1.0,
     ) -> None:
-        self.constraint = constraint
+        self.system = system
         (self.tolerances, self.candidate) = fit
         self.scores = scores
         self.training = training
         self.share = share
-        self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]
+        self.posteriors = [make_posterior(one, scores, clusters) for one in system]
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
-        self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
+        self.pooled = np.nan_to_num(system.gaps(scores), nan=np.inf)
         self.gaps = np.maximum(self.pooled + hidden, training)
-        self.is_ratio = [one.gap.is_ratio for one in constraint]
-        self.is_smooth = np.array(
-            [one.sums.metric_input == "values" for one in constraint], dtype=bool
-        )
+        self.is_ratio = [one.gap.is_ratio for one in system]
+        self.is_smooth = np.array([one.sums.metric_input == "values" for one in system], dtype=bool)
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
-        self.multiples = [_ERROR_FACTORS[one.sums.metric_input] ** -2 for one in constraint]
-        self.first_slopes = np.array([_first_slope(one.sums) for one in constraint])
-        self.min_slopes = np.array([_MIN_SLOPES[one.sums.metric_input] for one in constraint])
-        pairs = zip(constraint, self.posteriors, strict=True)
+        self.multiples = [_ERROR_FACTORS[one.sums.metric_input] ** -2 for one in system]
+        self.first_slopes = np.array([_first_slope(one.sums) for one in system])
+        self.min_slopes = np.array([_MIN_SLOPES[one.sums.metric_input] for one in system])
+        pairs = zip(system, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
         self.probability = self.probability_of_fit(training)
 
@@ -287,7 +285,7 @@ class _Evidence:
         # Fits that exceed a tolerance by a good part of the way to the lowest cannot reach it.
         # A training gap violates a tolerance that it exceeds by more than a twentieth of the way
         # from the requested one to the lowest.
-        margin = np.maximum(self.floors, 0.05 * (self.constraint.tolerances - lowest))
+        margin = np.maximum(self.floors, 0.05 * (self.system.tolerances - lowest))
         is_violated = self.training - self.tolerances > margin
         return np.minimum(self.tolerances, np.where(is_violated, np.inf, lowest))
 
@@ -298,7 +296,7 @@ class _Evidence:
         """
         if self.probability >= level:
             return True
-        if np.array_equal(self.tolerances, self.constraint.tolerances):
+        if np.array_equal(self.tolerances, self.system.tolerances):
             return False
         return not self.can_reach(level)
 
@@ -434,29 +432,29 @@ class _Refits:
 
     def __init__(
         self,
-        constraint: ConstraintSystem,
+        system: ConstraintSystem,
         make_fit: Callable,
         clusters: np.ndarray | None,
         fitter: Fitter | None,
         leave_one_out: LeaveOneOut | None,
     ) -> None:
-        self.constraint = constraint
+        self.system = system
         self.make_fit = make_fit
         self.clusters = clusters
         self.fitter = fitter
         self.leave_one_out = leave_one_out
-        self.ranks = np.array([one.sums.metric_input == "ranks" for one in constraint], dtype=bool)
+        self.ranks = np.array([one.sums.metric_input == "ranks" for one in system], dtype=bool)
         self.fit = make_fit(None)
 
     @cached_property
     def first(self) -> Any:
         """The fit at the requested tolerances."""
-        return self.fit(self.constraint.tolerances)
+        return self.fit(self.system.tolerances)
 
     @property
     def can_move(self) -> bool:
         """Whether decisions alone are compared, of models that can be moved within planes."""
-        counts_decisions = self.constraint.metric_inputs == {"decisions"}
+        counts_decisions = self.system.metric_inputs == {"decisions"}
         return self.fitter is not None and counts_decisions and self._has_decisions
 
     @property
@@ -468,17 +466,17 @@ class _Refits:
     def fold(self) -> np.ndarray:
         """Fold of each sample, (n_samples,)."""
         scores = self.first.scores if self.fitter is None else self.fitter.problem.target
-        return _assign_folds(self.constraint, len(scores), self.clusters)
+        return _assign_folds(self.system, len(scores), self.clusters)
 
     @cached_property
     def fits(self) -> list[tuple]:
         """Training rows, fit and constraint of each fold; none if an event needs a whole fold."""
         training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
         # If one fold has all samples of an event, nothing can be learned without it.
-        if not all(_all_occur(self.constraint, rows) for rows in training):
+        if not all(_all_occur(self.system, rows) for rows in training):
             return []
         try:
-            return [(rows, self.make_fit(rows), self.constraint.take(rows)) for rows in training]
+            return [(rows, self.make_fit(rows), self.system.take(rows)) for rows in training]
         except ValueError as error:
             raise ValueError(
                 f"confidence_level needs fits to {N_FOLDS - 1} of {N_FOLDS} folds of the samples. "
@@ -487,22 +485,22 @@ class _Refits:
 
     def evaluate_training(self) -> _Evidence:
         """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
-        return self._make_evidence(self.first, self.first.scores, self.constraint.tolerances)
+        return self._make_evidence(self.first, self.first.scores, self.system.tolerances)
 
     def evaluate(self, tolerances: np.ndarray) -> _Evidence:
         """The evidence of fits at these tolerances, as `_Evidence`."""
         candidate = self.first
-        if not np.array_equal(tolerances, self.constraint.tolerances):
+        if not np.array_equal(tolerances, self.system.tolerances):
             candidate = self.fit(tolerances, self.first)
         outside, inside, training = self._score(tolerances, candidate)
         # The scores of several models have fewer ties and smoother ranks than those of one. The
         # gap that this hides is measured on scores that the same models give training samples.
         hidden = np.zeros(len(training))
         if self.ranks.any():
-            lost = training - self.constraint.gaps(inside)
+            lost = training - self.system.gaps(inside)
             hidden = np.where(self.ranks, np.maximum(0.0, lost), 0.0)
         fit = tolerances, candidate
-        return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden)
+        return _Evidence(self.system, fit, outside, training, self.clusters, hidden)
 
     def shrink(self, evidence: _Evidence, excess: np.ndarray) -> Any:
         """The evidence of a candidate whose scores are so small that gaps fall by their excess.
@@ -510,22 +508,22 @@ class _Refits:
         None where there is no excess, and where not all gaps are those of losses that are equal at
         scores of 0. Unlike a lower tolerance, smaller scores do not overfit the training data.
         """
-        if self.leave_one_out is None or self.constraint.metric_inputs != {"values"}:
+        if self.leave_one_out is None or self.system.metric_inputs != {"values"}:
             return None
         if not self._has_decisions:  # smaller predictions are others
             return None
         limits = self._certain_gaps(evidence, excess)
         scores = evidence.scores
-        if (excess == -np.inf).all() or (self.constraint.gaps(0.0 * scores) > limits).any():
+        if (excess == -np.inf).all() or (self.system.gaps(0.0 * scores) > limits).any():
             return None
         small = 0.0
         large = 1.0
         while large - small > _FACTOR_TOLERANCE:
             middle = (small + large) / 2
-            is_within = (self.constraint.gaps(middle * scores) <= limits).all()
+            is_within = (self.system.gaps(middle * scores) <= limits).all()
             small, large = (middle, large) if is_within else (small, middle)
         candidate = self.leave_one_out.shrink(evidence.candidate, small)
-        tolerances = np.maximum(evidence.tolerances, self.constraint.gaps(candidate.scores))
+        tolerances = np.maximum(evidence.tolerances, self.system.gaps(candidate.scores))
         return self._make_evidence(candidate, small * scores, tolerances)
 
     def search_planes(self, confidence: float, aim: float) -> list[_Evidence]:
@@ -536,7 +534,7 @@ class _Refits:
         plain_fit = self._fit_plain() if self.can_move else None
         if plain_fit is None:
             return []
-        tolerances = self.constraint.tolerances
+        tolerances = self.system.tolerances
         plain = self._make_evidence(plain_fit.candidate, plain_fit.scores, tolerances)
         if plain.probability >= confidence and plain.candidate.keeps_bound:
             return [plain]
@@ -562,7 +560,7 @@ class _Refits:
         if not planes:
             return []
         order = np.argsort(np.concatenate([plane.errors for plane in planes]), kind="stable")
-        slack = self.constraint.tolerances - np.hstack([plane.gaps for plane in planes]).T
+        slack = self.system.tolerances - np.hstack([plane.gaps for plane in planes]).T
         multiples = (slack / margins).min(axis=1)[order]
         moves = {}
         ends = [0.0, multiples.max()]
@@ -597,9 +595,9 @@ class _Refits:
         """The evidence of a point of a plane."""
         parameters, scores = plane.point(k)
         candidate = self.fitter.evaluate(parameters, evidence.candidate.result)  # type: ignore[union-attr]
-        training = self.constraint.gaps(candidate.scores)
+        training = self.system.gaps(candidate.scores)
         # Counts at single points are fair by chance, or unfair: the smoothed gap is expected.
-        hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
+        hidden = plane.gaps[:, k] - self.system.gaps(scores)
         # The point keeps these tolerances however its gaps are computed: a ratio is 1 minus a gap.
         # Errors of gaps by rounding.
         tolerances = training + 1e-12
@@ -607,15 +605,15 @@ class _Refits:
 
     def _certain_gaps(self, evidence: _Evidence, excess: np.ndarray) -> np.ndarray:
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
-        return np.clip(evidence.pooled - excess, 0.0, self.constraint.tolerances)
+        return np.clip(evidence.pooled - excess, 0.0, self.system.tolerances)
 
     def _make_evidence(
         self, candidate: Candidate, scores: np.ndarray, tolerances: np.ndarray, *selection: Any
     ) -> _Evidence:
         """The evidence of one candidate and its scores of samples left out."""
-        training = self.constraint.gaps(candidate.scores)
+        training = self.system.gaps(candidate.scores)
         fit = tolerances, candidate
-        return _Evidence(self.constraint, fit, scores, training, self.clusters, *selection)
+        return _Evidence(self.system, fit, scores, training, self.clusters, *selection)
 
     def count_errors(self, evidence: _Evidence) -> float:
         """The weighted share of wrong decisions about samples left out."""
@@ -628,12 +626,12 @@ class _Refits:
         Those of the candidate itself if there are no fits without a fold.
         """
         scores = candidate.scores
-        constraint = self.constraint
+        system = self.system
         if self.leave_one_out is not None:
-            tighter = constraint.replace_tolerances(tolerances)
-            return self.leave_one_out.scores(candidate, tighter), scores, constraint.gaps(scores)
+            tighter = system.replace_tolerances(tolerances)
+            return self.leave_one_out.scores(candidate, tighter), scores, system.gaps(scores)
         if not self.fits:
-            return scores, scores, constraint.gaps(scores)
+            return scores, scores, system.gaps(scores)
         # Pool the scores of fits without each fold, which start at the candidate of all samples.
         outside = np.array(scores)
         inside = np.array(scores)
@@ -648,23 +646,23 @@ class _Refits:
         return outside, inside, np.mean(gaps, axis=0)
 
 
-def _smallest_tolerance(constraint: BoundConstraint, posterior: Any) -> float:
+def _smallest_tolerance(bound: BoundConstraint, posterior: Any) -> float:
     """The smallest tolerance that is tried: a gap of decisions cannot be less than one sample.
 
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
     iterations, and overfits the training data.
     """
-    if constraint.sums.metric_input == "values":
+    if bound.sums.metric_input == "values":
         return 0.0
     size = posterior.sizes.min()
-    if constraint.sums.metric_input == "ranks":
+    if bound.sums.metric_input == "ranks":
         # Tolerances on ranks are lowered to a third of the requested one at most.
-        return max(1.0 / size, 0.33 * constraint.tolerance)
-    return constraint.gap.one_sample_change(posterior.means, size)
+        return max(1.0 / size, 0.33 * bound.tolerance)
+    return bound.gap.one_sample_change(posterior.means, size)
 
 
 def _assign_folds(
-    constraint: ConstraintSystem, n_samples: int, clusters: np.ndarray | None = None
+    system: ConstraintSystem, n_samples: int, clusters: np.ndarray | None = None
 ) -> np.ndarray:
     """Fold of each sample: the members of a stratum are distributed evenly, at random.
 
@@ -675,14 +673,14 @@ def _assign_folds(
     if clusters is not None:
         # Clusters are distributed by the stratum of their first member.
         _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
-        return _distribute(_strata(constraint, n_samples)[first], rng)[codes]
-    return _distribute(_strata(constraint, n_samples), rng)
+        return _distribute(_strata(system, n_samples)[first], rng)[codes]
+    return _distribute(_strata(system, n_samples), rng)
 
 
-def _strata(constraint: ConstraintSystem, n_samples: int) -> np.ndarray:
-    if not len(constraint):
+def _strata(system: ConstraintSystem, n_samples: int) -> np.ndarray:
+    if not len(system):
         return np.zeros(n_samples, dtype=np.intp)
-    candidates = [one.sums.events.membership_codes for one in constraint]
+    candidates = [one.sums.events.membership_codes for one in system]
     return min(candidates, key=lambda codes: ((codes < 0).sum(), codes.max()))
 
 
@@ -694,7 +692,7 @@ def _distribute(strata: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return fold
 
 
-def _all_occur(constraint: ConstraintSystem, rows: np.ndarray) -> bool:
+def _all_occur(system: ConstraintSystem, rows: np.ndarray) -> bool:
     """Whether each event that is compared occurs among these rows."""
-    strata = [one.sums.events.membership_codes for one in constraint]
+    strata = [one.sums.events.membership_codes for one in system]
     return all(np.isin(codes, codes[rows]).all() for codes in strata)

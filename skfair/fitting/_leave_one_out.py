@@ -63,7 +63,7 @@ class LeaveOneOut:
         """The candidate with all scores multiplied by a factor."""
         return self.fitter.evaluate(factor * candidate.parameters, candidate.result)
 
-    def scores(self, candidate: Candidate, constraint: ConstraintSystem) -> np.ndarray:
+    def scores(self, candidate: Candidate, system: ConstraintSystem) -> np.ndarray:
         r"""Score of each sample by the model fitted to the others, to first order, (n_samples,).
 
         Let the fit minimise a Lagrangian with Hessian H, of whose gradient sample i with the row
@@ -83,7 +83,7 @@ class LeaveOneOut:
         See K. Rahnama Rad and A. Maleki, "A scalable estimate of the out-of-sample prediction error
         via approximate leave-one-out cross-validation", J. R. Stat. Soc. B 82, 2020.
         """
-        problem = replace(self.problem, constraint=constraint)
+        problem = replace(self.problem, constraint=system)
         x = problem.initial_point(candidate.parameters)
         multipliers = candidate.result.multipliers
         if not candidate.is_solver_result:
@@ -92,7 +92,7 @@ class LeaveOneOut:
             multipliers = np.zeros(len(problem.lower))
         evaluation = problem.evaluate(x, multipliers)
         p = problem.n_parameters
-        active, effects = _active_rows(constraint, candidate.scores, multipliers)  # type: ignore[arg-type]
+        active, effects = _active_rows(system, candidate.scores, multipliers)  # type: ignore[arg-type]
         jacobian = evaluation.jacobian_of(active)
         combinations = _combine_without_aux(jacobian[:, p:])
         basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)
@@ -160,16 +160,16 @@ def _inverse_root(hessian: np.ndarray) -> np.ndarray:
     return axes / np.sqrt(sizes)
 
 
-def _active_rows(constraint: ConstraintSystem, scores: np.ndarray, multipliers: np.ndarray) -> Any:
+def _active_rows(system: ConstraintSystem, scores: np.ndarray, multipliers: np.ndarray) -> Any:
     """Active rows of constraints, and the part that each sample has in them, (n_samples, n_rows).
 
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.
     """
     active = [np.empty(0, dtype=np.intp)]
     effects = [np.zeros((len(scores), 0))]
-    by_constraint = constraint.stacked_rows.split_by_constraint(multipliers)
+    by_constraint = system.stacked_rows.split_by_constraint(multipliers)
     start = 0
-    for one, of_rows in zip(constraint, by_constraint, strict=True):
+    for one, of_rows in zip(system, by_constraint, strict=True):
         sums = one.sums.exact_means(scores)
         values, by_sum = one.rows.rows_at(sums)
         slack = np.minimum(one.rows.upper - values, values - one.rows.lower)

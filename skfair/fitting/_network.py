@@ -127,8 +127,8 @@ def _train(task, problem, strata, start, solve):
     model = problem.model
     if hasattr(model, "astype"):  # else its precision is the user's choice
         model = model.astype(np.float32 if is_drawn else np.float64)
-    constraint = _batch_constraints(problem.constraint, solver, estimator.enforcement)
-    problem = replace(problem, model=model, constraint=constraint)
+    system = _batch_constraints(problem.constraint, solver, estimator.enforcement)
+    problem = replace(problem, model=model, constraint=system)
     if estimator.early_stopping:
         rows, held_out = _split_held_out(strata, estimator.validation_fraction, random_state)
         plain = replace(problem, constraint=ConstraintSystem(()))
@@ -140,20 +140,18 @@ def _train(task, problem, strata, start, solve):
 
 
 def _batch_constraints(
-    constraint: ConstraintSystem, solver: Solver, enforcement: str | None
+    system: ConstraintSystem, solver: Solver, enforcement: str | None
 ) -> ConstraintSystem:
     """The constraints that the solver can see on mini-batches, which show few ranks."""
     if "majorant" in solver.requires:
         # Rows at one threshold exist only near given scores, which training moves far.
         free = [
-            one
-            for one in constraint
-            if one.sums.metric_input == "ranks" and not one.gap.is_correctable
+            one for one in system if one.sums.metric_input == "ranks" and not one.gap.is_correctable
         ]
         drawn = [one for one in free if one.rows.has_batch_majorant]
     else:
-        drawn = [one for one in constraint if one.sums.metric_input != "ranks"]
-    others = [one.name for one in constraint if one not in drawn]
+        drawn = [one for one in system if one.sums.metric_input != "ranks"]
+    others = [one.name for one in system if one not in drawn]
     if others and enforcement is None:
         raise ValueError(
             f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "

@@ -56,18 +56,16 @@ _TINY_TOLERANCE = 1e-3 * DEFAULT_TOLERANCE
 """Tolerance in units of a fit below which one of a real target is warned of."""
 
 
-def to_user_units(
-    guarantee: Guarantee, constraint: ConstraintSystem, loss_unit: float
-) -> Guarantee:
+def to_user_units(guarantee: Guarantee, system: ConstraintSystem, loss_unit: float) -> Guarantee:
     """A guarantee with gaps, tolerances and multipliers in the user's units, from those of the fit.
 
     The tolerances and limits of ratios and floors are these numbers themselves. `loss_unit` is one
     unit of the mean loss in the user's.
     """
-    units = constraint.units
+    units = system.units
     candidate = guarantee.candidate
     if loss_unit != 1.0 or (units != 1.0).any():
-        excess = (candidate.gaps - constraint.tolerances) * units
+        excess = (candidate.gaps - system.tolerances) * units
         # The multipliers are those of the last problem solved, whose rows may be more.
         solved = candidate.result.evaluation.problem.constraint
         multipliers = candidate.result.multipliers * (loss_unit / solved.row_units)
@@ -79,7 +77,7 @@ def to_user_units(
 
     def state(tolerances: np.ndarray) -> np.ndarray:
         """Tolerances as bounds are stated, in the user's units."""
-        pairs = zip(constraint, tolerances, strict=True)
+        pairs = zip(system, tolerances, strict=True)
         return units * np.array([one.gap.state(tolerance) for one, tolerance in pairs])
 
     limits = guarantee.limits
@@ -87,7 +85,7 @@ def to_user_units(
         candidate=candidate,
         training_tolerances=state(guarantee.training_tolerances),
         limits=None if limits is None else state(limits),
-        tolerances=state(constraint.tolerances),
+        tolerances=state(system.tolerances),
     )
 
 
@@ -196,36 +194,36 @@ def warn_of_outcome(
 ) -> None:
     """Warn of a violated bound or a missing guarantee, an early stop, or a bound without effect."""
     candidate = guarantee.candidate
-    constraint = problem.constraint
+    system = problem.constraint
     if is_real:
-        _warn_of_tiny_tolerances(constraint)
+        _warn_of_tiny_tolerances(system)
         _warn_of_wide_bounds(problem.subsample, candidate)
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
         describe = describe_violation if is_enforced else _describe_smooth_violation
-        message = describe(constraint, candidate) + _advise_other_model(estimator, constraint)
+        message = describe(system, candidate) + _advise_other_model(estimator, system)
         warn(message, InfeasibleConstraintWarning)
     elif lacks_guarantee(estimator):
-        warn(describe_open_verdict(estimator, guarantee, constraint), InfeasibleConstraintWarning)
+        warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
     elif estimator.status_ != "infeasible":
         _warn_of_distant_bound(candidate)
-    if _warn_of_constant_decisions(estimator, constraint, candidate):
+    if _warn_of_constant_decisions(estimator, system, candidate):
         return
     # Of a bound that is missed, or that is not guaranteed, the message above says enough.
     is_reached = estimator.status_ != "infeasible" and not lacks_guarantee(estimator)
     is_binding = is_reached and not candidate.is_unconstrained
     columns = getattr(estimator, REPORT_ATTRIBUTE)
-    warn_of_weak_bounds(constraint, columns, candidate.scores, is_binding)
+    warn_of_weak_bounds(system, columns, candidate.scores, is_binding)
 
 
 def _warn_of_constant_decisions(
-    estimator: BaseEstimator, constraint: ConstraintSystem, candidate: Candidate
+    estimator: BaseEstimator, system: ConstraintSystem, candidate: Candidate
 ) -> bool:
     """Warn of constant decisions that the constraint has caused; return whether it was done."""
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
-    is_counted = "decisions" in constraint.metric_inputs or estimator.confidence_level is not None
+    is_counted = "decisions" in system.metric_inputs or estimator.confidence_level is not None
     classes = getattr(estimator, "classes_", None)  # losses of pairs have none
     if not is_counted or classes is None or candidate.is_unconstrained:
         return False
@@ -237,7 +235,7 @@ def _warn_of_constant_decisions(
         return False
     warn(
         f"Every training sample is given the class {labels[0]}: "
-        f"no other decisions were found that keep the bound. {advise_relaxation(constraint)}, "
+        f"no other decisions were found that keep the bound. {advise_relaxation(system)}, "
         "leave small groups out (min_group_size), or pass class_weight='balanced'."
     )
     return True
@@ -340,15 +338,15 @@ def describe_open_verdict(
     )
 
 
-def describe_violation(constraint: ConstraintSystem, candidate: Candidate | SimpleNamespace) -> str:
+def describe_violation(system: ConstraintSystem, candidate: Candidate | SimpleNamespace) -> str:
     """Message for a tolerance that the training data exceed."""
     # The constraint that exceeds its tolerance most; unknown gaps come first.
-    tolerances = constraint.tolerances * constraint.units
+    tolerances = system.tolerances * system.units
     excess = candidate.gaps - tolerances
     worst = np.argmax(np.where(np.isnan(excess), np.inf, excess))
-    one = constraint[worst]
+    one = system[worst]
     gap = candidate.gaps[worst]
-    also = ", or drop one of several constraints" if len(constraint) > 1 else ""
+    also = ", or drop one of several constraints" if len(system) > 1 else ""
     if np.isnan(gap):
         remedy = f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}"
         if one.sums.metric_input != "ranks":  # a quotient
@@ -373,9 +371,9 @@ def describe_violation(constraint: ConstraintSystem, candidate: Candidate | Simp
     )
 
 
-def _advise(constraint: BoundConstraint, scores: np.ndarray | None) -> str:
+def _advise(bound: BoundConstraint, scores: np.ndarray | None) -> str:
     """Advice for a tolerance that is not kept, in addition to raising it."""
-    if constraint.sums.metric_input != "ranks":
+    if bound.sums.metric_input != "ranks":
         return "leave small groups out (min_group_size)"
     # Ranks of scores with a small standard deviation depend on tiny differences.
     if scores is not None and np.std(scores) < 0.1:
@@ -398,12 +396,12 @@ def _advise_other_model(estimator: BaseEstimator, constraints: ConstraintSystem)
     return ""
 
 
-def _describe_smooth_violation(constraint: ConstraintSystem, candidate: Candidate) -> str:
+def _describe_smooth_violation(system: ConstraintSystem, candidate: Candidate) -> str:
     evaluation = candidate.result.evaluation
     excess = evaluation.excess * evaluation.problem.constraint.row_units
     return (
         f"The smooth rates exceed their bounds by {number_text(excess.max(), 2)}. "
-        f"{advise_relaxation(constraint)}, raise the solver's max_iter, or pass enforcement='auto' "
+        f"{advise_relaxation(system)}, raise the solver's max_iter, or pass enforcement='auto' "
         "to bound the public metric instead."
     )
 
@@ -797,12 +795,12 @@ def _constant_scores(problem: Problem, is_real: bool) -> list[np.ndarray]:
     return [np.full(n_scores, level) for level in (mean, problem.target[middle])]
 
 
-def _describe_largest_violation(constraint: ConstraintSystem, scores: np.ndarray) -> str:
+def _describe_largest_violation(system: ConstraintSystem, scores: np.ndarray) -> str:
     """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
-    excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
+    excess = np.nan_to_num(system.gaps(scores) - system.tolerances)
     worst = np.argmax(excess)
-    part = constraint[worst]
+    part = system[worst]
     report = ConstraintSystem((part,)).report_columns(scores)
     bounded = np.flatnonzero(~np.isnan(report["tolerance"]))
     # The group whose rate is farthest from the mean rate of its cell.
@@ -815,7 +813,7 @@ def _describe_largest_violation(constraint: ConstraintSystem, scores: np.ndarray
     row = np.argmax(np.abs(rates - mean))
     cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
-    tolerance = part.tolerance * constraint.units[worst]
+    tolerance = part.tolerance * system.units[worst]
     bound = f"tolerance of {bound_text(tolerance)}"
     advice = "Raise the tolerance"
     if part.gap.is_ratio:

@@ -789,8 +789,8 @@ def _guarantee(
 
 def linearize_solution(fitter: Fitter, guarantee: Guarantee) -> tuple:
     """The problem linearised at the enforced model, where its report is read, and the guarantee."""
-    constraint = fitter.constraint.linearize_at(guarantee.candidate.scores)
-    return fitter.problem_with_constraint(constraint), guarantee
+    system = fitter.constraint.linearize_at(guarantee.candidate.scores)
+    return fitter.problem_with_constraint(system), guarantee
 
 
 def make_fitters(first: Fitter, request: RuleRequest) -> Any:
@@ -841,9 +841,9 @@ def _enforce_preselected(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
     A search along the intercept is cheap, and leads a single row to its bound.
     """
     # Only for one row on decisions of one problem, which the intercept alone can lead to its bound.
-    constraint = fitters[0].constraint
-    counts_all = constraint.metric_inputs <= {"decisions"}
-    if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
+    system = fitters[0].constraint
+    counts_all = system.metric_inputs <= {"decisions"}
+    if len(fitters) == 1 or not counts_all or len(system.rows.lower) != 1:
         return enforce_and_select(fitters)
     fitter, candidate = enforce_and_select(fitters, INTERCEPT)
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
@@ -872,19 +872,19 @@ def _bind(
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
-        _embed_constraint(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
+        _embed_constraint(one, slice(number * n_samples, (number + 1) * n_samples), n_scores)
         for number, of_class in enumerate(bound)
-        for constraint in of_class
+        for one in of_class
         if per_class[number].is_bounded
     ]
     return ConstraintSystem(tuple(embedded))
 
 
-def _embed_constraint(constraint: BoundConstraint, rows: slice, n_scores: int) -> BoundConstraint:
+def _embed_constraint(bound: BoundConstraint, rows: slice, n_scores: int) -> BoundConstraint:
     """A constraint as a function of more scores, of which `rows` are its own."""
-    uncompared = constraint.uncompared and _embed_sums(constraint.uncompared, rows, n_scores)
-    sums = _embed_sums(constraint.sums, rows, n_scores)
-    return replace(constraint, sums=sums, uncompared=uncompared)
+    uncompared = bound.uncompared and _embed_sums(bound.uncompared, rows, n_scores)
+    sums = _embed_sums(bound.sums, rows, n_scores)
+    return replace(bound, sums=sums, uncompared=uncompared)
 
 
 def _embed_sums(sums: Sums, rows: slice, n_scores: int) -> Sums:
@@ -896,19 +896,17 @@ def _embed_sums(sums: Sums, rows: slice, n_scores: int) -> Sums:
 
 
 def sums_and_changes(
-    constraint: BoundConstraint, outcomes: np.ndarray, n_outcomes: int, weights: np.ndarray
+    bound: BoundConstraint, outcomes: np.ndarray, n_outcomes: int, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of a constraint where all decisions are negative, and the change by positive ones.
 
     The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
     groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
     """
-    factors = [change for _, change in decision_outcomes(constraint.sums)]
-    sums = constraint.sums.exact_means(np.full(len(outcomes), -1.0))
+    factors = [change for _, change in decision_outcomes(bound.sums)]
+    sums = bound.sums.exact_means(np.full(len(outcomes), -1.0))
     mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
-    by_sample = (
-        spread_over_samples(constraint.sums.events, factors, row) for row in np.eye(len(sums))
-    )
+    by_sample = (spread_over_samples(bound.sums.events, factors, row) for row in np.eye(len(sums)))
     changes = [np.bincount(outcomes, row, n_outcomes) / mass for row in by_sample]
     return sums, np.array(changes).reshape(-1, n_outcomes)
 

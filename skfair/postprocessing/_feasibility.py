@@ -284,21 +284,21 @@ class _LinearProgram(NamedTuple):
         ]
 
 
-def _rate_rows(constraint: BoundConstraint, sums: tuple) -> _Rows:
+def _rate_rows(bound: BoundConstraint, sums: tuple) -> _Rows:
     """Rows of rates whose denominators do not depend on decisions."""
-    values, changes = (constraint.rows.rates_to_rows @ one for one in sums)
+    values, changes = (bound.rows.rates_to_rows @ one for one in sums)
     sides = []
-    for sign, bounds in ((1.0, constraint.rows.upper), (-1.0, constraint.rows.lower)):
+    for sign, bounds in ((1.0, bound.rows.upper), (-1.0, bound.rows.lower)):
         is_bound = np.isfinite(bounds)
         # Above a free smallest rate, the largest one alone may be exceeded.
-        is_smallest = (sign < 0) & constraint.rows.aux_jacobian.any(axis=1)
-        columns = values - bounds, changes, constraint.rows.aux_jacobian, sign * ~is_smallest
+        is_smallest = (sign < 0) & bound.rows.aux_jacobian.any(axis=1)
+        columns = values - bounds, changes, bound.rows.aux_jacobian, sign * ~is_smallest
         sides.append([sign * one[is_bound] for one in columns])
     constant, changes, unknowns, sizes = map(np.concatenate, zip(*sides, strict=True))
     return _Rows(constant, changes, unknowns, sizes, 0.0 * changes)
 
 
-def _quotient_rows(constraint, sums, decisions, level):
+def _quotient_rows(bound, sums, decisions, level):
     """Rows ``low D <= N <= high D`` of quotients, and the smallest denominators.
 
     ``decisions`` are the expected ones without constraint, and those that are all positive.
@@ -308,18 +308,18 @@ def _quotient_rows(constraint, sums, decisions, level):
     # Denominators are largest where all decisions are positive, or all negative.
     # A denominator is at least a hundredth of that of constant decisions.
     smallest = 0.01 * np.maximum(sizes, positive)
-    if constraint.gap.is_range:
+    if bound.gap.is_range:
         # One that is compared is at least a quarter of that without constraint: precision must not
         # be equal because hardly any sample is accepted.
         smallest = np.maximum(smallest, 0.25 * plain)
     # Rows without an excess: denominators are not below the smallest ones.
     no_sizes = 0.0 * sizes, 0.0 * size_changes
     sides = [(smallest - sizes, -size_changes, *no_sizes)]
-    low, high = constraint.gap.mean_limits(constraint.tolerance, level)
-    for sign, bound in ((-1.0, low), (1.0, high)):
-        if np.isfinite(bound):
-            values = counts - bound * sizes
-            changes = count_changes - bound * size_changes
+    low, high = bound.gap.mean_limits(bound.tolerance, level)
+    for sign, limit in ((-1.0, low), (1.0, high)):
+        if np.isfinite(limit):
+            values = counts - limit * sizes
+            changes = count_changes - limit * size_changes
             # Above the level, the largest quotient alone may be exceeded.
             may_exceed = sign > 0 or np.isinf(high)
             excess = (sizes, size_changes) if may_exceed else no_sizes

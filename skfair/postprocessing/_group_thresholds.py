@@ -165,15 +165,15 @@ class _Window(NamedTuple):
 
 
 def _find_windows(
-    constraint: ConstraintSystem, codes: np.ndarray, groups: dict[int, _Group]
+    system: ConstraintSystem, codes: np.ndarray, groups: dict[int, _Group]
 ) -> list[_Window] | None:
     """The `_Window` of every block of rates that constraints compare, or None.
 
     None where a rate has not one group, or one of several rates may fall with the cut.
     """
-    is_single = sum(len(one.gap.blocks) for one in constraint if one.gap.is_range) == 1
+    is_single = sum(len(one.gap.blocks) for one in system if one.gap.is_range) == 1
     windows = []
-    for one in constraint:
+    for one in system:
         is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
         if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
             return None

@@ -445,7 +445,7 @@ class _ExpectedRateProgram(NamedTuple):
     w_i d_i (joint @ effects.T)_i``.
     """
 
-    constraint: Any
+    system: Any
     joint: np.ndarray  # (n_samples, n_outcomes), of negatives first
     weights: np.ndarray  # (n_samples,), sum 1
     effects: np.ndarray  # (n_rows, n_outcomes), of a positive decision per weight
@@ -474,7 +474,7 @@ class _ExpectedRateProgram(NamedTuple):
         constant.append(np.zeros(len(shares)))
         effects, constant = map(np.concatenate, (effects, constant))
         return cls(
-            constraint=fitter.constraint,
+            system=fitter.constraint,
             joint=joint,
             weights=weights,
             effects=effects,
@@ -497,7 +497,7 @@ class _ExpectedRateProgram(NamedTuple):
         """The same program with its rows moved by their residual to the counted ones."""
         counted = [
             one.rows.rows_at(one.sums.exact_means(scores), np.zeros(one.rows.n_aux))[0]
-            for one in self.constraint
+            for one in self.system
         ]
         counted += [[self.weights @ (scores > 0)] for _ in self.shares]
         constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
@@ -508,7 +508,7 @@ class _ExpectedRateProgram(NamedTuple):
 
         They minimise the dual, in which the threshold of decisions is smooth.
         """
-        scaled = self.constraint.replace_tolerances(factor * self.constraint.tolerances)
+        scaled = self.system.replace_tolerances(factor * self.system.tolerances)
         lower, upper = (
             np.concatenate([*(getattr(one.rows, side) for one in scaled), self.shares])
             - self.constant
@@ -532,7 +532,7 @@ class _ExpectedRateProgram(NamedTuple):
 
         # The multipliers of rows with a common auxiliary unknown, such as a mean rate, cancel.
         of_shares = np.empty((len(self.shares), 0))
-        aux = block_diag(*[one.rows.aux_jacobian for one in self.constraint], of_shares).T
+        aux = block_diag(*[one.rows.aux_jacobian for one in self.system], of_shares).T
         cancels = [LinearConstraint(np.hstack((aux, -aux)), 0.0, 0.0)] if len(aux) else []
         start = np.zeros(2 * n_rows)
         method = "SLSQP" if cancels else "L-BFGS-B"

@@ -386,10 +386,10 @@ def search_with_guarantee(
 
         return fit
 
-    constraint = ConstraintSystem((bound,))
+    system = ConstraintSystem((bound,))
     if confidence is None:
-        return Guarantee(make_fit(None)(constraint.tolerances), constraint.tolerances)
-    return fit_with_guarantee(constraint, confidence, make_fit, clusters)
+        return Guarantee(make_fit(None)(system.tolerances), system.tolerances)
+    return fit_with_guarantee(system, confidence, make_fit, clusters)
 
 
 def check_interval_sizes(

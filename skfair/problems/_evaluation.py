@@ -76,19 +76,19 @@ class Evaluation:
         """Score of each sample."""
         return self.point.scores
 
-    def replace_constraint(self, constraint: Any) -> Evaluation:
+    def replace_constraint(self, system: Any) -> Evaluation:
         """The same point under another constraint; its scores are reused.
 
         Parameters
         ----------
-        constraint : BoundConstraint, ConstraintSystem or SmoothConstraint
+        system : ConstraintSystem, BoundConstraint or SmoothConstraint
             With as many auxiliary unknowns.
 
         Returns
         -------
         evaluation : Evaluation
         """
-        problem = replace(self.problem, constraint=constraint)
+        problem = replace(self.problem, constraint=system)
         evaluation = Evaluation(problem, self.x, self.ridge)
         evaluation.point = self.point
         return evaluation
@@ -540,8 +540,8 @@ def _sum_shares(
     """Sums over a block with shares of ranked samples, by a kernel."""
     from skfair._kernels.scores import evaluate_bucket_moments
 
-    compiled, (constraint,) = block.compiled, block.constraint
-    events = constraint.sums.events.codes_and_mean_weights
+    compiled, (bound,) = block.compiled, block.constraint
+    events = bound.sums.events.codes_and_mean_weights
     return evaluate_bucket_moments(
         compiled.columns, parameters, compiled.losses, events, buckets, weights
     )

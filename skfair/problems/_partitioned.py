@@ -202,8 +202,8 @@ def _evaluate_block(
         return evaluation.fun, evaluation.grad[:p], *no_rows, hessian
     # A criterion on ranks may have changed since the blocks were made.
     pairs = zip(block.constraint, gaps, strict=True)
-    constraint = type(block.constraint)(replace(one, gap=gap) for one, gap in pairs)
-    evaluation = evaluation.replace_constraint(constraint)
+    system = type(block.constraint)(replace(one, gap=gap) for one, gap in pairs)
+    evaluation = evaluation.replace_constraint(system)
     rows, jacobian = evaluation.problem.rows, evaluation.jacobian
     # What does not depend on the samples is added once, after the sum.
     values = evaluation.values - rows.constant_term(x[p:])
@@ -264,8 +264,8 @@ class PartitionedRankProblem(PartitionedProblem):
             guess = (
                 np.zeros(1) if self.subsample is None else self.subsample.predict_scores(parameters)
             )
-            constraint = self.constraint[number]
-            self._latest_condensed[key] = condense(constraint, guess, count, gather)
+            bound = self.constraint[number]
+            self._latest_condensed[key] = condense(bound, guess, count, gather)
         return self._latest_condensed[key]
 
     @cached_property

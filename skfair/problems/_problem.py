@@ -422,26 +422,26 @@ def evaluate_decisions(problem: Problem, x: np.ndarray) -> Evaluation:
     The problem of the evaluation has smooth means that are offset to the exact ones at x.
     """
     smooth = problem.evaluate(x)
-    constraint = problem.constraint
+    system = problem.constraint
     # Constraints of a fit stay what they are, with their units; others have rows alone.
-    constraint = constraint if hasattr(constraint, "correct") else problem.rows
-    return smooth.replace_constraint(constraint.correct(smooth.scores))
+    system = system if hasattr(system, "correct") else problem.rows
+    return smooth.replace_constraint(system.correct(smooth.scores))
 
 
 def _replace_rows(problem: Problem, **form: Any) -> Any:
     """The same problem with rows of another form, as settings of a `BoundConstraint`."""
-    constraint = problem.constraint
-    if isinstance(constraint, tuple):
-        changed = type(constraint)(_change_rows(one, form) for one in constraint)
+    system = problem.constraint
+    if isinstance(system, tuple):
+        changed = type(system)(_change_rows(one, form) for one in system)
     else:
-        changed = _change_rows(constraint, form)
+        changed = _change_rows(system, form)
     return replace(problem, constraint=changed)  # type: ignore[type-var]
 
 
-def _change_rows(constraint: Any, form: dict[str, bool]) -> Any:
+def _change_rows(bound: Any, form: dict[str, bool]) -> Any:
     """A bound constraint with rows of another form; criteria on ranks have none."""
-    is_of_rates = hasattr(constraint, "one_row") and constraint.sums.metric_input != "ranks"
-    return replace(constraint, **form) if is_of_rates else constraint
+    is_of_rates = hasattr(bound, "one_row") and bound.sums.metric_input != "ranks"
+    return replace(bound, **form) if is_of_rates else bound
 
 
 # A small problem whose constraint binds, to try a solver on.

@@ -286,9 +286,9 @@ class WeighedRows(NamedTuple):
 class CellConstraint(BatchRows):
     """A constraint on means over unions of cells; `members`, (n_cells, n_events), are these."""
 
-    def __init__(self, constraint, present, n_cells):
-        super().__init__(constraint.rows)
-        events = constraint.sums.events
+    def __init__(self, bound, present, n_cells):
+        super().__init__(bound.rows)
+        events = bound.sums.events
         self.members = np.zeros((n_cells, events.n_events))
         self.members[present] = events.averaging_matrix.toarray().T > 0
 

@@ -596,9 +596,9 @@ class _EpochTrainer:
             self.step_scheduler.step()
 
 
-def _weigh_samples(constraint: BoundConstraint) -> np.ndarray:
+def _weigh_samples(bound: BoundConstraint) -> np.ndarray:
     """Weights of all samples in each mean of a constraint, (n_samples, n_events)."""
-    averaging = constraint.sums.events.averaging_matrix.T.tocsr()
+    averaging = bound.sums.events.averaging_matrix.T.tocsr()
     # Dense weights are read faster.
     return averaging.toarray() if averaging.shape[1] <= 16 else averaging
 
