@@ -349,7 +349,7 @@ class PartialParityPostprocessor(
         rule = {"estimator_": estimator, "_scorers": scorers, **ranked.rule}
         guarantee = _search_rates(self, ranked, rule, context)
         # What predictions need and what describes the fit; then warnings.
-        fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
+        fitted = rule | guarantee.candidate.attributes(ranked.ranked_samples, ranked.positions)
         shifted = _shift_training_scores(ranked, fitted)
         fitted |= _outcome_attributes(self, ranked, guarantee, shifted)
         store_fit(self, fitted | fitted_feature_attributes(estimator))
@@ -470,7 +470,7 @@ class _RankedTraining(NamedTuple):
     compared: np.ndarray  # positions of the samples of compared groups
     positions: np.ndarray  # the compared group by which each group ranks new samples
     y_score: np.ndarray | None = None  # (n_samples,)
-    samples: RankedSamples | None = None
+    ranked_samples: RankedSamples | None = None
     levels: np.ndarray | None = None  # of the scores: nearly equal ones have equal ranks
 
     @classmethod
@@ -492,9 +492,9 @@ class _RankedTraining(NamedTuple):
         """Rank the samples of compared groups; ``name`` is the constraint in errors."""
         levels = unique_levels(scores)
         y_score = self.training.unit.to_unit(snap_to_levels(scores, levels))
-        samples = RankedSamples.from_bound(y_score[self.compared], self.bound)
-        check_interval_sizes(samples, self.bound.gap.criterion, name)
-        return self._replace(y_score=y_score, samples=samples, levels=levels)
+        ranked_samples = RankedSamples.from_bound(y_score[self.compared], self.bound)
+        check_interval_sizes(ranked_samples, self.bound.gap.criterion, name)
+        return self._replace(y_score=y_score, ranked_samples=ranked_samples, levels=levels)
 
     @property
     def rule(self) -> dict[str, Any]:
@@ -504,7 +504,7 @@ class _RankedTraining(NamedTuple):
             "classes_": self.training.classes,
             "pos_label_": self.training.pos_label,
             "groups_": of_groups.groups.summary,
-            "_pooled_curve": self.samples.pooled_curve,  # type: ignore[union-attr]
+            "_pooled_curve": self.ranked_samples.pooled_curve,  # type: ignore[union-attr]
             "_group_shares": of_groups.group_shares,
             "_levels": self.levels,
             "_unit": self.training.unit,
@@ -531,10 +531,10 @@ def _search_rates(
         return search_rates(subset, ranked.bound.gap, tolerance, callback)
 
     # One group has no gap that the population could exceed.
-    samples = ranked.samples
+    ranked_samples = ranked.ranked_samples
     clusters = ranked.bound.sums.samples.clusters
-    confidence = estimator.confidence_level if len(samples.groups.names) > 1 else None  # type: ignore[union-attr]
-    return search_with_guarantee(samples, ranked.bound, confidence, search, clusters)  # type: ignore[arg-type]
+    confidence = estimator.confidence_level if len(ranked_samples.groups.names) > 1 else None  # type: ignore[union-attr]
+    return search_with_guarantee(ranked_samples, ranked.bound, confidence, search, clusters)  # type: ignore[arg-type]
 
 
 def _make_criterion(estimator: PartialParityPostprocessor) -> PartialParity:
@@ -631,9 +631,9 @@ def _warn_after_fit(
 ) -> None:
     """Warn of an exceeded tolerance, a search cut short, constant decisions, or useless ranks."""
     bound = ranked.bound
-    samples = ranked.samples
+    subset = ranked.ranked_samples
     if estimator.confidence_level is not None:
-        warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)  # type: ignore[union-attr]
+        warn_of_moved_decisions(subset.weights, guarantee.candidate.scores, subset.y_score)  # type: ignore[union-attr]
     if estimator.status_ == "infeasible":
         warn(
             f"The difference exceeds the tolerance of {bound_text(bound.tolerance)} by at least "

@@ -544,8 +544,8 @@ def sample_values(
         values = counted_values(counts, sizes)[rows]
         clusters = clusters if clusters is None else clusters[rows]
         return _SampleValues(events, values, clusters, known)
-    samples, event, _ = of.events.memberships
-    if len(np.unique(samples)) < len(samples):
+    positions, event, _ = of.events.memberships
+    if len(np.unique(positions)) < len(positions):
         raise ValueError(
             f"{of.name} compares quotients of groups that overlap, and no limits of these "
             "are implemented; pass one group per sample, or confidence_level=None."
@@ -553,7 +553,7 @@ def sample_values(
     rates = of.rates(sums)
     denominators = sums[of.events.n_events :]
     of_event = np.zeros(len(counts), dtype=np.intp)
-    of_event[samples] = event
+    of_event[positions] = event
     values = rates[of_event] + (counts - rates[of_event] * sizes) / denominators[of_event]
     return _SampleValues(of.events, values, clusters)
 

@@ -130,15 +130,15 @@ class MeanExcess(ConvexMeans):
     ) -> None:
         # Sort the samples into buckets between the ends of corners, short and long ones.
         self.place_buckets(breakpoints, corner)
-        samples, _, shares = events.memberships
+        positions, _, shares = events.memberships
         indptr, order, moments = sort_members(  # type: ignore[call-arg]
             scores, *events.memberships, self.bounds, events.n_events
         )
         self.integrate_moments(moments)
         # Members bucket by bucket: their samples, shares and scores, and the sizes of the buckets.
-        samples = samples[order]
+        positions = positions[order]
         shares = shares[order]
-        self._members = samples, shares, scores[samples], np.diff(indptr)
+        self._members = positions, shares, scores[positions], np.diff(indptr)
         self._n_samples = events.n_samples
 
     @classmethod
@@ -152,23 +152,23 @@ class MeanExcess(ConvexMeans):
     @cached_property
     def basis(self) -> sparse.csr_array:
         """Sums of shares over all buckets, and of shares times scores over those with a corner."""
-        samples, shares, scores, sizes = self._members
+        positions, shares, scores, sizes = self._members
         has_corner = np.tile(self.has_corner, len(self.mass))
         in_corner = np.repeat(has_corner, sizes)
         # Sums of shares in the first rows; below them, where a corner needs them, of shares times
         # scores.
         data = np.concatenate((shares, (shares * scores)[in_corner]))
-        indices = np.concatenate((samples, samples[in_corner]))
+        indices = np.concatenate((positions, positions[in_corner]))
         starts = np.cumsum(np.concatenate(([0], sizes, sizes * has_corner)))
         return sparse.csr_array((data, indices, starts), shape=(2 * len(sizes), self._n_samples))
 
     def basis_adjoint(self, v: np.ndarray) -> np.ndarray:
         """Weights of the samples from those of the sums of the basis, or of its first half."""
-        samples, shares, scores, sizes = self._members
+        positions, shares, scores, sizes = self._members
         weights = np.repeat(v[: len(sizes)], sizes)
         if len(v) > len(sizes):
             weights += np.repeat(v[len(sizes) :], sizes) * scores
-        return np.bincount(samples, weights * shares, minlength=self._n_samples)
+        return np.bincount(positions, weights * shares, minlength=self._n_samples)
 
     def place_buckets(self, breakpoints: np.ndarray, corner: float) -> None:
         """Bounds of buckets, and the polynomials in them."""
@@ -255,20 +255,20 @@ class MeanSigmoid(ConvexMeans):
     def __init__(
         self, events: Events, scores: np.ndarray, breakpoints: np.ndarray, width: float
     ) -> None:
-        samples, codes, shares = events.memberships
+        positions, codes, shares = events.memberships
         begins = np.arange(len(breakpoints)) < len(breakpoints) / 2
         # Ramps begin and end half a width from the threshold, from which B and E measure.
         middles = breakpoints + np.where(begins, width / 2, -width / 2)
-        distances = scores[samples, np.newaxis] - middles
+        distances = scores[positions, np.newaxis] - middles
         # Value and derivatives of each member by each breakpoint, weighted by its share.
         functions = _convex_sigmoids(distances, begins, width)
         value, slope, curvature = (entries * shares[:, np.newaxis] for entries in functions)
         shape = events.n_events, events.n_samples
         self.values = _event_sums(value, codes, events.n_events)
         self.above = _event_sums(slope, codes, events.n_events)
-        self._curvatures = _summation_matrix(curvature, samples, codes, shape)
+        self._curvatures = _summation_matrix(curvature, positions, codes, shape)
         self._by_event = _event_sums(curvature, codes, events.n_events)
-        slopes = _summation_matrix(slope, samples, codes, shape)
+        slopes = _summation_matrix(slope, positions, codes, shape)
         self.basis = sparse.vstack((slopes, self._curvatures), format="csr")
 
     @staticmethod
@@ -292,7 +292,7 @@ class MeanSigmoid(ConvexMeans):
 
 def sort_members(
     scores: np.ndarray,
-    samples: np.ndarray,
+    positions: np.ndarray,
     events: np.ndarray,
     shares: np.ndarray,
     bounds: np.ndarray,
@@ -301,12 +301,13 @@ def sort_members(
     """Members sorted into cells; a cell is an event and an interval between bounds, which ascend.
 
     Interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
-    ``samples[m]`` in the event ``events[m]``. The cell of event e and interval b is ``e * n_buckets
-    + b``. Returns where each cell starts (n_cells + 1,), the members cell by cell, and sums over
-    each cell of the shares times powers 0, 1 and 2 of the scores, (3, n_events, n_buckets).
+    ``positions[m]`` in the event ``events[m]``. The cell of event e and interval b is
+    ``e * n_buckets + b``. Returns where each cell starts (n_cells + 1,), the members cell by cell,
+    and sums over each cell of the shares times powers 0, 1 and 2 of the scores, (3, n_events,
+    n_buckets).
     """
     n_buckets = len(bounds) + 1
-    scores = scores[samples]
+    scores = scores[positions]
     n_cells = n_events * n_buckets
     cells = events * n_buckets + np.searchsorted(bounds, scores)
     indptr = np.append(0, np.cumsum(np.bincount(cells, minlength=n_cells)))
@@ -339,14 +340,14 @@ def _event_sums(entries: np.ndarray, codes: np.ndarray, n_events: int) -> np.nda
 
 
 def _summation_matrix(
-    entries: np.ndarray, samples: np.ndarray, codes: np.ndarray, shape: tuple[int, ...]
+    entries: np.ndarray, positions: np.ndarray, codes: np.ndarray, shape: tuple[int, ...]
 ) -> sparse.csr_array:
     """Build the sparse matrix that adds each sample's entries at their event and breakpoint."""
     n_breakpoints = entries.shape[1]
     entry, column = entries.nonzero()
     rows = codes[entry] * n_breakpoints + column
     n_events, n_samples = shape
-    values = entries[entry, column], (rows, samples[entry])
+    values = entries[entry, column], (rows, positions[entry])
     return sparse.csr_array(values, shape=(n_events * n_breakpoints, n_samples))
 
 
@@ -646,10 +647,10 @@ class ShareMajorant(Majorant):
 class RankedMembers:
     """Members of a group by ascending score, with weights; those without weight are left out."""
 
-    def __init__(self, samples: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(self, positions: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> None:
         # Smaller shares of a group are rounding.
         has_weight = weights > 1e-12
-        self.samples = samples[has_weight]
+        self.positions = positions[has_weight]
         self.scores = scores[has_weight]
         self.weights = weights[has_weight]
 
@@ -661,12 +662,12 @@ class Ranking:
     """
 
     def __init__(
-        self, pairs: np.ndarray, samples: np.ndarray, shares: np.ndarray, scores: np.ndarray
+        self, pairs: np.ndarray, positions: np.ndarray, shares: np.ndarray, scores: np.ndarray
     ) -> None:
         # Weights by rank, which taper off at the ends of each pair.
-        ascending = np.argsort(scores[samples], kind="stable")
-        self.samples = samples[ascending]
-        self.scores = scores[self.samples]
+        ascending = np.argsort(scores[positions], kind="stable")
+        self.positions = positions[ascending]
+        self.scores = scores[self.positions]
         width = float(np.diff(pairs).sum())
         self._all = shares[ascending] * (len(pairs) / width)
         self._before = []  # up to the beginnings, and up to the ends of the pairs
@@ -683,15 +684,15 @@ class Ranking:
     def members_inside(self) -> RankedMembers:
         """Members in the interval, with weights that sum to 1."""
         begin, end = self._before
-        return RankedMembers(self.samples, self.scores, end - begin)  # type: ignore[arg-type]
+        return RankedMembers(self.positions, self.scores, end - begin)  # type: ignore[arg-type]
 
     def members_before(self, boundary: int) -> RankedMembers:
         """Members that rank before the interval begins (boundary 0) or before it ends (1)."""
-        return RankedMembers(self.samples, self.scores, self._before[boundary])  # type: ignore[arg-type]
+        return RankedMembers(self.positions, self.scores, self._before[boundary])  # type: ignore[arg-type]
 
     def members_after(self, boundary: int) -> RankedMembers:
         """Members that rank after the interval begins (boundary 0) or after it ends (1)."""
-        return RankedMembers(self.samples, self.scores, self._all - self._before[boundary])
+        return RankedMembers(self.positions, self.scores, self._all - self._before[boundary])
 
 
 @dataclass(eq=False)
@@ -717,11 +718,11 @@ class PairExcess:
             shift - other.scores
         )
         self.value = float(one.weights @ excess) / width
-        self.samples = np.concatenate((one.samples, other.samples))
+        self.positions = np.concatenate((one.positions, other.positions))
         self.slopes = np.concatenate((one.weights * below, -other.weights * above)) / width
 
     def curvatures(self) -> np.ndarray:
-        """Curvatures by the scores of `samples`, which lie above those by differences."""
+        """Curvatures by the scores of `positions`, which lie above those by differences."""
         one = self.one
         other = self.other
         # The density of scores is averaged over a twentieth of the ramp to either side.
@@ -733,7 +734,7 @@ class PairExcess:
     def tangent_after_move(self, moved: np.ndarray) -> PairExcess:
         """The tangent after a move of all scores: the same slopes, and another value."""
         tangent = copy(self)
-        tangent.value += float(self.slopes @ moved[self.samples])
+        tangent.value += float(self.slopes @ moved[self.positions])
         return tangent
 
 
@@ -749,7 +750,7 @@ def split_ramp(
         is_added = (end == 1) == ((after_end == 0) == (corner == 0))
         firsts = one.members_before(end)
         lasts = other.members_after(after_end)
-        if len(firsts.samples) and len(lasts.samples):
+        if len(firsts.positions) and len(lasts.positions):
             shift = (0.5 - corner) * width
             (added if is_added else subtracted).append(PairExcess(firsts, lasts, shift, width))
     return added, subtracted
@@ -907,9 +908,9 @@ def _make_values(functions: list, n_samples: int, curvature: Callable) -> Constr
     values = np.zeros(len(functions))
     for row, sign, one in signed:
         values[row] += sign * one.value
-    rows = np.repeat([row for row, _, _ in signed], [len(one.samples) for _, _, one in signed])
+    rows = np.repeat([row for row, _, _ in signed], [len(one.positions) for _, _, one in signed])
     none = np.empty(0)
-    columns = np.concatenate([none.astype(int), *(one.samples for _, _, one in signed)])
+    columns = np.concatenate([none.astype(int), *(one.positions for _, _, one in signed)])
     slopes = np.concatenate([none, *(sign * one.slopes for _, sign, one in signed)])
     shape = len(functions), n_samples
     return ConstraintValues(
@@ -928,5 +929,5 @@ def _sum_curvatures(weighted: list[tuple[float, list]], scores: np.ndarray) -> n
     curvature = np.zeros(len(scores))
     for weight, functions in weighted:
         for one in functions if weight > 0.0 else ():
-            np.add.at(curvature, one.samples, weight * one.curvatures())
+            np.add.at(curvature, one.positions, weight * one.curvatures())
     return curvature

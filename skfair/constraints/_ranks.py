@@ -330,8 +330,8 @@ def _to_event_interval(
     flat = interval.pairs.ravel()
     groups, group = of_group
     thresholds = groups.upper_quantiles(group, sums.scores, flat)  # type: ignore[arg-type]
-    samples, shares = sums.events.members(event)
-    event_scores = sums.scores[samples]  # type: ignore[index]
+    positions, shares = sums.events.members(event)
+    event_scores = sums.scores[positions]  # type: ignore[index]
     above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
     above[flat <= 0.0] = 0.0
     above[flat >= 1.0] = 1.0

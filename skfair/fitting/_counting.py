@@ -238,12 +238,12 @@ def _count_bins(
         scores, block.model.scores(direction), SIGN_TOLERANCE, typical, N_BINS
     )
     on_error, on_means, cells, first_error, negative = effects
-    samples = np.arange(len(scores))
+    positions = np.arange(len(scores))
     errors = np.zeros((1, N_BINS + 1))
     sums = np.zeros((len(negative), N_BINS + 1))
-    add_flips(samples, np.zeros_like(samples), on_error, decisions, bins, errors)
+    add_flips(positions, np.zeros_like(positions), on_error, decisions, bins, errors)
     for of_cells, added in zip(cells, on_means, strict=True):
-        add_flips(samples, of_cells, added, decisions, bins, sums)
+        add_flips(positions, of_cells, added, decisions, bins, sums)
     errors[0, 0] += first_error
     return errors[0], tuple(_split_cells(block, sums))
 

@@ -214,11 +214,11 @@ class Events:
         if self.codes_and_mean_weights is not None:
             codes, _ = self.codes_and_mean_weights
             return np.where(codes < self.n_events, codes, -1)
-        samples, events, _ = self.memberships
+        positions, events, _ = self.memberships
         # Hash each set of events by the sum of random integers.
         hashes = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
         totals = np.zeros(self.n_samples, dtype=np.int64)
-        np.add.at(totals, samples, hashes[events])
+        np.add.at(totals, positions, hashes[events])
         _, codes = np.unique(totals, return_inverse=True)
         return np.where(totals > 0, codes, -1)
 
@@ -261,8 +261,8 @@ class Events:
         self, event: int, scores: np.ndarray, levels: np.ndarray | tuple[float, ...] | list[float]
     ) -> np.ndarray:
         """Scores that given proportions of an event exceed, one for each level in [0, 1]."""
-        samples, mean_weights = self.members(event)
-        member_scores = scores[samples]
+        positions, mean_weights = self.members(event)
+        member_scores = scores[positions]
         if np.ptp(mean_weights) > 0:
             descending = np.argsort(-member_scores, kind="stable")
             member_scores = member_scores[descending]
@@ -282,13 +282,13 @@ def join_units(
     """
     if units is None:
         return events, values, None
-    samples, event, shares = events.memberships
+    positions, event, shares = events.memberships
     n_units = units.max() + 1
-    at, rows = pd.factorize(event * n_units + units[samples])
-    if len(rows) == len(samples):
+    at, rows = pd.factorize(event * n_units + units[positions])
+    if len(rows) == len(positions):
         return events, values, units
     totals = np.bincount(at, shares)
-    means = np.bincount(at, shares * values[samples]) / totals
+    means = np.bincount(at, shares * values[positions]) / totals
     return Events.disjoint(rows // n_units, events.n_events, totals), means, rows % n_units
 
 
@@ -516,22 +516,22 @@ def _make_events(
     inside = [np.flatnonzero(events >= 0) for events in memberships]
     events = np.concatenate([events[one] for events, one in zip(memberships, inside, strict=True)])
     all_rows = np.arange(len(weights))[rows]
-    samples = np.concatenate([all_rows[one] for one in inside])
+    positions = np.concatenate([all_rows[one] for one in inside])
     # Disjoint events need one code per sample, which a second membership would overwrite.
     is_member = np.zeros(len(weights), dtype=bool)
-    is_member[samples] = True
-    if shares is None and np.count_nonzero(is_member) == len(samples):
+    is_member[positions] = True
+    if shares is None and np.count_nonzero(is_member) == len(positions):
         codes = np.full(len(weights), -1)
-        codes[samples] = events
+        codes[positions] = events
         return Events.disjoint(codes, n_events, weights)
     # Order memberships by event; the stable sort of short integers is a radix sort.
     order = np.argsort(events.astype(np.min_scalar_type(n_events)), kind="stable")
     ends = np.cumsum(np.append(0, np.bincount(events, minlength=n_events)))
     if shares is None:
-        members = np.ones(len(samples), dtype=bool)
+        members = np.ones(len(positions), dtype=bool)
     else:
         members = np.concatenate([shares[one] for one in inside])[order]
-    present = members, samples[order], ends
+    present = members, positions[order], ends
     return Events.overlapping(sparse.csc_array(present, shape=(len(weights), n_events)), weights)
 
 

@@ -517,8 +517,8 @@ class Groups:
             return self.codes
         codes = np.full(self.matrix.shape[0], -1)
         is_recorded = self.shares == 1.0
-        samples, groups = self.memberships
-        codes[samples[is_recorded]] = groups[is_recorded]
+        positions, groups = self.memberships
+        codes[positions[is_recorded]] = groups[is_recorded]
         return codes
 
     def fill_missing(self, probabilities: np.ndarray) -> Groups:

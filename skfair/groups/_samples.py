@@ -203,15 +203,15 @@ class Samples(NamedTuple):
         if groups.is_disjoint:
             weights = np.bincount(groups.codes, self.weights, n_groups)
         else:
-            samples, codes = groups.memberships
-            weights = np.bincount(codes, self.weights[samples] * groups.shares, n_groups)
+            positions, codes = groups.memberships
+            weights = np.bincount(codes, self.weights[positions] * groups.shares, n_groups)
         order = np.argsort(-weights, kind="stable")
         if np.diff(weights[order]).all():
             return groups.reorder(order)
         # The first sample of each group; of equal codes the last assignment counts.
-        samples, codes = groups.memberships
+        positions, codes = groups.memberships
         first = np.zeros(n_groups, dtype=np.intp)
-        first[codes[::-1]] = samples[::-1]
+        first[codes[::-1]] = positions[::-1]
         return groups.reorder(np.lexsort((first, -weights)))
 
     def merge_small_groups(self) -> tuple[Groups, np.ndarray]:

@@ -50,11 +50,11 @@ def make_folds(
         folds = check_cv(cv, y, classifier=not is_real).split(X, y, **params)
 
     # Positions among all samples, or masks, become positions among those of positive weight.
-    samples = np.arange(len(strata))
+    positions = np.arange(len(strata))
     position = np.cumsum(is_present) - 1
     try:
         folds = [
-            [position[rows[is_present[rows]]] for rows in (samples[train], samples[test])]
+            [position[rows[is_present[rows]]] for rows in (positions[train], positions[test])]
             for train, test in folds
         ]
     except (IndexError, TypeError) as error:

@@ -269,10 +269,10 @@ class RankShift(NamedTuple):
     n_tries: int = 1
     is_unconstrained: bool = False  # a limit on the gap may have moved the rates
 
-    def attributes(self, samples: RankedSamples, positions: np.ndarray) -> Any:
+    def attributes(self, ranked: RankedSamples, positions: np.ndarray) -> Any:
         """Fitted attributes; ``positions`` has the compared group whose rate each group takes."""
         return {
-            "rates_": samples.positive_rates(self.scores)[positions],
+            "rates_": ranked.positive_rates(self.scores)[positions],
             "center_": self.center,
             "mixture_": self.mixture,
             "objective_": self.error,
@@ -285,40 +285,40 @@ class RankShift(NamedTuple):
 
 
 def search_rates(
-    samples: RankedSamples, interval_gap: IntervalGap, tolerance: float, callback: Callable
+    ranked: RankedSamples, interval_gap: IntervalGap, tolerance: float, callback: Callable
 ) -> RankShift:
     """The `RankShift` with the fewest errors that keep the tolerance of an `IntervalGap`.
 
     ``callback`` sees the best after every try, and ends the search by returning True.
     """
     criterion = interval_gap.criterion
-    evaluate = partial(_evaluate_thresholds, samples, interval_gap, tolerance)
-    choose = partial(_choose_mixture, samples, evaluate)
+    evaluate = partial(_evaluate_thresholds, ranked, interval_gap, tolerance)
+    choose = partial(_choose_mixture, ranked, evaluate)
     if not criterion.is_correctable:
-        return _bisect_gap(samples, evaluate, choose, callback)
+        return _bisect_gap(ranked, evaluate, choose, callback)
     # At one threshold the criterion itself is what may differ by the tolerance.
-    total = _eligible_samples(samples, criterion)
-    compared = samples.is_inside & total
+    total = _eligible_samples(ranked, criterion)
+    compared = ranked.is_inside & total
     base = compared if criterion.scale == "normalized" else total
-    positions = samples.shares_above(compared, base)
-    best = choose(evaluate(best_thresholds(positions, samples.gain, tolerance)))
+    positions = ranked.shares_above(compared, base)
+    best = choose(evaluate(best_thresholds(positions, ranked.gain, tolerance)))
     callback(best)
     return best
 
 
 def _bisect_gap(
-    samples: RankedSamples, evaluate: Callable, choose: Callable, callback: Callable
+    ranked: RankedSamples, evaluate: Callable, choose: Callable, callback: Callable
 ) -> RankShift:
     """Bisect for the widest gap between the groups' rates whose scores keep the tolerance."""
     # First without any limit on the gap: if that keeps the tolerance, nothing has fewer errors.
-    best = choose(evaluate(best_thresholds(samples.rates, samples.gain, 1.0)))
+    best = choose(evaluate(best_thresholds(ranked.rates, ranked.gain, 1.0)))
     if callback(best) or not best.excess:
         return best
     feasible = 0.0
     infeasible = 1.0
     for n_tries in range(2, MAX_TRIES + 1):
         gap = (feasible + infeasible) / 2
-        latest = evaluate(best_thresholds(samples.rates, samples.gain, gap))
+        latest = evaluate(best_thresholds(ranked.rates, ranked.gain, gap))
         # Prefer what keeps the tolerance, then fewer errors.
         best = min((best, latest), key=lambda rates: (rates.excess, rates.error))
         best = best._replace(n_tries=n_tries)
@@ -328,16 +328,16 @@ def _bisect_gap(
     return choose(best)
 
 
-def _choose_mixture(samples: RankedSamples, evaluate: Callable, best: RankShift) -> RankShift:
+def _choose_mixture(ranked: RankedSamples, evaluate: Callable, best: RankShift) -> RankShift:
     """The best ranking by mixtures of ranks that keep the tolerance; decisions stay."""
     mixed = [evaluate(best.thresholds, mixture) for mixture in _MIXTURES]
-    ranks = TargetRanks(samples.target, samples.weights / samples.weights.sum())
+    ranks = TargetRanks(ranked.target, ranked.weights / ranked.weights.sum())
     chosen = min([best, *mixed], key=lambda one: (one.excess, -ranks.correlate(one.scores)))
     return chosen._replace(n_tries=best.n_tries)
 
 
 def _evaluate_thresholds(
-    samples: RankedSamples,
+    ranked: RankedSamples,
     interval_gap: IntervalGap,
     tolerance: float,
     thresholds: np.ndarray,
@@ -345,41 +345,41 @@ def _evaluate_thresholds(
 ) -> RankShift:
     """Scores that are positive above the thresholds of the groups, as `RankShift`."""
     curves = [
-        (levels, average(ranks, np.interp(levels, *samples.pooled_curve), mixture))
-        for levels, ranks in samples.curves
+        (levels, average(ranks, np.interp(levels, *ranked.pooled_curve), mixture))
+        for levels, ranks in ranked.curves
     ]
-    rates = samples.rates[np.arange(len(thresholds)), thresholds]
-    zeros = average(rates, samples.pooled_rates[thresholds], mixture)
+    rates = ranked.rates[np.arange(len(thresholds)), thresholds]
+    zeros = average(rates, ranked.pooled_rates[thresholds], mixture)
     center = (zeros.min() + zeros.max()) / 2
-    codes = samples.groups.codes
-    scores = shifted_scores(ranks_in_groups(curves, samples.y_score, codes), zeros[codes], center)
-    excess = max(0.0, interval_gap(samples.members.score(scores)) - tolerance)
+    codes = ranked.groups.codes
+    scores = shifted_scores(ranks_in_groups(curves, ranked.y_score, codes), zeros[codes], center)
+    excess = max(0.0, interval_gap(ranked.members.score(scores)) - tolerance)
     excess *= excess > _ROUNDING
-    error = samples.error(scores)
+    error = ranked.error(scores)
     return RankShift(thresholds, mixture, curves, rates, zeros, center, scores, error, excess)
 
 
 def search_with_guarantee(
-    samples: RankedSamples,
+    ranked: RankedSamples,
     bound: BoundConstraint,
     confidence: float | None,
     search: Callable,
     clusters: np.ndarray | None = None,
 ) -> Guarantee:
-    """Guarantee of the `RankShift` of a search (samples, tolerance).
+    """Guarantee of the `RankShift` of a search (ranked, tolerance).
 
     A confidence of None keeps the tolerance of the bound constraint on the training data alone.
     """
 
     def make_fit(rows: np.ndarray | None) -> Callable:
-        subset = samples if rows is None else samples.take(rows)
-        codes = samples.groups.codes
+        subset = ranked if rows is None else ranked.take(rows)
+        codes = ranked.groups.codes
 
         def fit(tolerances: np.ndarray, latest: RankShift | None = None) -> RankShift:
             # Rates are searched on the rows, and all samples are scored by them, ranked among the
             # rows.
             best = search(subset, float(tolerances[0]))
-            ranks = ranks_in_groups(best.curves, samples.y_score, codes)
+            ranks = ranks_in_groups(best.curves, ranked.y_score, codes)
             return best._replace(
                 scores=shifted_scores(ranks, best.zero_score_ranks[codes], best.center)
             )
@@ -393,11 +393,11 @@ def search_with_guarantee(
 
 
 def check_interval_sizes(
-    samples: RankedSamples, criterion: PartialParity, name: PartialStatisticalParity | str
+    ranked: RankedSamples, criterion: PartialParity, name: PartialStatisticalParity | str
 ) -> None:
     """Raise for groups with fewer than 20 samples whose rank is in the interval."""
-    groups = samples.groups
-    compared = samples.is_inside & _eligible_samples(samples, criterion)
+    groups = ranked.groups
+    compared = ranked.is_inside & _eligible_samples(ranked, criterion)
     n_compared = np.bincount(groups.codes[compared], minlength=len(groups.labels))
     small = np.flatnonzero(n_compared < _MIN_SAMPLES)
     if len(small) and len(groups.labels) > 1:
@@ -410,6 +410,6 @@ def check_interval_sizes(
         )
 
 
-def _eligible_samples(samples: RankedSamples, criterion: PartialParity) -> np.ndarray:
+def _eligible_samples(ranked: RankedSamples, criterion: PartialParity) -> np.ndarray:
     """Samples that a criterion compares if their rank is in the interval, (n_samples,)."""
-    return np.logical_or.reduce(list(criterion.cells(samples).values()))  # type: ignore[arg-type]
+    return np.logical_or.reduce(list(criterion.cells(ranked).values()))  # type: ignore[arg-type]

@@ -368,12 +368,12 @@ def count_in_bins(
     """
     from skfair._kernels.scores import bin_members
 
-    samples, events, _ = sums.events.memberships
-    bins = bin_members(scores, samples, cuts)
+    positions, events, _ = sums.events.memberships
+    bins = bin_members(scores, positions, cuts)
     n_bins = len(cuts) + 1
-    weights = sums.samples.weights[samples]
+    weights = sums.samples.weights[positions]
     table = count_table(events, bins, weights, sums.events.n_events, n_bins)
-    scored = np.bincount(bins, weights * scores[samples], n_bins)
+    scored = np.bincount(bins, weights * scores[positions], n_bins)
     return table, scored, np.bincount(bins, minlength=n_bins)
 
 
@@ -383,10 +383,10 @@ def gather_from_bins(
     """Score, event and weight of the samples of a block in the wanted bins."""
     from skfair._kernels.scores import bin_members
 
-    samples, events, _ = sums.events.memberships
-    inside = wanted[bin_members(scores, samples, cuts)]
-    samples = samples[inside]
-    return scores[samples], events[inside], sums.samples.weights[samples]
+    positions, events, _ = sums.events.memberships
+    inside = wanted[bin_members(scores, positions, cuts)]
+    positions = positions[inside]
+    return scores[positions], events[inside], sums.samples.weights[positions]
 
 
 def _rebind_to_samples(

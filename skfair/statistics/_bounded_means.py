@@ -68,20 +68,20 @@ class BoundedMeans(_EventMeans):
         low, high, ranked = ValueRange(*value_range)
         of_samples = events, units
         joined, x, units = join_units(events, x, units)
-        samples, self._event, shares = joined.memberships
+        positions, self._event, shares = joined.memberships
         self._width = high - low
         self._low = low
-        self._x = (x[samples] - low) / self._width
+        self._x = (x[positions] - low) / self._width
         self._numbers = shares * self.sizes[self._event]
         self.are_rates = units is not None and (low, high) == (0.0, 1.0)
         self._shares = None
         if units is not None and self.correlation is not None:
             # Correlations above 0 make limits narrower, by more than they are known.
             self.correlation = np.minimum(self.correlation, np.eye(len(self.values)))
-            places = self._event, units[samples]
+            places = self._event, units[positions]
             self._shares = sparse.csr_array((shares, places))
             self._totals = sparse.csr_array((shares * self._x, places))
-            ends = np.array([[0.0], [1.0]]) * np.ones(len(samples))
+            ends = np.array([[0.0], [1.0]]) * np.ones(len(positions))
             if ranked is not None:
                 ends = _ends_of_means(*of_samples, (ranked - low) / self._width, places)  # type: ignore[arg-type]
             self._lows, self._highs = (sparse.csr_array((shares * end, places)) for end in ends)
@@ -149,9 +149,9 @@ def _ends_of_means(
     The values of a unit are those of ``ranked`` in any order. Of samples with unequal weights the
     ends are those of single values.
     """
-    samples, event, shares = events.memberships
+    positions, event, shares = events.memberships
     n_units = units.max() + 1
-    at = event * n_units + units[samples]
+    at = event * n_units + units[positions]
     n_cells = events.n_events * n_units
     n = np.bincount(at, minlength=n_cells)
     smallest = np.full(n_cells, np.inf)

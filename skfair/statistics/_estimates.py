@@ -211,7 +211,7 @@ class _EventMeans(Estimates):
         counts = events.member_counts
         self.counts = np.bincount(events.memberships[1], counts, n_events).astype(np.intp)
         events, x, units = join_units(events, x, units)
-        samples, event, shares = events.memberships
+        positions, event, shares = events.memberships
         # A row of n samples, of weight w together, has n squared weights (w / n)^2.
         n = events.member_counts
         self.n_units = np.bincount(event, n, n_events).astype(np.intp)
@@ -220,14 +220,14 @@ class _EventMeans(Estimates):
         # Equal weights are counted, so that rounding never exceeds the range of the values.
         weights = shares if self.is_weighted else n
         totals = np.bincount(event, weights, n_events)
-        self.values = np.bincount(event, weights * x[samples], n_events) / totals
+        self.values = np.bincount(event, weights * x[positions], n_events) / totals
         # Contribution of each sample to the error of a mean, by linearisation.
-        deviations = shares * (x[samples] - self.values[event])
+        deviations = shares * (x[positions] - self.values[event])
         self._error_variances = np.bincount(event, deviations**2 / n, n_events)
         self._error_third_moments = np.bincount(event, deviations**3 / n**2, n_events)
         # The correlation needs the contributions if samples, or units, are in several events.
         self._unit_contributions = None
-        unit = samples if units is None else units[samples]
+        unit = positions if units is None else units[positions]
         if len(unit) and np.bincount(unit).max() > 1:
             shape = n_events, unit.max() + 1
             entries = deviations / np.sqrt(n), (event, unit)
@@ -549,11 +549,11 @@ class OutcomeMeans(_EventMeans):
         units: np.ndarray | None = None,
         known: np.ndarray | tuple[float, ...] = (),
     ) -> None:
-        (samples, event, shares) = events.memberships
+        (positions, event, shares) = events.memberships
         n = events.member_counts
-        self._known, code = np.unique(np.append(x[samples], known), return_inverse=True)
+        self._known, code = np.unique(np.append(x[positions], known), return_inverse=True)
         shape = len(self._known), events.n_events
-        code = code[: len(samples)]
+        code = code[: len(positions)]
         self._n_samples, self._shares, squares = (
             np.bincount(code * shape[1] + event, one, np.prod(shape)).reshape(shape)
             for one in (n, shares, shares**2 / n)

@@ -569,8 +569,8 @@ def kish_sizes(events: Events) -> np.ndarray:
 
 def _event_standard_deviations(events: Events, values: np.ndarray) -> np.ndarray:
     """Standard deviation of values within each event, (n_events,)."""
-    samples, event, shares = events.memberships
-    deviations = values[samples] - events.means(values)[event]
+    positions, event, shares = events.memberships
+    deviations = values[positions] - events.means(values)[event]
     return np.sqrt(np.bincount(event, shares * deviations**2, events.n_events))
 
 
@@ -590,11 +590,11 @@ def cluster_effects_and_correlation(
     .. [1] K.-Y. Liang and S. L. Zeger, "Longitudinal data analysis using generalized linear
        models", Biometrika 73, 1986.
     """
-    samples, event, shares = events.memberships
-    deviations = shares * (values[samples] - events.means(values)[event])
+    positions, event, shares = events.memberships
+    deviations = shares * (values[positions] - events.means(values)[event])
     # Sum the errors, and the shares, of each event and cluster.
     n_codes = int(clusters.max()) + 1
-    keys, sums = np.unique(event * n_codes + clusters[samples], return_inverse=True)
+    keys, sums = np.unique(event * n_codes + clusters[positions], return_inverse=True)
     keys = np.divmod(keys, n_codes)  # type: ignore[assignment]
     errors = np.bincount(sums, deviations)
     weights = np.bincount(sums, shares)

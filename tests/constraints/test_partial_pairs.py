@@ -72,7 +72,7 @@ def test_weights_taper_off_at_the_ends_of_an_interval():
     pairs = np.array([[0.0, 0.2], [0.5, 0.7]])
     ranking = Ranking(pairs, np.arange(1000), np.full(1000, 1e-3), -ranks)
     window = np.zeros(1000)
-    window[ranking.members_inside().samples] = ranking.members_inside().weights / 1e-3 * 0.4
+    window[ranking.members_inside().positions] = ranking.members_inside().weights / 1e-3 * 0.4
     np.testing.assert_allclose(window[ranks < 0.18], 1.0)
     assert (window[(ranks > 0.22) & (ranks < 0.48)] == 0.0).all()
     np.testing.assert_allclose(window[(ranks > 0.52) & (ranks < 0.68)], 1.0)

@@ -111,9 +111,9 @@ class KMeansInput(NamedTuple):
         by_code = self.problem.count_intersections(labels[self.positive_weight_samples], n_clusters)
         return by_code @ find_memberships(self.problem.limits)
 
-    def sample_counts(self, samples: np.ndarray) -> np.ndarray:
+    def sample_counts(self, positions: np.ndarray) -> np.ndarray:
         """Weight of some samples in every group, (n_samples, n_groups)."""
-        rows = np.searchsorted(self.positive_weight_samples, samples)  # type: ignore[arg-type]
+        rows = np.searchsorted(self.positive_weight_samples, positions)  # type: ignore[arg-type]
         weights = self.problem.weights[rows]
         codes = self.problem.codes[rows]
         return weights[:, np.newaxis] * find_memberships(self.problem.limits)[codes]

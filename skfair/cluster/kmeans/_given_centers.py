@@ -98,19 +98,21 @@ def move_to_cheaper(
     for _ in range(1000):
         gains = costs[everyone, labels][:, np.newaxis] - costs
         # The best sample of each intersection, cluster and goal, of gains that are no rounding.
-        samples, goals = np.nonzero(gains > 1e-12 * total)
-        order = np.argsort(-gains[samples, goals], kind="stable")
-        samples = samples[order]
+        positions, goals = np.nonzero(gains > 1e-12 * total)
+        order = np.argsort(-gains[positions, goals], kind="stable")
+        positions = positions[order]
         goals = goals[order]
-        cells = (labels[samples] * n_clusters + goals) * len(memberships) + problem.codes[samples]
+        cells = (labels[positions] * n_clusters + goals) * len(memberships) + problem.codes[
+            positions
+        ]
         _, first = np.unique(cells, return_index=True)
         for i in np.sort(first):
             after = counts.copy()
-            change = problem.weights[samples[i]] * memberships[problem.codes[samples[i]]]
-            after[labels[samples[i]]] -= change
+            change = problem.weights[positions[i]] * memberships[problem.codes[positions[i]]]
+            after[labels[positions[i]]] -= change
             after[goals[i]] += change
             if problem.keeps_limits(after, level):
-                labels[samples[i]] = goals[i]
+                labels[positions[i]] = goals[i]
                 counts = after
                 break
         else:

@@ -148,29 +148,29 @@ class Homotopy(BaseEstimator):
         """
         validate_params(self)
         # Samples in memory; where these are all, so is the whole fit.
-        samples = problem.warm_start_samples
-        if samples is not problem and samples.n_samples == problem.n_samples:
-            return self._solve_in_memory(problem, samples, runs, random_state, watch)  # type: ignore[arg-type]
+        memory_problem = problem.warm_start_problem
+        if memory_problem is not problem and memory_problem.n_samples == problem.n_samples:
+            return self._solve_in_memory(problem, memory_problem, runs, random_state, watch)  # type: ignore[arg-type]
         if bounds_many_sizes(problem, runs.n_clusters, problem.limits):
-            return solve_many_sizes(problem, samples, runs, random_state, watch)  # type: ignore[arg-type]
-        return self._solve_from_starts(problem, samples, runs, random_state, watch)  # type: ignore[arg-type]
+            return solve_many_sizes(problem, memory_problem, runs, random_state, watch)  # type: ignore[arg-type]
+        return self._solve_from_starts(problem, memory_problem, runs, random_state, watch)  # type: ignore[arg-type]
 
     def _solve_from_starts(
         self,
         problem: ClusteringProblem,
-        samples: ClusteringProblem,
+        memory_problem: ClusteringProblem,
         runs: RunSettings,
         random_state: np.random.RandomState,
         watch: Callable,
     ) -> tuple[ClusteringPoint, int, str]:
         """The result of `_solve` where starts of k-means are led to the level on a subsample."""
-        subsample, starts = self._lead_starts(samples, runs, random_state)
-        end, n_iter = self._follow_starts(problem, samples, subsample, starts, runs, watch)
-        if samples is problem and is_far_from_bound(problem, end):
+        subsample, starts = self._lead_starts(memory_problem, runs, random_state)
+        end, n_iter = self._follow_starts(problem, memory_problem, subsample, starts, runs, watch)
+        if memory_problem is problem and is_far_from_bound(problem, end):
             end, n_more = self._try_more(problem, subsample, end, runs, random_state, watch)
             n_iter += n_more
         # Near given labels or centres: rounds may have led to a worse end.
-        if samples is problem and np.ndim(runs.init) == 2:
+        if memory_problem is problem and np.ndim(runs.init) == 2:
             nearby = search_nearby(problem, problem.limits.level, runs)
             end = min(end, nearby, key=partial(sort_key, problem))
         return end.point, n_iter, end.status
@@ -204,22 +204,22 @@ class Homotopy(BaseEstimator):
         return shake_end(problem, best, runs, random_state), n_iter
 
     def _lead_starts(
-        self, samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+        self, problem: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
     ) -> tuple[ClusteringProblem, list[RunStart]]:
         """A subsample, and the followed starts with the points of plain k-means that they lead to.
 
         They do not depend on a level.
         """
-        subsample = self._draw_subsample(samples, runs, random_state)
+        subsample = self._draw_subsample(problem, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         # Each start is led on a subsample; kernels release the interpreter lock.
-        points = _map_in_threads(samples.n_jobs, partial(self._converge, subsample, runs), starts)
+        points = _map_in_threads(problem.n_jobs, partial(self._converge, subsample, runs), starts)
         return subsample, [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
 
     def _follow_starts(
         self,
         problem: ClusteringProblem,
-        samples: ClusteringProblem,
+        memory_problem: ClusteringProblem,
         subsample: ClusteringProblem,
         starts: list[RunStart],
         runs: RunSettings,
@@ -230,9 +230,11 @@ class Homotopy(BaseEstimator):
         if level > 0:  # without balance the points of starts have converged
             # Each start has a homotopy of its own on the subsample.
             climb = partial(self._follow_to_balance, subsample, level, runs.tol)
-            points = _map_in_threads(samples.n_jobs, climb, [start.point for start in starts])
+            points = _map_in_threads(
+                memory_problem.n_jobs, climb, [start.point for start in starts]
+            )
             starts = [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
-        if subsample is not samples:
+        if subsample is not memory_problem:
             # On more samples, only those that are cheapest so far on the subsample, clearly.
             costs = [start.point.cost for start in starts]  # type: ignore[union-attr]
             chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
@@ -240,7 +242,7 @@ class Homotopy(BaseEstimator):
         n_iter, best = 0, None
         for start in starts:
             point, n_rounds, converged = self._iterate(
-                problem, samples, subsample.n_samples, start, runs, watch
+                problem, memory_problem, subsample.n_samples, start, runs, watch
             )
             n_iter += n_rounds
             is_stopped = not converged and n_rounds < runs.max_iter
@@ -254,20 +256,20 @@ class Homotopy(BaseEstimator):
                 break
         return best, n_iter
 
-    def _iterate(self, problem, samples, size, start, runs, watch):
+    def _iterate(self, problem, memory_problem, size, start, runs, watch):
         """The rounds on all samples of a start, from its point on a subsample of some size."""
         _, random_state, point = start
         level = problem.limits.level
         # Larger and larger subsamples.
         size *= SUBSAMPLE_GROWTH
-        while size < samples.n_samples:
-            larger = draw_stratified(samples, size, random_state)
+        while size < memory_problem.n_samples:
+            larger = draw_stratified(memory_problem, size, random_state)
             # A round on a share of all takes that share of the time: it may gain as little.
-            share = larger.n_samples / samples.n_samples
+            share = larger.n_samples / memory_problem.n_samples
             point, _, _ = iterate_at_level(larger, point, level, runs.max_iter, share * runs.tol)
             size *= SUBSAMPLE_GROWTH
-        if samples is not problem:
-            point, _, _ = iterate_at_level(samples, point, level, runs.max_iter, runs.tol)
+        if memory_problem is not problem:
+            point, _, _ = iterate_at_level(memory_problem, point, level, runs.max_iter, runs.tol)
         # All samples: rounds of fair assignments and means.
         tol = problem.tol_factor * max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
         return iterate_at_level(problem, point, level, runs.max_iter, tol, watch)
@@ -275,7 +277,7 @@ class Homotopy(BaseEstimator):
     def _solve_in_memory(
         self,
         problem: PartitionedClusteringProblem,
-        samples: ClusteringProblem,
+        memory_problem: ClusteringProblem,
         runs: RunSettings,
         random_state: np.random.RandomState,
         watch: Callable,
@@ -283,18 +285,18 @@ class Homotopy(BaseEstimator):
         """The result of `solve` for partitioned data, all of which are in memory as well."""
 
         def spread(point: ClusteringPoint) -> ClusteringPoint:
-            cost = samples.cost_of(point.clustering) if point.cost is None else point.cost
-            clustering = problem.distribute_clustering(samples.numbers, point.clustering)  # type: ignore[arg-type]
+            cost = memory_problem.cost_of(point.clustering) if point.cost is None else point.cost
+            clustering = problem.distribute_clustering(memory_problem.numbers, point.clustering)  # type: ignore[arg-type]
             return point._replace(clustering=clustering, cost=cost)
 
         point, *others = self._solve(
-            samples, runs, random_state, lambda point: watch(spread(point))
+            memory_problem, runs, random_state, lambda point: watch(spread(point))
         )
         return spread(point), *others
 
     def _front(
         self,
-        samples: ClusteringProblem,
+        problem: ClusteringProblem,
         runs: RunSettings,
         n_levels: int,
         random_state: np.random.RandomState,
@@ -305,45 +307,45 @@ class Homotopy(BaseEstimator):
         levels, or as far as moves go.
         """
         validate_params(self)
-        subsample, starts = self._lead_starts(samples, runs, random_state)
+        subsample, starts = self._lead_starts(problem, runs, random_state)
         points = [start.point for start in starts]
         lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
         # The unbalanced end of the front: plain k-means, improved by single moves.
         lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)  # type: ignore[arg-type]
         points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
         # The points of all samples, from those of the subsample.
-        if subsample is not samples:
+        if subsample is not problem:
             points = [
-                iterate_at_level(samples, point, level, 1, runs.tol)[0]
+                iterate_at_level(problem, point, level, 1, runs.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
-        points[0] = repair(samples, points[0], 0.0)  # type: ignore[arg-type]
-        routes = branch_routes(samples, points[0])  # type: ignore[arg-type]
+        points[0] = repair(problem, points[0], 0.0)  # type: ignore[arg-type]
+        routes = branch_routes(problem, points[0])  # type: ignore[arg-type]
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
         one_pass = runs._replace(max_iter=1)
         for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
-            point = repair(samples, point, level)  # type: ignore[arg-type]
-            point, _ = search_locally(samples, point, level, one_pass, exchange=False)
-            routes.append(route_from(samples, point, goal))
+            point = repair(problem, point, level)  # type: ignore[arg-type]
+            point, _ = search_locally(problem, point, level, one_pass, exchange=False)
+            routes.append(route_from(problem, point, goal))
         # The best balance there is, searched for as `solve` does.
-        climb = partial(self._follow_to_balance, subsample, samples.balance, runs.tol)
+        climb = partial(self._follow_to_balance, subsample, problem.balance, runs.tol)
         highest = min(
-            _map_in_threads(samples.n_jobs, climb, [lowest, *others]), key=attrgetter("cost")
+            _map_in_threads(problem.n_jobs, climb, [lowest, *others]), key=attrgetter("cost")
         )
-        point, _, _ = iterate_at_level(samples, highest, samples.balance, 5, runs.tol)
-        point = repair(samples, point, samples.balance)
-        point, _ = search_locally(samples, point, samples.balance, runs._replace(max_iter=5))
-        routes.append(route_from(samples, point, 1.0))
-        if samples.n_samples <= MAX_FITTED_SAMPLES:
+        point, _, _ = iterate_at_level(problem, highest, problem.balance, 5, runs.tol)
+        point = repair(problem, point, problem.balance)
+        point, _ = search_locally(problem, point, problem.balance, runs._replace(max_iter=5))
+        routes.append(route_from(problem, point, 1.0))
+        if problem.n_samples <= MAX_FITTED_SAMPLES:
             routes = self._fit_points(
-                samples, subsample, starts, runs, routes, n_levels, random_state
+                problem, subsample, starts, runs, routes, n_levels, random_state
             )
         return routes
 
     def _fit_points(
         self,
-        samples: ClusteringProblem,
+        problem: ClusteringProblem,
         subsample: ClusteringProblem,
         starts: list[RunStart],
         runs: RunSettings,
@@ -360,32 +362,34 @@ class Homotopy(BaseEstimator):
         fitted = np.empty(0)
         n_left = 2 * n_levels
         while n_left > 0:
-            routes = search_gaps(samples, runs, routes, searched)
+            routes = search_gaps(problem, runs, routes, searched)
             _, levels, _ = front_points(routes)
             # Of up to 20 samples every ratio of two counts of groups is a level.
-            if samples.n_samples <= 20:
-                levels = np.union1d(levels, count_ratios(samples))
+            if problem.n_samples <= 20:
+                levels = np.union1d(levels, count_ratios(problem))
             # The levels that are new since the last round, or as many of them as are left.
-            levels = np.setdiff1d(levels[levels <= samples.balance], fitted)
+            levels = np.setdiff1d(levels[levels <= problem.balance], fitted)
             if not len(levels):
                 break
             chosen = np.linspace(0, len(levels) - 1, min(len(levels), n_levels, n_left)).astype(int)
             for level in levels[chosen]:
-                problem = replace(samples, limits=samples.limits._replace(level=float(level)))
-                led = problem if subsample is samples else subsample
+                level_problem = replace(problem, limits=problem.limits._replace(level=float(level)))
+                led = level_problem if subsample is problem else subsample
                 # Every level has the random numbers that a fit would have.
                 copies = [s._replace(random_state=deepcopy(s.random_state)) for s in starts]
-                end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
-                if is_far_from_bound(problem, end):
-                    end, _ = self._try_more(problem, led, end, runs, random_state, _never)
-                if satisfies_rows(end.point.counts, samples.limits):
-                    routes.append(route_from(samples, end.point, end.point.balance))
+                end, _ = self._follow_starts(
+                    level_problem, level_problem, led, copies, runs, _never
+                )
+                if is_far_from_bound(level_problem, end):
+                    end, _ = self._try_more(level_problem, led, end, runs, random_state, _never)
+                if satisfies_rows(end.point.counts, problem.limits):
+                    routes.append(route_from(problem, end.point, end.point.balance))
             fitted = np.union1d(fitted, levels[chosen])
             n_left = n_left - len(chosen)
-        return search_gaps(samples, runs, routes, searched)
+        return search_gaps(problem, runs, routes, searched)
 
     def _rough_starts(
-        self, samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+        self, problem: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
     ) -> list:
         """The starts whose rough runs are cheapest so far. The first has left its local minimum.
 
@@ -393,17 +397,17 @@ class Homotopy(BaseEstimator):
         come after it, and more starts never lead to a worse end.
         """
         # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
-        sized = has_rows(samples.limits)
-        size = max(2000 if sized else 5000, 20 * runs.n_clusters * samples.n_groups)
-        subsample = draw_stratified(samples, size, random_state)
+        sized = has_rows(problem.limits)
+        size = max(2000 if sized else 5000, 20 * runs.n_clusters * problem.n_groups)
+        subsample = draw_stratified(problem, size, random_state)
         lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, each of which has random numbers of its own.
         generators = runs.generators(random_state)
         starts = [runs.start(subsample, generator) for generator in generators]
         run = partial(lead, max_iter=runs.max_iter, tol=max(runs.tol, ROUGH_TOL))
-        rough = [*_map_in_threads(samples.n_jobs, run, starts)]
+        rough = [*_map_in_threads(problem.n_jobs, run, starts)]
         # Plain k-means gains little from starts that are not the cheapest so far.
-        is_plain = samples.limits.level == 0 and not sized
+        is_plain = problem.limits.level == 0 and not sized
         costs = [end.cost for end in rough]
         chosen = choose_followed_starts(costs, 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
         # Relocations would lead all starts of plain k-means, or of many samples, to the same local
@@ -411,7 +415,7 @@ class Homotopy(BaseEstimator):
         lead = partial(lead, max_iter=3, tol=0.0)
         ends = [rough[i] for i in chosen]
         for j, i in enumerate(
-            chosen if sized and samples.n_samples <= MAX_REPAIRED_SAMPLES else chosen[:1]
+            chosen if sized and problem.n_samples <= MAX_REPAIRED_SAMPLES else chosen[:1]
         ):
             ends[j] = improve_by_swaps(subsample, rough[i], N_RELOCATIONS, generators[i], lead)
         starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
@@ -421,45 +425,45 @@ class Homotopy(BaseEstimator):
         return starts
 
     def _converge(
-        self, samples: ClusteringProblem, runs: RunSettings, start: RunStart
+        self, problem: ClusteringProblem, runs: RunSettings, start: RunStart
     ) -> ClusteringPoint:
         """The point of plain k-means from a start, with sizes within their limits."""
-        if has_rows(samples.limits):
-            return iterate_sized(samples, start.centers, runs.max_iter, runs.tol)
-        tol = max(runs.tol, MIN_ROUND_GAIN / samples.n_samples)
-        labels, _, _ = iterate_lloyd(samples, start.centers, runs.max_iter, tol)
-        return recompute_point(samples, labels, runs.n_clusters)
+        if has_rows(problem.limits):
+            return iterate_sized(problem, start.centers, runs.max_iter, runs.tol)
+        tol = max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
+        labels, _, _ = iterate_lloyd(problem, start.centers, runs.max_iter, tol)
+        return recompute_point(problem, labels, runs.n_clusters)
 
     def _follow_to_balance(
-        self, samples: ClusteringProblem, ratio: float, tol: float, point: ClusteringPoint
+        self, problem: ClusteringProblem, ratio: float, tol: float, point: ClusteringPoint
     ) -> ClusteringPoint:
         """The end of the homotopy from a point to a balance, level by level."""
         for level in rising_levels(min(point.balance, ratio), ratio, self.n_levels):  # type: ignore[arg-type, type-var]
-            point, _, _ = iterate_at_level(samples, point, level, 1, tol)
+            point, _, _ = iterate_at_level(problem, point, level, 1, tol)
         return point
 
     def _draw_subsample(
-        self, samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+        self, problem: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
     ) -> ClusteringProblem:
         """A subsample with several samples for every cluster and group."""
-        size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
-        return draw_stratified(samples, size, random_state)
+        size = max(self.max_samples, 100 * runs.n_clusters * problem.n_groups)
+        return draw_stratified(problem, size, random_state)
 
 
 def solve_many_sizes(
     problem: ClusteringProblem,
-    samples: ClusteringProblem,
+    memory_problem: ClusteringProblem,
     runs: RunSettings,
     random_state: np.random.RandomState,
     watch: Callable,
 ) -> tuple[ClusteringPoint, int, str]:
     """The result of `Homotopy._solve` where sizes of many clusters are bounded, and nothing else.
 
-    ``samples`` are those in memory: the problem, or a subsample of partitioned data.
+    ``memory_problem`` is the problem, or that of a subsample of partitioned data.
     """
-    solve = solve_sizes if samples is problem else solve_partitioned_sizes
+    solve = solve_sizes if memory_problem is problem else solve_partitioned_sizes
     point, n_iter, status = solve(problem, runs, N_RELOCATIONS, random_state, watch)
-    is_searched = samples is problem and runs.n_clusters < MANY_CLUSTERS
+    is_searched = memory_problem is problem and runs.n_clusters < MANY_CLUSTERS
     is_searched &= status == "feasible"
     if is_searched or not problem.has_equal_weights:
         point, search_status = repair_and_search(problem, point, problem.limits.level, runs)
@@ -600,24 +604,24 @@ def rising_levels(low: float, high: float, n_levels: int) -> np.ndarray:
 
 
 def trace_levels(
-    samples: ClusteringProblem, lowest: ClusteringPoint, others: list, n_levels: int, tol: float
+    problem: ClusteringProblem, lowest: ClusteringPoint, others: list, n_levels: int, tol: float
 ) -> Any:
     """Points from plain k-means to the attainable balance, and the levels they stand for.
 
     The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
     of the other starts leads to; at each level the cheaper of the two is kept.
     """
-    top = samples.attainable_balance(lowest.n_clusters)
+    top = problem.attainable_balance(lowest.n_clusters)
     # with a dual of zeros
-    points = [iterate_at_level(samples, lowest, 0.0, 1, tol)[0]]
+    points = [iterate_at_level(problem, lowest, 0.0, 1, tol)[0]]
     levels = [0.0]
     if lowest.balance < top:  # type: ignore[operator]
         # Up from plain k-means, then down from the best summit; they may follow different minima.
         rising = rising_levels(lowest.balance, top, n_levels)  # type: ignore[arg-type]
-        upward = follow_levels(samples, lowest, rising, tol)
-        summits = [upward[-1]] + [iterate_at_level(samples, p, top, 5, tol)[0] for p in others]
+        upward = follow_levels(problem, lowest, rising, tol)
+        summits = [upward[-1]] + [iterate_at_level(problem, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=attrgetter("cost"))
-        downward = follow_levels(samples, summit, rising[::-1], tol)[::-1]
+        downward = follow_levels(problem, summit, rising[::-1], tol)[::-1]
         for p, q in zip(upward, downward, strict=True):
             points.append(min(p, q, key=attrgetter("cost")))
         levels += list(rising)
@@ -625,23 +629,23 @@ def trace_levels(
 
 
 def follow_levels(
-    samples: ClusteringProblem, point: ClusteringPoint, levels: np.ndarray, tol: float
+    problem: ClusteringProblem, point: ClusteringPoint, levels: np.ndarray, tol: float
 ) -> list[ClusteringPoint]:
     """Follow the homotopy from a point along the levels, one round at each."""
     points = []
     for level in levels:
-        point, _, _ = iterate_at_level(samples, point, level, 1, tol)
+        point, _, _ = iterate_at_level(problem, point, level, 1, tol)
         points.append(point)
     return points
 
 
-def route_from(samples: ClusteringProblem, point: ClusteringPoint, goal: float) -> Route:
+def route_from(problem: ClusteringProblem, point: ClusteringPoint, goal: float) -> Route:
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
-    path = path_to_balance(samples, point, goal, near_ties(point, samples.codes), MAX_MOVES)
+    path = path_to_balance(problem, point, goal, near_ties(point, problem.codes), MAX_MOVES)
     labels = point.labels.astype(np.min_scalar_type(point.n_clusters - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.cost_changes)])
-    costs /= samples.weights.sum()
+    costs /= problem.weights.sum()
     ratios = np.concatenate([[point.balance], path.balances])
     return Route(labels, path.samples, path.clusters, costs, ratios)
 
@@ -651,16 +655,16 @@ def _never(point: ClusteringPoint) -> bool:
     return False
 
 
-def count_ratios(samples: ClusteringProblem) -> Any:
+def count_ratios(problem: ClusteringProblem) -> Any:
     """All ratios of two counts of groups, in the first scale of the limits."""
-    sizes = np.bincount(samples.limits.intersections[samples.codes].ravel())
-    counts = np.outer(samples.limits.scales[0], np.arange(1, sizes.max() + 1)).ravel()
+    sizes = np.bincount(problem.limits.intersections[problem.codes].ravel())
+    counts = np.outer(problem.limits.scales[0], np.arange(1, sizes.max() + 1)).ravel()
     counts = counts[counts > 0]
-    return np.unique(np.divide.outer(counts, counts)) * samples.limits.factors[0]
+    return np.unique(np.divide.outer(counts, counts)) * problem.limits.factors[0]
 
 
 def search_gaps(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     runs: RunSettings,
     routes: list[Route],
     searched: set[tuple[int, int, float]],
@@ -678,17 +682,17 @@ def search_gaps(
         searched |= searches
         for position, n_moves, level in sorted(searches):
             labels = routes[position].labels_after(n_moves)
-            point = recompute_point(samples, labels, runs.n_clusters)
-            end, _ = search_locally(samples, point, level, runs)
+            point = recompute_point(problem, labels, runs.n_clusters)
+            end, _ = search_locally(problem, point, level, runs)
             if end is not point:
-                cost = end.cost / samples.total_weight
+                cost = end.cost / problem.total_weight
                 routes.append(Route.from_labels(end.labels, cost, end.balance))
         if not searches:
             break
     return routes
 
 
-def branch_routes(samples: ClusteringProblem, point: ClusteringPoint) -> list:
+def branch_routes(problem: ClusteringProblem, point: ClusteringPoint) -> list:
     """Short routes just above balance 0, where one sample is a large step of the balance.
 
     The main route takes the move that raises the balance most for its cost. After each of its first
@@ -696,16 +700,16 @@ def branch_routes(samples: ClusteringProblem, point: ClusteringPoint) -> list:
     """
     routes = []
     # A front of few samples branches after more moves.
-    n_moves = max(10, 30_000 // samples.n_samples)
+    n_moves = max(10, 30_000 // problem.n_samples)
     for _ in range(n_moves if point.balance == 0 else 0):
         # The next move of the main route.
-        move = path_to_balance(samples, point, 1.0, near_ties(point, samples.codes), 1)
+        move = path_to_balance(problem, point, 1.0, near_ties(point, problem.codes), 1)
         if not len(move.samples):
             break
-        branch = point = follow_path(samples, point, move)
+        branch = point = follow_path(problem, point, move)
         # Three steps of the smallest rise of the balance that is possible, at the lowest cost.
         for _ in range(3):
-            route = route_from(samples, branch, np.nextafter(branch.balance, 1.0))
+            route = route_from(problem, branch, np.nextafter(branch.balance, 1.0))
             routes.append(route)
-            branch = follow_path(samples, branch, route)
+            branch = follow_path(problem, branch, route)
     return routes

@@ -107,9 +107,11 @@ def solve_partitioned_sizes(
     watch: Callable,
 ) -> Any:
     """The same for partitioned data, from the clustering of a subsample."""
-    samples = problem.warm_start_samples
+    memory_problem = problem.warm_start_problem
     tol = 40 * runs.tol  # a pass costs more than a round in memory
-    point, _, _ = solve_sizes(samples, runs, n_relocations, random_state, lambda point: False)
+    point, _, _ = solve_sizes(
+        memory_problem, runs, n_relocations, random_state, lambda point: False
+    )
     # Passes over the full data: rounds of assignments and means.
     point, n_iter, is_converged = iterate_at_level(problem, point, 0.0, runs.max_iter, tol, watch)
     # Exact sizes by moves of the samples nearest to a tie.
@@ -135,7 +137,7 @@ def _draw_by_mass(problem: ClusteringProblem, runs: RunSettings) -> RunSettings:
 
 
 def _relocate(
-    samples: ClusteringProblem,
+    memory_problem: ClusteringProblem,
     rounds: Rounds,
     problem: ClusteringProblem,
     n_drawn: int,
@@ -147,7 +149,7 @@ def _relocate(
     def lead(centers: np.ndarray) -> LocalMinimum:
         # Multipliers of centres that were elsewhere would be far from a maximum.
         dual = SizeDual(np.zeros(len(centers)))
-        return describe(iterate_sizes(samples, centers, dual, problem, settings))
+        return describe(iterate_sizes(memory_problem, centers, dual, problem, settings))
 
     def describe(rounds: Rounds) -> LocalMinimum:
         cost = rounds.value * float(problem.largest_weight)
@@ -155,7 +157,7 @@ def _relocate(
 
     start = describe(rounds)
     # Four relocations are tried, each of which may cost half as much again at first.
-    relocated = improve_by_swaps(samples, start, n_drawn, generator, lead, 4, 1.5)
+    relocated = improve_by_swaps(memory_problem, start, n_drawn, generator, lead, 4, 1.5)
     return relocated.centers
 
 
@@ -184,7 +186,7 @@ class Rounds(NamedTuple):
 
 
 def iterate_sizes(
-    samples: ClusteringProblem,
+    memory_problem: ClusteringProblem,
     centers: np.ndarray,
     dual: SizeDual,
     problem: ClusteringProblem,
@@ -192,13 +194,13 @@ def iterate_sizes(
 ) -> Rounds:
     """Rounds of assignments and means with Nesterov's momentum, as in `iterate_at_level`.
 
-    ``samples`` are some or all of the problem, whose bounds are scaled to their number.
+    ``memory_problem`` has some or all samples of the problem, whose bounds are scaled to these.
     """
-    X = samples.X.astype(np.float32, copy=False)
+    X = memory_problem.X.astype(np.float32, copy=False)
     n_clusters = len(centers)
     n_samples = X.shape[0]
-    weights = samples.weights / problem.largest_weight
-    share = samples.total_weight / problem.total_weight
+    weights = memory_problem.weights / problem.largest_weight
+    share = memory_problem.total_weight / problem.total_weight
     smallest, largest = np.array(size_bounds(problem, problem.limits)) * share
     bounds = spread_bounds(smallest, largest, n_clusters)
     # By which sizes may miss their bounds, in units of the largest weight.
@@ -225,7 +227,7 @@ def iterate_sizes(
         if now.value > lowest and n_pushed > 0:
             start, n_pushed = means, 0  # the momentum has overshot
         else:
-            clustering = samples.clustering_from_labels(now.labels, n_clusters)
+            clustering = memory_problem.clustering_from_labels(now.labels, n_clusters)
             is_empty = clustering.sizes == 0
             clustering.centers[is_empty] = start[is_empty]
             n_poor = n_poor + 1 if lowest - now.value <= settings.tol * now.value else 0

@@ -89,22 +89,22 @@ def make_move_program(
     offsets = intersection_offsets(problem, point, len(problem.limits.intersections))
     offsets = offsets[:, problem.codes].T
     reduced_costs = distances + offsets - offsets[everyone, labels][:, np.newaxis]
-    samples, goals = list_cheapest_moves(reduced_costs, labels, problem.codes)
+    positions, goals = list_cheapest_moves(reduced_costs, labels, problem.codes)
     # Units: the mean weight, and the mean cost of a sample.
     unit = point.sizes.sum() / problem.n_samples
     if problem.unit_costs is not None:
         unit = point.counts.sum() / (problem.n_attributes * problem.n_samples)
     mean_cost = point.cost / problem.n_samples or 1.0  # type: ignore[operator]
-    weights = problem.weights[samples] / unit
+    weights = problem.weights[positions] / unit
     changes = (
         weights[:, np.newaxis]
-        * rows.T[problem.limits.intersections].sum(axis=1)[problem.codes[samples]]
+        * rows.T[problem.limits.intersections].sum(axis=1)[problem.codes[positions]]
     )
     return MoveProgram(
-        samples=samples,
+        samples=positions,
         goals=goals,
-        costs=problem.weights[samples] * distances[samples, goals] / mean_cost,
-        changes=spread_changes(changes, labels[samples], goals, len(excess)),
+        costs=problem.weights[positions] * distances[positions, goals] / mean_cost,
+        changes=spread_changes(changes, labels[positions], goals, len(excess)),
         excess=excess / unit,
         # Ten times the largest multiplier, so that weights are missed only where they must be.
         residual_cost=10.0 * max(largest_multiplier * unit / mean_cost, 1.0),
@@ -152,11 +152,11 @@ def list_cheapest_moves(
     return np.divmod(np.unique(np.concatenate(moves)), n_clusters)
 
 
-def take_least(samples: np.ndarray, reduced_costs: np.ndarray, n_taken: int) -> np.ndarray:
+def take_least(positions: np.ndarray, reduced_costs: np.ndarray, n_taken: int) -> np.ndarray:
     """So many samples of least reduced cost, or all there are."""
-    if len(samples) <= n_taken:
-        return samples
-    return samples[np.argpartition(reduced_costs, n_taken)[:n_taken]]
+    if len(positions) <= n_taken:
+        return positions
+    return positions[np.argpartition(reduced_costs, n_taken)[:n_taken]]
 
 
 def choose_moves(program: MoveProgram) -> np.ndarray:
@@ -229,9 +229,11 @@ def search_patterns(program: MoveProgram, is_made: np.ndarray, near: np.ndarray)
         residual = (residual + (residual > 0.0)).sum(axis=1)
         costs = patterns @ (signs * program.costs[changed]) + program.residual_cost * residual
         # No sample moves twice.
-        samples = program.samples[changed]
-        n_moves = np.bincount(program.samples, is_made, minlength=samples.max() + 1)[samples]
-        n_moves = n_moves + patterns @ (signs[:, np.newaxis] * (samples[:, np.newaxis] == samples))
+        positions = program.samples[changed]
+        n_moves = np.bincount(program.samples, is_made, minlength=positions.max() + 1)[positions]
+        n_moves = n_moves + patterns @ (
+            signs[:, np.newaxis] * (positions[:, np.newaxis] == positions)
+        )
         costs[(n_moves > 1).any(axis=1)] = np.inf
         best = int(costs.argmin())
         n_failures += 1

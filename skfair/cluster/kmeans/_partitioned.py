@@ -126,7 +126,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         return float(self.partitions.reduce(compute_cost, clustering.labels, constant))
 
     @cached_property
-    def warm_start_samples(self) -> ClusteringProblem:
+    def warm_start_problem(self) -> ClusteringProblem:
         """Samples in memory for the warm start: all of them where they fit.
 
         They are drawn by intersection and weighted up, but those that lie far out are all drawn,
@@ -198,14 +198,14 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def _solve_sizes(self, centers: np.ndarray, limits: Limits, start: DualSolution | None) -> Any:
         """The dual of many sizes on the subsample, corrected by passes over the full data."""
-        samples = self.warm_start_samples
+        memory_problem = self.warm_start_problem
         weight = self.largest_weight
         n_clusters = len(centers)
         dual, bounds = _prepare_sizes(self, n_clusters, limits, start)
-        share = samples.n_samples / self.n_samples
+        share = memory_problem.n_samples / self.n_samples
         candidates = None
         best = None
-        slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
+        slack = max(1.5, SIZE_SLACK * memory_problem.n_samples / n_clusters)
         # Three passes over the full data; all but the last correct the dual of the subsample.
         for n_left in reversed(range(3)):
             offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
@@ -222,15 +222,17 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             if n_left == 0 or excess <= SIZE_SLACK * self.n_samples:
                 break
             # Correct the bounds of the subsample by what it counts wrong at these multipliers.
-            counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight
+            counted = _evaluate_sizes(memory_problem, centers, offsets).counts.sum(axis=1) / weight
             low, high = (share * (bound - members) + counted for bound in bounds)
             corrected = np.maximum(np.floor(low), 0), np.maximum(np.ceil(high), 0)
             # With 64 candidates of each sample few ascents have to select more.
-            candidates = candidates or select_candidates(samples.X, centers, dual.multipliers, 64)
-            candidates, dual, _ = assign_sizes(
-                samples.X, centers, corrected, dual, slack, candidates
+            candidates = candidates or select_candidates(
+                memory_problem.X, centers, dual.multipliers, 64
             )
-            solved = solve_transport(samples.X, centers, corrected, dual.multipliers)
+            candidates, dual, _ = assign_sizes(
+                memory_problem.X, centers, corrected, dual, slack, candidates
+            )
+            solved = solve_transport(memory_problem.X, centers, corrected, dual.multipliers)
             dual = dual._replace(multipliers=solved.multipliers)
         return best
 

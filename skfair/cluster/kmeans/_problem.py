@@ -346,7 +346,7 @@ class BaseClusteringProblem:
         return bool(level == 0 or ratios.min() >= level * (1 - 1e-12))
 
     @property
-    def warm_start_samples(self) -> ClusteringProblem | Self:
+    def warm_start_problem(self) -> ClusteringProblem | Self:
         """Samples in memory for the warm start: these."""
         return self
 
@@ -864,6 +864,6 @@ def _bound_features(problem: Any) -> float:
     return np.sqrt(problem.summary.scatter)
 
 
-def count_by_intersection(samples: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def count_by_intersection(problem: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Number of samples of every intersection in every cluster."""
-    return count_table(labels, samples.codes, None, n_clusters, len(samples.limits.intersections))
+    return count_table(labels, problem.codes, None, n_clusters, len(problem.limits.intersections))

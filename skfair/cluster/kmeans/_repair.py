@@ -136,7 +136,7 @@ def relax_to_reached_shares(
 
 
 def search_pairs(
-    samples: ClusteringProblem, point: ClusteringPoint, level: float
+    problem: ClusteringProblem, point: ClusteringPoint, level: float
 ) -> ClusteringPoint:
     """The point after moves and exchanges of samples of unequal weights.
 
@@ -144,30 +144,30 @@ def search_pairs(
     """
     n_clusters = point.n_clusters
     labels = point.labels.copy()
-    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    distances = squared_distances(problem.X, dense_rows(problem.X, slice(None)))
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
     # Where no clustering in reach keeps the sizes, they give way before the composition does.
-    for problem in (samples, replace(samples, limits=samples.limits_with_size_slack)):
-        if problem.keeps_limits(point.counts, level):
+    for trial in (problem, replace(problem, limits=problem.limits_with_size_slack)):
+        if trial.keeps_limits(point.counts, level):
             break
-        limits = problem.limits._replace(level=float(level))
-        limits = allow_slack(limits, samples.largest_weight, 0.0)
-        paired = _pair_members(samples, distances, point.counts, limits, is_repair=True)
+        limits = trial.limits._replace(level=float(level))
+        limits = allow_slack(limits, problem.largest_weight, 0.0)
+        paired = _pair_members(problem, distances, point.counts, limits, is_repair=True)
         search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-        point = replace_labels(samples, point, labels)
+        point = replace_labels(problem, point, labels)
         # Of few samples the limits may be kept two or three moves away.
-        is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
-        if is_iterated and not problem.keeps_limits(point.counts, level):
+        is_iterated = problem.n_samples <= MAX_ITERATED_SAMPLES
+        if is_iterated and not trial.keeps_limits(point.counts, level):
             labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
-            point = replace_labels(samples, point, labels)
-    limits = limits_at_point(samples, point, level)
-    paired = _pair_members(samples, distances, point.counts, limits)
+            point = replace_labels(problem, point, labels)
+    limits = limits_at_point(problem, point, level)
+    paired = _pair_members(problem, distances, point.counts, limits)
     search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
-    return replace_labels(samples, point, labels)
+    return replace_labels(problem, point, labels)
 
 
 def _pair_members(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     distances: np.ndarray,
     counts: np.ndarray,
     limits: Limits,
@@ -175,12 +175,12 @@ def _pair_members(
 ) -> SamplesWithDistances:
     """The samples of a problem with all pairwise distances, for clusterings of such counts."""
     return pair_samples(
-        distances, samples.masses, samples.weights, samples.codes, counts, limits, is_repair
+        distances, problem.masses, problem.weights, problem.codes, counts, limits, is_repair
     )
 
 
 def iterate_local_search(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     point: ClusteringPoint,
     status: str,
     ratio: float,
@@ -195,86 +195,86 @@ def iterate_local_search(
     an allowed move.
     """
     n_clusters = point.n_clusters
-    is_paired = samples.is_in_memory and samples.n_samples <= MAX_PAIRED_SAMPLES
+    is_paired = problem.is_in_memory and problem.n_samples <= MAX_PAIRED_SAMPLES
     if n_clusters == 1 or not is_paired:
         return point, status
-    is_limited = ratio > 0 or has_rows(samples.limits)
-    is_coarse = not samples.has_equal_weights or has_small_group(samples, n_clusters)
+    is_limited = ratio > 0 or has_rows(problem.limits)
+    is_coarse = not problem.has_equal_weights or has_small_group(problem, n_clusters)
     # Near the cost of the fractional assignment random moves gain next to nothing.
     is_near = point.dual is not None and point.cost <= (1 + 2e-3) * point.dual.value  # type: ignore[operator]
     may_gain = is_limited and is_coarse and not is_near
-    if samples.n_samples > MAX_ITERATED_SAMPLES and not may_gain:
+    if problem.n_samples > MAX_ITERATED_SAMPLES and not may_gain:
         return point, status
-    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
-    samples = relax_to_reached_shares(samples, point)
+    distances = squared_distances(problem.X, dense_rows(problem.X, slice(None)))
+    problem = relax_to_reached_shares(problem, point)
     clustering = point.clustering
-    limits = limits_at_point(samples, point, ratio)
-    paired = _pair_members(samples, distances, clustering.counts, limits)
+    limits = limits_at_point(problem, point, ratio)
+    paired = _pair_members(problem, distances, clustering.counts, limits)
     labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
     if (labels == clustering.labels).all():
         return point, status
-    point = replace_labels(samples, point, labels)
-    return search_locally(samples, point, ratio, runs)
+    point = replace_labels(problem, point, labels)
+    return search_locally(problem, point, ratio, runs)
 
 
-def limits_at_point(samples: ClusteringProblem, point: ClusteringPoint, ratio: float) -> Limits:
+def limits_at_point(problem: ClusteringProblem, point: ClusteringPoint, ratio: float) -> Limits:
     """The limits with a level that a local search keeps: the ratio, or what a point reaches of it.
 
     A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
     to one sample, so do all clusterings that the search finds.
     """
-    limits = samples.limits
+    limits = problem.limits
     reached = float(min(ratio, point.balance))  # type: ignore[arg-type, type-var]
-    if reached == ratio or not samples.keeps_level(point.counts, ratio):
+    if reached == ratio or not problem.keeps_level(point.counts, ratio):
         return limits._replace(level=reached)
-    return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
+    return allow_slack(limits._replace(level=float(ratio)), problem.largest_weight, reached)
 
 
 def repair_by_table(
-    samples: ClusteringProblem, point: ClusteringPoint, ratio: float, only_rows: bool = False
+    problem: ClusteringProblem, point: ClusteringPoint, ratio: float, only_rows: bool = False
 ) -> ClusteringPoint:
     """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
-    is_satisfied = satisfies_rows(point.counts, samples.limits)
+    is_satisfied = satisfies_rows(point.counts, problem.limits)
     is_satisfied &= only_rows or point.balance >= ratio  # type: ignore[operator]
-    if is_satisfied or not samples.has_equal_weights:
+    if is_satisfied or not problem.has_equal_weights:
         return point
-    labels = repair_to_limits(samples, point, ratio)
-    return replace_labels(samples, point, labels)
+    labels = repair_to_limits(problem, point, ratio)
+    return replace_labels(problem, point, labels)
 
 
-def repair(samples: ClusteringProblem, point: ClusteringPoint, ratio: float) -> ClusteringPoint:
+def repair(problem: ClusteringProblem, point: ClusteringPoint, ratio: float) -> ClusteringPoint:
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
-    if not satisfies_rows(point.counts, samples.limits):
+    if not satisfies_rows(point.counts, problem.limits):
         # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
-        if not samples.has_equal_weights or samples.n_samples <= MAX_ITERATED_SAMPLES:
-            labels = move_into_bounds(samples, point)
-            point = replace_labels(samples, point, labels)
-        point = repair_by_table(samples, point, ratio, only_rows=True)
+        if not problem.has_equal_weights or problem.n_samples <= MAX_ITERATED_SAMPLES:
+            labels = move_into_bounds(problem, point)
+            point = replace_labels(problem, point, labels)
+        point = repair_by_table(problem, point, ratio, only_rows=True)
     # The balance: cheap moves first; all samples only where these do not suffice.
-    for rows in (near_ties(point, samples.codes), np.arange(len(samples.weights))):
+    for rows in (near_ties(point, problem.codes), np.arange(len(problem.weights))):
         # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
         # itself.
         cut_short = True
         while point.balance < ratio and cut_short:  # type: ignore[operator]
-            path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
+            path = path_to_balance(problem, point, ratio, rows, MAX_MOVES)
             labels = labels_after_path(point, path)
-            point = replace_labels(samples, point, labels)
+            point = replace_labels(problem, point, labels)
             cut_short = len(path.samples) == MAX_MOVES
     return point
 
 
-def move_into_bounds(samples: ClusteringProblem, point: ClusteringPoint) -> Any:
+def move_into_bounds(problem: ClusteringProblem, point: ClusteringPoint) -> Any:
     """Labels after the cheapest single moves that bring the rows within their bounds.
 
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
     or go.
     """
     labels = point.labels.copy()
-    limits = samples.limits
-    weights = samples.weights
+    limits = problem.limits
+    weights = problem.weights
     counts = point.counts.copy()
-    distances = squared_distances(samples.X, point.centers)
-    changes = weights[:, np.newaxis] * intersection_coefficients(limits)[samples.codes]
+    distances = squared_distances(problem.X, point.centers)
+    changes = weights[:, np.newaxis] * intersection_coefficients(limits)[problem.codes]
     for _ in range(len(labels)):
         # The row that a cluster misses most.
         excesses = row_excess(counts, limits)
@@ -300,7 +300,7 @@ def move_into_bounds(samples: ClusteringProblem, point: ClusteringPoint) -> Any:
         best = np.argmin(costs)
         p = able[best]
         goal = np.argmin(ways[best])
-        groups = limits.intersections[samples.codes[p]]
+        groups = limits.intersections[problem.codes[p]]
         counts[labels[p], groups] -= weights[p]
         counts[goal, groups] += weights[p]
         labels[p] = goal
@@ -314,30 +314,30 @@ def labels_after_path(point: ClusteringPoint, path: MovePath) -> np.ndarray:
     return labels
 
 
-def follow_path(samples: ClusteringProblem, point: ClusteringPoint, path: Any) -> Any:
+def follow_path(problem: ClusteringProblem, point: ClusteringPoint, path: Any) -> Any:
     """The point that a path of single moves leads to."""
     labels = labels_after_path(point, path)
-    return replace_labels(samples, point, labels)
+    return replace_labels(problem, point, labels)
 
 
 def path_to_balance(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     point: ClusteringPoint,
     goal: float,
     rows: np.ndarray,
     max_moves: int,
 ) -> MovePath:
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
-    movable = samples.X if len(rows) == len(samples.weights) else samples.X[rows]
+    movable = problem.X if len(rows) == len(problem.weights) else problem.X[rows]
     distances = squared_distances(movable, point.centers)
     clustering = copy_clustering(point.clustering)
-    limits = samples.limits._replace(level=float(goal))
-    moved = _to_kernel_samples(samples)
+    limits = problem.limits._replace(level=float(goal))
+    moved = _to_kernel_samples(problem)
     return raise_balance(moved, clustering, rows, distances, limits, max_moves)
 
 
 def search_locally(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     point: ClusteringPoint,
     ratio: float,
     runs: RunSettings,
@@ -350,27 +350,27 @@ def search_locally(
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
     of ``runs.tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
     """
-    if not len(samples.weights):
+    if not len(problem.weights):
         return point, "feasible"
-    limits = limits_at_point(samples, point, ratio)
+    limits = limits_at_point(problem, point, ratio)
     # With equal weights and unit costs, exchanging two samples of an intersection changes nothing
     # but the cost.
-    exchange = exchange and samples.has_equal_weights and samples.unit_costs is None
-    is_certified = exchange and samples.background is None
+    exchange = exchange and problem.has_equal_weights and problem.unit_costs is None
+    is_certified = exchange and problem.background is None
     status = "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
-    min_gain = runs.tol * np.clip(samples.n_samples / MANY_SAMPLES, 0.01, 1.0)
-    if samples.background is not None:
+    min_gain = runs.tol * np.clip(problem.n_samples / MANY_SAMPLES, 0.01, 1.0)
+    if problem.background is not None:
         min_gain = 0.0
     for _ in range(runs.max_iter):
         clustering = copy_clustering(point.clustering)
         cost = point.cost
-        if improve_clustering(samples, clustering, limits, exchange) == 0:
+        if improve_clustering(problem, clustering, limits, exchange) == 0:
             status = "optimal" if is_certified else "feasible"
             break
         # Recompute what kernels have updated move by move: rounding would add up.
-        point = replace_labels(samples, point, clustering.labels)
+        point = replace_labels(problem, point, clustering.labels)
         if cost - point.cost <= min_gain * cost:  # type: ignore[operator]
             status = "feasible"
             break
@@ -378,35 +378,35 @@ def search_locally(
 
 
 def improve_clustering(
-    samples: ClusteringProblem, clustering: Clustering, limits: Limits, exchange: bool
+    problem: ClusteringProblem, clustering: Clustering, limits: Limits, exchange: bool
 ) -> int:
     """Lower the cost by a pass of Hartigan's moves, in place; by exchanges if none is left.
 
     Returns the number of changes, 0 where no allowed move, nor exchange, lowers the cost.
     """
     # Kernels read blocks of rows with their distances to all centres.
-    partitions = samples.partitions
-    labels = split_by_block(clustering.labels, samples.n_jobs)
+    partitions = problem.partitions
+    labels = split_by_block(clustering.labels, problem.n_jobs)
     distances = partitions.map(_squared_distances, clustering.centers)
     # Samples that a move may help, from all blocks in parallel; then moves, one by one.
     movers = partitions.gather(_find_improvable_samples, distances, labels, clustering, limits)
     rows = _global_indices(movers)
     n_changes = 0
     if len(rows):
-        moving = samples.take(rows)
+        moving = problem.take(rows)
         moved = clustering._replace(labels=clustering.labels[rows])
         distances_now = squared_distances(moving.X, moved.centers)
         n_changes = hartigan_pass(_to_kernel_samples(moving), distances_now, moved, limits)
         clustering.labels[rows] = moved.labels
     if n_changes == 0 and exchange:
-        n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
+        n_changes = _exchange_samples(problem, clustering, limits, distances, labels)
     return n_changes
 
 
-def _exchange_samples(samples, clustering, limits, distances, labels):
+def _exchange_samples(problem, clustering, limits, distances, labels):
     """Exchange pairs of samples where that lowers the cost; the number of exchanges."""
-    partitions = samples.partitions
-    weight = samples.weights[0]
+    partitions = problem.partitions
+    weight = problem.weights[0]
     # Lower bounds on what each sample gains by going, from all blocks in parallel.
     lowest = np.minimum.reduce(
         partitions.gather(_min_exchange_bounds, distances, labels, clustering)
@@ -420,13 +420,13 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     candidates = _global_indices(rows), np.concatenate(bounds), np.concatenate(cells)
     order = argsort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
-    return exchange_pass(_to_kernel_samples(samples), clustering, *candidates, lowest, limits)
+    return exchange_pass(_to_kernel_samples(problem), clustering, *candidates, lowest, limits)
 
 
-def _to_kernel_samples(samples: ClusteringProblem) -> KernelSamples:
+def _to_kernel_samples(problem: ClusteringProblem) -> KernelSamples:
     """Samples in memory, as kernels of single moves read them."""
-    X = kernel_rows(samples.X)
-    return KernelSamples(X, samples.masses, samples.weights, samples.codes)
+    X = kernel_rows(problem.X)
+    return KernelSamples(X, problem.masses, problem.weights, problem.codes)
 
 
 def _global_indices(rows: list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarray:
@@ -434,12 +434,12 @@ def _global_indices(rows: list[np.ndarray] | tuple[np.ndarray, ...]) -> np.ndarr
     return np.concatenate([block + BLOCK_ROWS * number for number, block in enumerate(rows)])
 
 
-def _squared_distances(samples: ClusteringProblem, centers: np.ndarray) -> np.ndarray:
-    return squared_distances(samples.X, centers)
+def _squared_distances(problem: ClusteringProblem, centers: np.ndarray) -> np.ndarray:
+    return squared_distances(problem.X, centers)
 
 
 def _find_improvable_samples(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     distances: np.ndarray,
     labels: np.ndarray,
     clustering: Clustering,
@@ -447,19 +447,19 @@ def _find_improvable_samples(
 ) -> np.ndarray:
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     clustering = copy_clustering(clustering._replace(labels=labels))
-    return find_improvable_samples(_to_kernel_samples(samples), distances, clustering, limits)
+    return find_improvable_samples(_to_kernel_samples(problem), distances, clustering, limits)
 
 
 def _min_exchange_bounds(
-    samples: ClusteringProblem, distances: np.ndarray, labels: np.ndarray, clustering: Clustering
+    problem: ClusteringProblem, distances: np.ndarray, labels: np.ndarray, clustering: Clustering
 ) -> np.ndarray:
     clustering = clustering._replace(labels=labels)
-    n_codes = len(samples.limits.intersections)
-    return min_exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
+    n_codes = len(problem.limits.intersections)
+    return min_exchange_bounds(distances, problem.codes, problem.weights[0], clustering, n_codes)
 
 
 def _find_exchange_candidates(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     distances: np.ndarray,
     labels: np.ndarray,
     clustering: Clustering,
@@ -467,7 +467,7 @@ def _find_exchange_candidates(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     clustering = clustering._replace(labels=labels)
     return find_exchange_candidates(
-        distances, samples.codes, samples.weights[0], clustering, partners
+        distances, problem.codes, problem.weights[0], clustering, partners
     )
 
 

@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from skfair.cluster.kmeans._problem import ClusteringProblem
 
 
-def lloyd(samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float) -> Clustering:
+def lloyd(problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float) -> Clustering:
     """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
-    labels, _, _ = iterate_lloyd(samples, centers, max_iter, tol)
-    return samples.clustering_from_labels(labels, len(centers))
+    labels, _, _ = iterate_lloyd(problem, centers, max_iter, tol)
+    return problem.clustering_from_labels(labels, len(centers))
 
 
 def iterate_lloyd(
-    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+    problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Labels of plain k-means from given centres, by mass, the means of their clusters, the cost.
 
     Iterations have Nesterov's momentum, which starts again wherever it raises the cost. Stops when
     one lowers the cost by no more than ``tol`` times the cost.
     """
-    partitions, lowest, n_pushed, means = samples.partitions, np.inf, 0, centers
+    partitions, lowest, n_pushed, means = problem.partitions, np.inf, 0, centers
     for _ in range(max_iter):
         # Nearest centres, then means; empty clusters get the farthest samples.
         assigned = partitions.map(_assign_nearest, centers)
@@ -57,11 +57,11 @@ def iterate_lloyd(
         if sizes.all():
             means = sums / sizes[:, np.newaxis]
         else:
-            clustering = occupy_clusters(samples, np.concatenate(labels), centers)
+            clustering = occupy_clusters(problem, np.concatenate(labels), centers)
             labels = [clustering.labels]
             means = clustering.centers
             sizes = clustering.sizes
-            cost = samples.cost_of(clustering._replace(centers=centers))
+            cost = problem.cost_of(clustering._replace(centers=centers))
         shifts = means - centers
         gain = lowest - cost
         lowest = cost
@@ -78,8 +78,8 @@ def extrapolate(means: np.ndarray, previous: np.ndarray, n_pushed: int) -> np.nd
     return means + n_pushed / (n_pushed + 3) * (means - previous)
 
 
-def _assign_nearest(samples: ClusteringProblem, centers: np.ndarray) -> tuple:
-    return assign_nearest(samples.X, samples.masses, centers)
+def _assign_nearest(problem: ClusteringProblem, centers: np.ndarray) -> tuple:
+    return assign_nearest(problem.X, problem.masses, centers)
 
 
 def iterate_at_level(
@@ -143,7 +143,7 @@ class LocalMinimum(NamedTuple):
 
 
 def improve_by_swaps(
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     start: LocalMinimum,
     n_drawn: int,
     random_state: np.random.RandomState,
@@ -162,13 +162,13 @@ def improve_by_swaps(
     """
     if len(start.centers) == 1 or n_drawn == 0:
         return start
-    X, masses, is_improved = samples.X, samples.masses, True
+    X, masses, is_improved = problem.X, problem.masses, True
     # Each relocation measures all distances to the centres once.
     n_left = max(1, int(1e8 / (X.shape[0] * len(start.centers))))
     while is_improved and n_left > 0 and start.cost > 0:
         n_left -= 1
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
-        cheapest, labels, nearest, second = _find_removable_clusters(samples, start)
+        cheapest, labels, nearest, second = _find_removable_clusters(problem, start)
         cumulated = np.cumsum(masses * np.maximum(nearest, 0.0))
         numbers = random_state.uniform(0, cumulated[-1], n_drawn)
         rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), X.shape[0] - 1)
@@ -197,45 +197,45 @@ def improve_by_swaps(
     return start
 
 
-def _find_removable_clusters(samples: ClusteringProblem, start: LocalMinimum) -> tuple:
+def _find_removable_clusters(problem: ClusteringProblem, start: LocalMinimum) -> tuple:
     """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre.
 
     Offsets are added to distances.
     """
     n_clusters = len(start.centers)
     offsets = np.broadcast_to(start.offsets, n_clusters)
-    distances = squared_distances_by_cluster(samples.X, start.centers) + offsets[:, np.newaxis]
+    distances = squared_distances_by_cluster(problem.X, start.centers) + offsets[:, np.newaxis]
     nearest, second = np.partition(distances, 1, axis=0)[:2]
     labels = distances.argmin(axis=0)
     # Without its centre, the members of a cluster go to the second nearest.
     rises = second - nearest + offsets[labels]
-    removal = np.bincount(labels, samples.masses * rises, minlength=n_clusters)
+    removal = np.bincount(labels, problem.masses * rises, minlength=n_clusters)
     cheapest = np.argsort(removal, kind="stable")[: max(2, n_clusters // 3)]
     return cheapest, labels, nearest, second
 
 
 def converge(
-    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+    problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
 ) -> LocalMinimum:
     """The end of iterations of plain k-means."""
-    return LocalMinimum(*iterate_lloyd(samples, centers, max_iter, tol)[1:])
+    return LocalMinimum(*iterate_lloyd(problem, centers, max_iter, tol)[1:])
 
 
 def converge_sized(
-    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+    problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
 ) -> LocalMinimum:
     """The same with clusters of the required sizes: every round is an assignment with a dual."""
-    point = iterate_sized(samples, centers, max_iter, tol)
+    point = iterate_sized(problem, centers, max_iter, tol)
     return LocalMinimum(point.centers, point.cost)  # type: ignore[arg-type]
 
 
 def iterate_sized(
-    samples: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
+    problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
 ) -> ClusteringPoint:
     """The point that assignments within the limits lead to from given centres."""
-    labels, _ = nearest_centers(samples.X, centers)
-    clustering = occupy_clusters(samples, labels, centers)._replace(centers=centers)
-    return iterate_at_level(samples, ClusteringPoint(clustering), 0.0, max_iter, tol)[0]
+    labels, _ = nearest_centers(problem.X, centers)
+    clustering = occupy_clusters(problem, labels, centers)._replace(centers=centers)
+    return iterate_at_level(problem, ClusteringPoint(clustering), 0.0, max_iter, tol)[0]
 
 
 # How k-means is run, and its starts.
@@ -256,9 +256,9 @@ class RunSettings(NamedTuple):
         seeds = random_state.randint(np.iinfo(np.int32).max, size=self.n_init)
         return [np.random.RandomState(seed) for seed in seeds]
 
-    def start(self, samples: ClusteringProblem, random_state: np.random.RandomState) -> np.ndarray:
+    def start(self, problem: ClusteringProblem, random_state: np.random.RandomState) -> np.ndarray:
         """Starting centres of one run."""
-        X, masses, init = samples.X, samples.masses, self.init
+        X, masses, init = problem.X, problem.masses, self.init
         if isinstance(init, str) and init == "k-means++":
             return draw_centers(X, masses, self.n_clusters, random_state)
         if isinstance(init, str):

@@ -195,7 +195,7 @@ def scale_distances(
 
 
 def find_feasible_counts(
-    samples: ClusteringProblem, counts: np.ndarray, level: float, moves: Moves
+    problem: ClusteringProblem, counts: np.ndarray, level: float, moves: Moves
 ) -> np.ndarray:
     """Integer counts that keep the limits and that moves from ``counts`` lead to at least cost.
 
@@ -205,29 +205,29 @@ def find_feasible_counts(
     is possible, up to a tolerance. They keep bounds on shares; or else few counts exceed them by
     the least that is possible. Where no table keeps all other limits, they are the ``counts``.
     """
-    counts = np.round(counts / samples.largest_weight)
-    limits = samples.limits._replace(level=float(level))
-    weight = samples.largest_weight
+    counts = np.round(counts / problem.largest_weight)
+    limits = problem.limits._replace(level=float(level))
+    weight = problem.largest_weight
     # The best ratio of a table of few counts is searched for.
     is_small = counts.size <= 100
     has_shares = find_share_rows(limits).any()
     every = np.ones(counts.shape[1], bool)
-    is_small_sample = samples.n_samples <= MAX_ITERATED_SAMPLES
+    is_small_sample = problem.n_samples <= MAX_ITERATED_SAMPLES
 
     def search(ratio: float, excess: float = 0.0) -> Any:
         relaxed = relax_shares(allow_slack(limits, weight, ratio), excess)
-        return _nearest_table(samples, counts, relaxed, every, moves)
+        return _nearest_table(problem, counts, relaxed, every, moves)
 
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
     sizes = counts.sum(axis=0)
-    is_exact = every & (is_small_sample or samples.n_attributes > 1)
+    is_exact = every & (is_small_sample or problem.n_attributes > 1)
     # A program has up to 40 integers, for which the smallest intersections come first.
     smallest = np.argsort(sizes, kind="stable")[: 40 // len(counts)]
     # Counts are integers up to so many members in a cluster, on average.
     most = _MAX_TABLE_MEMBERS if has_shares else 20
     is_exact[smallest] |= sizes[smallest] <= most * len(counts)
     for is_integer in (every,) if is_exact.all() else (is_exact, every):
-        best = _nearest_table(samples, counts, limits, is_integer, moves)
+        best = _nearest_table(problem, counts, limits, is_integer, moves)
         if best is not None:
             return np.round(best).astype(np.int64)
     best = search(0.0)
@@ -257,7 +257,7 @@ def relax_shares(limits: Limits, excess: Any) -> Any:
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
 
 
-def _nearest_table(samples, counts, limits, is_integer, moves):
+def _nearest_table(problem, counts, limits, is_integer, moves):
     """The cheapest table that keeps the limits; None if none was found.
 
     Counts of some intersections have to be integers. Those of others are rounded: shares have a
@@ -291,14 +291,14 @@ def _nearest_table(samples, counts, limits, is_integer, moves):
 
     # Ratios, sizes, and members of all groups that are large enough.
     for on_groups, on_largest, slack, spare in _ratio_rows(limits, n_clusters):
-        add_rows(on_groups @ by_group, slack / samples.largest_weight * spare, on_largest)
+        add_rows(on_groups @ by_group, slack / problem.largest_weight * spare, on_largest)
     add_rows(-by_cluster, np.full(n_clusters, -1.0))
     for row, bound, is_share in zip(
         limits.rows, limits.bounds.T, find_share_rows(limits), strict=True
     ):
         # Sizes are integers.
         on_codes = row @ is_in
-        bound = bound / samples.largest_weight
+        bound = bound / problem.largest_weight
         bound = bound - abs(on_codes) @ ~is_integer if is_share else np.floor(bound)
         # The programme takes no infinite bounds: no cluster exceeds the sum over all members.
         bound = np.where(np.isinf(bound), abs(on_codes).sum() * counts.sum(), bound)

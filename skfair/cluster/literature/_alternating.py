@@ -513,16 +513,16 @@ class AlternatingFront(BaseEstimator):
 
     def _front(
         self,
-        samples: ClusteringProblem,
+        problem: ClusteringProblem,
         runs: RunSettings,
         n_levels: int,
         random_state: np.random.RandomState,
     ) -> list[Route]:
         """The clusterings that Algorithm 3 ends with; it has its own number of starts."""
         validate_params(self)
-        X = _dense_samples(samples)
-        weights = samples.weights
-        codes = _attribute_codes(samples)
+        X = _dense_samples(problem)
+        weights = problem.weights
+        codes = _attribute_codes(problem)
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
         return [Route.from_labels(*member) for member in zip(*members, strict=True)]
 

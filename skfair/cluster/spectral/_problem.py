@@ -231,10 +231,10 @@ class Landmarks:
             return cls(subsample, affinity, subsample)
         mean = subsample.mean(axis=0)
         one_group = np.zeros(n_rows, dtype=np.intp)
-        samples = ClusteringProblem(subsample - mean, np.ones(n_rows), one_group, balance_limits(1))
-        start = RunSettings(n_landmarks).start(samples, random_state)
+        problem = ClusteringProblem(subsample - mean, np.ones(n_rows), one_group, balance_limits(1))
+        start = RunSettings(n_landmarks).start(problem, random_state)
         # Few rounds: landmarks need not be at a minimum.
-        centers = lloyd(samples, start, max_iter=20, tol=1e-2).centers + mean
+        centers = lloyd(problem, start, max_iter=20, tol=1e-2).centers + mean
         return cls(centers, affinity, subsample)
 
     def __len__(self) -> int:

@@ -42,10 +42,10 @@ def round_kmeans(
     """Labels of plain k-means on the rows of D^-1/2 H, the last step of DC-ADMM's Algorithm 1."""
     rows = embedding / np.sqrt(problem.operator.degrees)[:, None]
     groups = problem.groups
-    samples = ClusteringProblem(
+    kmeans_problem = ClusteringProblem(
         rows, np.ones(len(rows)), groups.codes, balance_limits(len(groups.labels))
     )
-    labels = _kmeans(samples, runs, random_state)
+    labels = _kmeans(kmeans_problem, runs, random_state)
     watch(labels)
     return labels
 
@@ -167,13 +167,13 @@ class NcutSearch(NamedTuple):
         n_clusters = min(runs.n_clusters, len(connected))
         degrees = operator.degrees[connected]
         rows = embedding[connected] / np.sqrt(degrees)[:, None]
-        samples = ClusteringProblem(
+        kmeans_problem = ClusteringProblem(
             rows, degrees, groups.codes[connected], balance_limits(len(members))
         )
         labels = np.zeros(operator.n_nodes, dtype=np.int32)
         if n_clusters > 0:
             runs_here = runs._replace(n_clusters=n_clusters)
-            labels[connected] = _kmeans(samples, runs_here, random_state)
+            labels[connected] = _kmeans(kmeans_problem, runs_here, random_state)
         # Local search, then balanced assignment of the isolated nodes.
         clustering = _build_clustering(operator.affinity, labels, runs.n_clusters, groups)
         _descend(graph, members, clustering, _no_bounds(clustering.counts))
@@ -283,12 +283,12 @@ def _descend(
 
 
 def _kmeans(
-    samples: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
+    problem: ClusteringProblem, runs: RunSettings, random_state: np.random.RandomState
 ) -> np.ndarray:
     """Labels of the cheapest run of k-means."""
-    starts = [runs.start(samples, random_state) for _ in range(runs.n_init)]
-    ends = [lloyd(samples, start, runs.max_iter, runs.tol) for start in starts]
-    return min(ends, key=lambda end: samples.cost_of(end)).labels
+    starts = [runs.start(problem, random_state) for _ in range(runs.n_init)]
+    ends = [lloyd(problem, start, runs.max_iter, runs.tol) for start in starts]
+    return min(ends, key=lambda end: problem.cost_of(end)).labels
 
 
 def _make_writable(array: np.ndarray) -> np.ndarray:
