@@ -554,11 +554,11 @@ def _hide(
     eligible = hidden[is_eligible].join(best, both)
     largest = eligible[~(eligible["impact_ratio"] < eligible["best"])]
     frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
-    for start, rows in (
+    for prefix, rows in (
         (("difference", "ratio"), hidden[hidden["is_reference"]]),
         ("impact_ratio", largest),
     ):
-        names = [name for name in frame if name.startswith(start)]
+        names = [name for name in frame if name.startswith(prefix)]
         frame.loc[is_about(frame, rows), names] = np.nan
     return frame, gaps
 

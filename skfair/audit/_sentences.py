@@ -297,7 +297,7 @@ def _describe_compared(
         return _noun(constraint.rate_name)
     if is_real and constraint.unit == "score":
         return "mean prediction"
-    known = (text for start, text in _COMPARED.items() if start in name)
+    known = (text for word, text in _COMPARED.items() if word in name)
     return next(known, f"what {constraint.name} compares") + ending
 
 

@@ -700,11 +700,11 @@ def search_audit(
 
 def _read_unknown(reading: Reading) -> Reading:
     """The reading of a search, in which samples of unknown group are part of the rest."""
-    start = "samples of unknown group are left out"
-    reasons = [one for one in reading.left_out if one.startswith(start)]
+    unknown = "samples of unknown group are left out"
+    reasons = [one for one in reading.left_out if one.startswith(unknown)]
     left_out = {one: n for one, n in reading.left_out.items() if one not in reasons}
     for reason in reasons[: max(1, len(reasons) - 1)]:  # the last of several is of all of them
-        name = reason.removeprefix(start).removeprefix(" by ") or "group"
+        name = reason.removeprefix(unknown).removeprefix(" by ") or "group"
         left_out[f"samples of unknown {name} meet no condition on it"] = reading.left_out[reason]
     return replace(reading, left_out=left_out)
 

@@ -654,9 +654,9 @@ class RateRows:
             return self.aux_jacobian @ aux
         return self.rows_at(np.zeros(self.n_events) + self.offset, aux)[0]
 
-    def take_batch(self, positions: np.ndarray, start: int, n_per_event: int) -> RateRows:
-        """The rows on drawn samples, of which those from `start` on come from their events."""
-        events, counts = batch_events(len(positions), start, self.n_events, n_per_event)
+    def take_batch(self, positions: np.ndarray, first: int, n_per_event: int) -> RateRows:
+        """The rows on drawn samples, of which those from `first` on come from their events."""
+        events, counts = batch_events(len(positions), first, self.n_events, n_per_event)
         cells = self.sums.cells._replace(events=events, counts=counts)
         sums = replace(self.sums, cells=cells, target=self.sums.target[positions])
         return RateRows(sums, self.offset, self.table)

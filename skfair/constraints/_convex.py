@@ -590,9 +590,9 @@ class ShareMajorant(Majorant):
         """Number of events."""
         return self.events.n_events
 
-    def take_batch(self, positions: np.ndarray, start: int, n_per_event: int) -> ShareMajorant:
-        """The rows on drawn samples, of which those from `start` on come from the events."""
-        events, _ = batch_events(len(positions), start, self.n_events, n_per_event)
+    def take_batch(self, positions: np.ndarray, first: int, n_per_event: int) -> ShareMajorant:
+        """The rows on drawn samples, of which those from `first` on come from the events."""
+        events, _ = batch_events(len(positions), first, self.n_events, n_per_event)
         original = replace(self.original, events=events)
         return replace(self, original=original, scores=self.scores[positions])
 

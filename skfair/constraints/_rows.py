@@ -296,12 +296,12 @@ class SmoothConstraint(Protocol):
 
 @lru_cache(maxsize=128)
 def batch_events(
-    n_samples: int, start: int, n_events: int, n_per_event: int
+    n_samples: int, first: int, n_events: int, n_per_event: int
 ) -> tuple[Events, np.ndarray]:
     """Events one after the other, from a position on, and counts; equal batches share them."""
     codes = np.full(n_samples, -1)
     # Drawn samples lie event by event behind those of the loss, which are in no event.
-    codes[start : start + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
+    codes[first : first + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
     return Events.disjoint(codes, n_events), np.full(n_events, n_per_event)
 
 

@@ -47,12 +47,12 @@ def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Any:
     that of least violation is taken. At most `max_solves` problems with rows are solved.
     """
     if fitter.earlier_fit is None:
-        start = fitter.converged_plain_fit
-        if start.keeps_bound:
-            return start
-        latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
+        first = fitter.converged_plain_fit
+        if first.keeps_bound:
+            return first
+        latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(first))
     else:
-        start = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
+        first = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
         # Its rows are nearly right: their tolerances change as the requested ones did.
         earlier_rows = fitter.earlier_fit.result.evaluation.problem.constraint
         aims = [_aimed_gap(tolerance) for tolerance in fitter.constraint.tolerances]
@@ -62,7 +62,7 @@ def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Any:
             for row, ratio, aim in zip(earlier_rows, ratios, aims, strict=True)
         ]
         max_solves = min(max_solves, 4)
-    candidates = [start, *_fit_calibrations(fitter, latest, rows, max_solves)]
+    candidates = [first, *_fit_calibrations(fitter, latest, rows, max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol
     # A problem that was solved twice has been refined.
@@ -80,24 +80,24 @@ def _refine_fit(fitter: Fitter, candidate: Candidate) -> Any:
     return fitter.fit(candidate.result.evaluation.problem, candidate.result.x)
 
 
-def _calibrate_subsample(fitter: Fitter, start: Candidate) -> Any:
+def _calibrate_subsample(fitter: Fitter, candidate: Candidate) -> Any:
     """Where the fits of all samples begin, and the rows that theirs are like.
 
     Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
     """
-    on_subsample = make_subsample_fitter(fitter, start.parameters)
+    on_subsample = make_subsample_fitter(fitter, candidate.parameters)
     no_rows = [None] * len(fitter.constraint)
     if on_subsample is None:
-        return start, no_rows
+        return candidate, no_rows
     try:
-        candidate = calibrate_tolerances(on_subsample)
+        calibrated = calibrate_tolerances(on_subsample)
     except ValueError:  # too few samples of a class have a rank in an interval
-        return start, no_rows
-    rows = candidate.result.evaluation.problem.constraint
+        return candidate, no_rows
+    rows = calibrated.result.evaluation.problem.constraint
     if not len(rows):
-        return start, no_rows
-    scores = fitter.counter.predict_scores(candidate.parameters)
-    return candidate._replace(scores=scores), list(rows)
+        return candidate, no_rows
+    scores = fitter.counter.predict_scores(calibrated.parameters)
+    return calibrated._replace(scores=scores), list(rows)
 
 
 def _fit_calibrations(
@@ -176,10 +176,10 @@ class CorrectionSearch:
     correction in full often needs the opposite one next.
     """
 
-    def __init__(self, bound, start, gap):
+    def __init__(self, bound, warm_bound, gap):
         self.bound = bound
         self.aim = _aimed_gap(bound.tolerance)
-        self.tolerance = self.aim if start is None else start.tolerance
+        self.tolerance = self.aim if warm_bound is None else warm_bound.tolerance
         self.offset = None
 
     def make_rows(self, scores: np.ndarray) -> BoundConstraint:
@@ -236,15 +236,17 @@ class SecantSearch:
     too.
     """
 
-    def __init__(self, bound: BoundConstraint, start: BoundConstraint | None, gap: float) -> None:
+    def __init__(
+        self, bound: BoundConstraint, warm_bound: BoundConstraint | None, gap: float
+    ) -> None:
         self.bound = bound
         self.requested = bound.tolerance
         self.is_narrowed = False
         self.gaps_at_zero = []
         self._open_bracket(gap)
-        if start is not None:  # nearly right, so the bracket is narrow
-            self.bound = replace(bound, gap=start.gap)
-            self.tolerance = start.tolerance
+        if warm_bound is not None:  # nearly right, so the bracket is narrow
+            self.bound = replace(bound, gap=warm_bound.gap)
+            self.tolerance = warm_bound.tolerance
             aim = self.bracket.aim  # type: ignore[has-type]
             self.bracket = Bracket(aim, 2.0 * self.tolerance, 2.0 * aim, is_guessed=True)
 

@@ -120,8 +120,8 @@ def evaluate_lines(problem: Problem, effects: tuple, starts: list[LineStart]) ->
     lines = np.array(
         [
             (k, rows.setdefault(id(slopes), (len(rows), slopes))[0])
-            for k, start in enumerate(starts)
-            for _, slopes in start.lines
+            for k, line_start in enumerate(starts)
+            for _, slopes in line_start.lines
         ],
         dtype=np.intp,
     ).reshape(-1, 2)
@@ -429,10 +429,12 @@ class DecisionCounter:
         orient = getattr(model, "orient_flips", None)
         if orient is not None:
             starts = [
-                LineStart(start.parameters, scores, [(direction, oriented)], start.max_error)
-                for start in starts
-                for direction, slopes in start.lines
-                for scores, oriented in [orient(start.scores, slopes)]
+                LineStart(
+                    line_start.parameters, scores, [(direction, oriented)], line_start.max_error
+                )
+                for line_start in starts
+                for direction, slopes in line_start.lines
+                for scores, oriented in [orient(line_start.scores, slopes)]
             ]
         return evaluate_lines(self.problem, self._flip_table, starts)
 
@@ -501,17 +503,17 @@ class PartitionedCounter(DecisionCounter):
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
         """
-        lines = [line for start in starts for line in self._evaluate_bin_ends(start)]
+        lines = [line for line_start in starts for line in self._evaluate_bin_ends(line_start)]
         numbers = np.repeat(np.arange(len(lines)), [len(lengths) for lengths, *_ in lines])
         return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *lines, strict=True))
 
-    def _evaluate_bin_ends(self, start: LineStart) -> list:
+    def _evaluate_bin_ends(self, line_start: LineStart) -> list:
         """Lengths, errors and excess of the gap at the ends of the bins of each line."""
         directions = []
         typical = []
-        for direction, slopes in start.lines:
+        for direction, slopes in line_start.lines:
             is_moving = slopes != 0.0
-            lengths = np.abs(start.scores[is_moving] / slopes[is_moving])
+            lengths = np.abs(line_start.scores[is_moving] / slopes[is_moving])
             # Half of the bins are where a fiftieth of the decisions flip.
             near = np.quantile(lengths, 0.02) if len(lengths) else 0.0
             directions.append(direction)
@@ -524,7 +526,7 @@ class PartitionedCounter(DecisionCounter):
         directions = np.array(directions)[is_counted]  # type: ignore[assignment]
         typical = np.array(typical)[is_counted]  # type: ignore[assignment]
         errors, sums, negative = self.problem.partitions.reduce(
-            count_along_lines, start.parameters, directions, typical
+            count_along_lines, line_start.parameters, directions, typical
         )
         # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)

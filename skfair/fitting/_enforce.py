@@ -136,10 +136,10 @@ def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
         if plain.keeps_bound:
             return plain
     # The fit of the subsample. Searches would fit its decisions: they are left to the full data.
-    start = enforce_losses(on_subsample, effort)
+    subsample_fit = enforce_losses(on_subsample, effort)
     # Fits under corrections at the one before, each first of the subsample.
     best = None
-    parameters = start.parameters
+    parameters = subsample_fit.parameters
     counts_all = fitter.constraint.metric_inputs <= {"decisions"}
     for _ in range(4):
         corrected, warm = (
@@ -157,7 +157,7 @@ def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
         parameters = candidate.parameters
     if counts_all:
         best = search_lines(fitter, best, effort._replace(rounds=5))  # each is two passes
-    return _best_or_constant(fitter, best)._replace(is_local=start.is_local)
+    return _best_or_constant(fitter, best)._replace(is_local=subsample_fit.is_local)
 
 
 def fit_smooth_rates(fitter: Fitter) -> Candidate:
@@ -165,9 +165,9 @@ def fit_smooth_rates(fitter: Fitter) -> Candidate:
     problem = fitter.problem
     statistics = fitter.constraint.metric_inputs
     if problem.is_partitioned and "ranks" not in statistics:
-        start = fit_smooth_rates(fitter.restrict_to(problem.subsample))
-        best = fitter.fit(problem, problem.initial_point(start.parameters))
-        return best._replace(is_local=start.is_local)
+        candidate = fit_smooth_rates(fitter.restrict_to(problem.subsample))
+        best = fitter.fit(problem, problem.initial_point(candidate.parameters))
+        return best._replace(is_local=candidate.is_local)
     first = fitter.fit_smooth() if statistics else fitter.fit_unconstrained()
     return first if "ranks" in statistics else fit_from_starts(fitter, first, FULL.starts)
 
@@ -266,13 +266,13 @@ def _is_global(result: Result) -> bool:
 # Smooth rates adapted to decisions: by corrections, and tighter tolerances.
 
 
-def fit_corrections(fitter: Fitter, start: Candidate, n_corrections: int) -> Any:
+def fit_corrections(fitter: Fitter, candidate: Candidate, n_corrections: int) -> Any:
     """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
 
     A correction that takes the decisions further from the bound is made half as far.
     """
     problem = fitter.problem
-    best = start
+    best = candidate
     step_size = 1.0
     yield best
     for _ in range(n_corrections):
@@ -280,11 +280,11 @@ def fit_corrections(fitter: Fitter, start: Candidate, n_corrections: int) -> Any
             fitter.counter.correct(problem.constraint, best.parameters, step_size)
         )
         x = corrected.initial_point(best.parameters)
-        candidate = fitter.fit(corrected, x, limit_iterations(fitter.solver))
-        yield candidate
-        if candidate.violation < best.violation or candidate.keeps_bound:
+        latest = fitter.fit(corrected, x, limit_iterations(fitter.solver))
+        yield latest
+        if latest.violation < best.violation or latest.keeps_bound:
             problem = corrected
-            best = candidate
+            best = latest
         else:
             step_size /= 2
 
@@ -393,14 +393,14 @@ class _FoldFit:
         return self.start._replace(scores=scores)
 
 
-def _warm_start_fitter(fitter: Fitter, start: Candidate) -> Fitter:
+def _warm_start_fitter(fitter: Fitter, candidate: Candidate) -> Fitter:
     """The fitter started at a fit of other tolerances.
 
     Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
     with ever larger penalties. They are stopped once five iterations have not decreased the
     violation.
     """
-    fitter = _start_at(fitter, start)
+    fitter = _start_at(fitter, candidate)
     if "values" not in fitter.constraint.metric_inputs:
         return fitter
     callback = fitter.options.get("callback")

@@ -347,7 +347,7 @@ def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candi
         )
         starts = sorted(
             itertools.islice(lines.improvements(points), breadth),
-            key=lambda start: start[0].sort_key,
+            key=lambda pair: pair[0].sort_key,
         )
         if not starts or not starts[0][0].sort_key < best.sort_key:
             break
@@ -490,19 +490,21 @@ class _LineSearch:
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
         line to the point nearest to its start.
         """
-        ranks = np.array([start.sort_key for start, _ in starts], dtype=float)
+        ranks = np.array([candidate.sort_key for candidate, _ in starts], dtype=float)
         # Only fewer errors are better than a start within all bounds.
         is_within = (ranks[:, 0] == 0.0) & (ranks[:, 1] == 0.0)
         max_errors = np.where(is_within, ranks[:, 2], np.inf)
         line_starts = [
-            LineStart(start.parameters[len(self.before) :], self._scores(start), lines, max_error)
-            for (start, lines), max_error in zip(starts, max_errors.tolist(), strict=True)
+            LineStart(
+                candidate.parameters[len(self.before) :], self._scores(candidate), lines, max_error
+            )
+            for (candidate, lines), max_error in zip(starts, max_errors.tolist(), strict=True)
         ]
         numbers, lengths, errors, excess = self.fitter.counter.evaluate_along_lines(
             self.model, line_starts
         )
         # Compare each point with its start.
-        steps = [(start, direction) for start, lines in starts for direction, _ in lines]
+        steps = [(candidate, direction) for candidate, lines in starts for direction, _ in lines]
         start_of = np.repeat(np.arange(len(starts)), [len(lines) for _, lines in starts])
         violation, is_unclear, error = ranks[start_of[numbers]].T
         errors = np.round(errors, DECIMALS)
@@ -521,18 +523,18 @@ class _LineSearch:
             batches = [pair] if pair else []  # type: ignore[assignment]
         for batch in batches:
             parameters = [
-                np.append(self.before, start.parameters[len(self.before) :] + length * direction)
-                for start, _, direction, length in batch
+                np.append(self.before, origin.parameters[len(self.before) :] + length * direction)
+                for origin, _, direction, length in batch
             ]
             candidates = self.fitter.counter.evaluate(parameters, batch[0][0].result)
             evaluated = zip(batch, candidates, strict=True)
-            for (start, line, direction, _), candidate in sorted(
+            for (origin, line, direction, _), candidate in sorted(
                 evaluated, key=lambda pair: pair[1].sort_key
             ):
                 if (
                     line not in lines
                     and candidate.has_stable_decisions
-                    and candidate.sort_key < start.sort_key
+                    and candidate.sort_key < origin.sort_key
                 ):
                     lines.add(line)
                     yield candidate, direction
@@ -560,8 +562,8 @@ def _sort_points(
             line = int(numbers[k])
             n_of_line[line] += 1
             if n_of_line[line] <= 20:
-                start, direction = steps[line]
-                yield start, line, direction, float(lengths[k])
+                candidate, direction = steps[line]
+                yield candidate, line, direction, float(lengths[k])
 
 
 def _newton_directions(
@@ -625,8 +627,8 @@ def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     distances = () if is_large else (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
     for starts in (*(center + distance * steps for distance in distances), drawn, -drawn):
         if best.violation > 0.0:
-            start = min(map(evaluate, starts), key=_violation)
-            other = _local_search(evaluate, start.parameters[len(before) :], rng)
+            chosen = min(map(evaluate, starts), key=_violation)
+            other = _local_search(evaluate, chosen.parameters[len(before) :], rng)
             best = best if other.violation > 0.0 else other
     if best.violation >= fairest.violation:
         return fairest

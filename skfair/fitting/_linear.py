@@ -377,7 +377,7 @@ def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | Val
         cells,
         codes,
         None if (weights == 1.0).all() else weights,
-        (block.partition_index, block.start),
+        (block.partition_index, block.first),
         target=y if is_real else None,
         attributes=groups.attributes if len(y) else (),
     )

@@ -658,7 +658,7 @@ def encode_block(block: Block, name: str) -> EncodedBlock | ValueError:
     except (TypeError, ValueError) as error:
         return partition_error(error, block.partition_index)  # type: ignore[arg-type]
     cells = [*map(tuple, groups.labels.tolist())]
-    place = (block.partition_index, block.start)
+    place = (block.partition_index, block.first)
     attributes = groups.attributes if len(X) else ()
     return EncodedBlock(X, cells, groups.codes, weights, place, attributes=attributes)
 

@@ -184,9 +184,9 @@ def check_order(time: int | str | None, latest: int | str | None) -> None:
         )
 
 
-def end_of_delay(start: int | str, delay: Timedelta | int | str) -> Any:
+def end_of_delay(time: int | str, delay: Timedelta | int | str) -> Any:
     """The point in time or the number at which a delay is over."""
-    return restore_time(start) + (pd.Timedelta(delay) if isinstance(start, str) else delay)
+    return restore_time(time) + (pd.Timedelta(delay) if isinstance(time, str) else delay)
 
 
 def check_delay(delay: Timedelta | int | str, time: int | str | None) -> None:

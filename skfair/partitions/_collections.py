@@ -303,15 +303,15 @@ class Block(dict):
     """The same rows of several collections, by name, with their place.
 
     That is the ``partition_index`` of their partition, and the position of the first of them in it,
-    the ``start``.
+    the ``first``.
     """
 
-    def __init__(self, columns: dict[str, TableLike], partition_index: int, start: int) -> None:
+    def __init__(self, columns: dict[str, TableLike], partition_index: int, first: int) -> None:
         super().__init__(columns)
-        self.partition_index, self.start = partition_index, start
+        self.partition_index, self.first = partition_index, first
 
     def __reduce__(self) -> Any:
-        return Block, (dict(self), self.partition_index, self.start)
+        return Block, (dict(self), self.partition_index, self.first)
 
 
 def _read(columns: dict[str, Blocks], number: int) -> Any:

@@ -262,11 +262,11 @@ class BlindSearch:
 
     def run(self, pooled: np.ndarray) -> np.ndarray:
         """Coefficients that solve the equations, from those of one threshold for all samples."""
-        start = self._evaluate(pooled)
-        end = self._solve_equations(start, self._find_largest_size(pooled[0]))
+        blind = self._evaluate(pooled)
+        end = self._solve_equations(blind, self._find_largest_size(pooled[0]))
         if self.calibration.confidence is not None:
             # A guarantee needs at least the level of each group, in the smaller sets.
-            lifted = [self._evaluate(one.coef, lifts_groups=True) for one in (end, start)]
+            lifted = [self._evaluate(one.coef, lifts_groups=True) for one in (end, blind)]
             return min(lifted, key=self._mean_size).coef
         if (end.residuals >= -_UNEQUAL).all():
             return end.coef

@@ -783,8 +783,8 @@ def _guarantee(
     """
     if confidence is None:
         return Guarantee(candidate, fitter.constraint.tolerances)
-    start = replace(fitter, start=candidate.parameters)
-    return enforce_in_population(start, "auto", confidence, clusters=clusters)
+    started = replace(fitter, start=candidate.parameters)
+    return enforce_in_population(started, "auto", confidence, clusters=clusters)
 
 
 def linearize_solution(fitter: Fitter, guarantee: Guarantee) -> tuple:

@@ -357,16 +357,16 @@ class Solver(BaseEstimator):
         x0 = problem.initial_point(random_state=random_state) if x0 is None else np.asarray(x0)
         # One row per gap has no auxiliary unknowns.
         x0 = problem.project(x0[: problem.n_unknowns].astype(np.float64))
-        start = problem.evaluate(x0)
-        check_solver_requirements(self, start)
-        if not np.isfinite(start.fun):
+        initial_evaluation = problem.evaluate(x0)
+        check_solver_requirements(self, initial_evaluation)
+        if not np.isfinite(initial_evaluation.fun):
             raise ValueError(
-                f"The objective must be finite at the start, but it is {start.fun}. Rescale the "
-                "columns of X, or pass another x0."
+                f"The objective must be finite at the start, but it is {initial_evaluation.fun}. "
+                "Rescale the columns of X, or pass another x0."
             )
         # Keep the best iterate: any certified one, else by feasibility and objective.
         best = None
-        iterates = self._iterate(problem, start.x, random_state)
+        iterates = self._iterate(problem, initial_evaluation.x, random_state)
         for n_iter, iterate in enumerate(iterates):
             # Certificate of the iterate.
             is_measured = n_iter % self.check_every == 0

@@ -672,10 +672,15 @@ class AugmentedLagrangian(Solver):
             infeasibility = residual
 
     def _minimize(
-        self, start: Evaluation, one_sided: Any, duals: np.ndarray, rho: float, accuracy: float
+        self,
+        initial_evaluation: Evaluation,
+        one_sided: Any,
+        duals: np.ndarray,
+        rho: float,
+        accuracy: float,
     ) -> Evaluation:
         """Minimise the augmented Lagrangian by L-BFGS up to an accuracy of its gradient."""
-        problem = start.problem
+        problem = initial_evaluation.problem
 
         def evaluate(x: np.ndarray) -> Any:
             evaluation = problem.evaluate(x)
@@ -686,5 +691,7 @@ class AugmentedLagrangian(Solver):
             return value, evaluation.lagrangian_gradient(one_sided.multipliers(next_duals))
 
         options = {"maxiter": self.inner_iter, "gtol": accuracy, "ftol": 1e-15, "maxcor": 20}
-        solution = minimize(evaluate, start.x, jac=True, method="L-BFGS-B", options=options)
+        solution = minimize(
+            evaluate, initial_evaluation.x, jac=True, method="L-BFGS-B", options=options
+        )
         return problem.evaluate(solution.x)

@@ -392,11 +392,11 @@ def _posterior_width(tolerance: float, rates: np.ndarray, level: float, power: f
     return gap + (tolerance - gap) * certain / (certain + _NOISE_SHARE * noise)
 
 
-def _smallest_size(start: int, is_enough: Callable) -> int:
-    """Smallest sample size of each group, from ``start`` on, that is enough."""
+def _smallest_size(first: int, is_enough: Callable) -> int:
+    """Smallest sample size of each group, from ``first`` on, that is enough."""
     # Bracket the size, then halve the bracket.
-    low = start - 1
-    high = start
+    low = first - 1
+    high = first
     while not is_enough(high):
         low = high
         high = int(np.ceil(1.1 * high)) + 1

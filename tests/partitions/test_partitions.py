@@ -79,7 +79,7 @@ def test_partitions_of_another_engine_are_not_handed_out(client):
 
 
 def places(block):
-    return block.partition_index, block.start, len(block["X"]), block["X"].iloc[0, 0]
+    return block.partition_index, block.first, len(block["X"]), block["X"].iloc[0, 0]
 
 
 def test_partitions_become_blocks_that_know_their_places(monkeypatch):

@@ -88,11 +88,11 @@ def max_dual_iterations(dual: DualSolution, limits: Limits, n_samples: int) -> i
 def solve_dual(
     rows: Partitions,
     limits: Limits,
-    start: DualSolution,
+    warm_dual: DualSolution,
     slack: float,
     evaluate: Callable = evaluate_dual,
 ) -> tuple[DualSolution, Partitions]:
-    """Maximise the dual by damped Newton ascent from the solution ``start``.
+    """Maximise the dual by damped Newton ascent from the solution ``warm_dual``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
     ``evaluate`` is called as `evaluate_dual` for every block of the partitions ``rows``. Returns
@@ -101,9 +101,9 @@ def solve_dual(
     ratios = required_ratios(limits)
     evaluate_all = partial(_evaluate_multipliers, partial(rows.map, evaluate), limits, ratios)
     # Warm start: multipliers, smoothing width and ridge of the last ascent.
-    multipliers, width, ridge = start.multipliers, start.width, start.ridge
+    multipliers, width, ridge = warm_dual.multipliers, warm_dual.width, warm_dual.ridge
     now = evaluate_all(multipliers, width)
-    for _ in range(max_dual_iterations(start, limits, now.n_samples)):
+    for _ in range(max_dual_iterations(warm_dual, limits, now.n_samples)):
         if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.

@@ -40,8 +40,8 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Cluste
         return make_point(problem, labels, centers)
     # The dual of the fair assignment, whose labels may miss limits by a few samples.
     clustering = problem.clustering_from_labels(labels, len(centers))
-    start = ClusteringPoint(clustering._replace(centers=centers))
-    point = assign_fairly(problem, start, limits.level, COUNT_TOLERANCE)
+    nearest = ClusteringPoint(clustering._replace(centers=centers))
+    point = assign_fairly(problem, nearest, limits.level, COUNT_TOLERANCE)
     point = make_point(problem, point.labels, centers)._replace(dual=point.dual)
     # Integer repair: by a table of counts, or by moves of unequal weights.
     if not problem.keeps_limits(point.counts, limits.level):

@@ -196,9 +196,11 @@ class Homotopy(BaseEstimator):
         ends.append(end._replace(point=point, status=status))
         n_iter = 0
         if isinstance(runs.init, str):
-            start = RunStart(runs.start(subsample, random_state), random_state)
-            start = start._replace(point=self._converge(subsample, runs, start))
-            more, n_iter = self._follow_starts(problem, problem, subsample, [start], runs, watch)
+            run_start = RunStart(runs.start(subsample, random_state), random_state)
+            run_start = run_start._replace(point=self._converge(subsample, runs, run_start))
+            more, n_iter = self._follow_starts(
+                problem, problem, subsample, [run_start], runs, watch
+            )
             ends.append(more)
         best = min(ends, key=partial(sort_key, problem))
         return shake_end(problem, best, runs, random_state), n_iter
@@ -231,18 +233,18 @@ class Homotopy(BaseEstimator):
             # Each start has a homotopy of its own on the subsample.
             climb = partial(self._follow_to_balance, subsample, level, runs.tol)
             points = _map_in_threads(
-                memory_problem.n_jobs, climb, [start.point for start in starts]
+                memory_problem.n_jobs, climb, [run_start.point for run_start in starts]
             )
             starts = [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
         if subsample is not memory_problem:
             # On more samples, only those that are cheapest so far on the subsample, clearly.
-            costs = [start.point.cost for start in starts]  # type: ignore[union-attr]
+            costs = [run_start.point.cost for run_start in starts]  # type: ignore[union-attr]
             chosen = choose_followed_starts(costs, 1, problem.tol_factor * 5e-3)
             starts = [starts[i] for i in chosen]
         n_iter, best = 0, None
-        for start in starts:
+        for run_start in starts:
             point, n_rounds, converged = self._iterate(
-                problem, memory_problem, subsample.n_samples, start, runs, watch
+                problem, memory_problem, subsample.n_samples, run_start, runs, watch
             )
             n_iter += n_rounds
             is_stopped = not converged and n_rounds < runs.max_iter
@@ -251,14 +253,14 @@ class Homotopy(BaseEstimator):
                 end = repair_end(problem, point, runs)._replace(is_stopped=is_stopped)
                 end = end if converged else end._replace(status="max_iter")
                 if best is None or sort_key(problem, end) < sort_key(problem, best):
-                    best = shake_end(problem, end, runs, start.random_state)
+                    best = shake_end(problem, end, runs, run_start.random_state)
             if is_stopped:
                 break
         return best, n_iter
 
-    def _iterate(self, problem, memory_problem, size, start, runs, watch):
+    def _iterate(self, problem, memory_problem, size, run_start, runs, watch):
         """The rounds on all samples of a start, from its point on a subsample of some size."""
-        _, random_state, point = start
+        _, random_state, point = run_start
         level = problem.limits.level
         # Larger and larger subsamples.
         size *= SUBSAMPLE_GROWTH
@@ -308,7 +310,7 @@ class Homotopy(BaseEstimator):
         """
         validate_params(self)
         subsample, starts = self._lead_starts(problem, runs, random_state)
-        points = [start.point for start in starts]
+        points = [run_start.point for run_start in starts]
         lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
         # The unbalanced end of the front: plain k-means, improved by single moves.
         lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)  # type: ignore[arg-type]
@@ -425,13 +427,13 @@ class Homotopy(BaseEstimator):
         return starts
 
     def _converge(
-        self, problem: ClusteringProblem, runs: RunSettings, start: RunStart
+        self, problem: ClusteringProblem, runs: RunSettings, run_start: RunStart
     ) -> ClusteringPoint:
         """The point of plain k-means from a start, with sizes within their limits."""
         if has_rows(problem.limits):
-            return iterate_sized(problem, start.centers, runs.max_iter, runs.tol)
+            return iterate_sized(problem, run_start.centers, runs.max_iter, runs.tol)
         tol = max(runs.tol, MIN_ROUND_GAIN / problem.n_samples)
-        labels, _, _ = iterate_lloyd(problem, start.centers, runs.max_iter, tol)
+        labels, _, _ = iterate_lloyd(problem, run_start.centers, runs.max_iter, tol)
         return recompute_point(problem, labels, runs.n_clusters)
 
     def _follow_to_balance(

@@ -83,15 +83,15 @@ def solve_sizes(
         # Rounds on all samples end at a larger gain than those in memory of few clusters.
         precise = RoundSettings(runs.max_iter, 20 * runs.tol, watch)
         rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
-        start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)  # type: ignore[assignment]
-        ends.append((_round_sizes(problem, start, rounds.centers), rounds))
+        dual = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
+        ends.append((_round_sizes(problem, dual, rounds.centers), rounds))
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
     if runs.labels is not None:
         # Search from the labels as well: no end may have a higher cost than they have.
-        start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)  # type: ignore[assignment]
-        ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
+        dual = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
+        ends.append((_round_sizes(problem, dual, np.asarray(runs.init), runs.labels), rounds))
     # Sizes of unequal weights may miss their bounds until they are repaired, which may cost more.
     is_within = [problem.keeps_limits(point.counts, 0.0) for point, _ in ends]
     costs = np.array([point.cost for point, _ in ends], dtype=float)
@@ -155,9 +155,9 @@ def _relocate(
         cost = rounds.value * float(problem.largest_weight)
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
-    start = describe(rounds)
+    minimum = describe(rounds)
     # Four relocations are tried, each of which may cost half as much again at first.
-    relocated = improve_by_swaps(memory_problem, start, n_drawn, generator, lead, 4, 1.5)
+    relocated = improve_by_swaps(memory_problem, minimum, n_drawn, generator, lead, 4, 1.5)
     return relocated.centers
 
 
@@ -244,24 +244,24 @@ def iterate_sizes(
 
 
 def _round_sizes(
-    problem: ClusteringProblem, start: Any, centers: np.ndarray, labels: np.ndarray | None = None
+    problem: ClusteringProblem, dual: Any, centers: np.ndarray, labels: np.ndarray | None = None
 ) -> ClusteringPoint:
     """The point of labels, or of the cheapest assignment, after a local search."""
     n_clusters = len(centers)
     bounds = size_bounds(problem, problem.limits)
-    start = problem.solve_assignment(centers, problem.limits, start)
+    dual = problem.solve_assignment(centers, problem.limits, dual)
     if labels is None or not problem.keeps_limits(
         problem.count_intersections(labels, n_clusters), 0.0
     ):
-        labels = occupy_clusters(problem, start.labels, centers).labels
-    point = recompute_point(problem, labels, n_clusters, start)
+        labels = occupy_clusters(problem, dual.labels, centers).labels
+    point = recompute_point(problem, labels, n_clusters, dual)
     if not problem.has_equal_weights:
         return point  # moves of members are for equal weights
     point = _search_moves(problem, point, bounds)
     # The same at the centres that moves have led to, twice at most.
     for _ in range(2):
-        start = problem.solve_assignment(point.centers, problem.limits, start)
-        assigned = recompute_point(problem, start.labels, n_clusters, start)
+        dual = problem.solve_assignment(point.centers, problem.limits, dual)
+        assigned = recompute_point(problem, dual.labels, n_clusters, dual)
         assigned = _search_moves(problem, assigned, bounds)
         gain = point.cost - assigned.cost
         point = assigned if gain > 0 else point

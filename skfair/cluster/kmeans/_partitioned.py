@@ -183,25 +183,27 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         self,
         centers: np.ndarray,
         limits: Limits,
-        start: DualSolution | None = None,
+        warm_dual: DualSolution | None = None,
         slack: float = 0.75,
         share: float = COUNT_TOLERANCE,
     ) -> Any:
         """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
         if bounds_many_sizes(self, len(centers), limits):
-            return self._solve_sizes(centers, limits, start)
+            return self._solve_sizes(centers, limits, warm_dual)
         evaluate = partial(_evaluate_and_sum, centers)
-        start = start or zero_solution(len(centers), limits)
+        warm_dual = warm_dual or zero_solution(len(centers), limits)
         weight = self.slack_to_weight(slack, share)
-        solution, _ = solve_dual(self.partitions, limits, start, weight, evaluate)
+        solution, _ = solve_dual(self.partitions, limits, warm_dual, weight, evaluate)
         return solution._replace(centers=centers)
 
-    def _solve_sizes(self, centers: np.ndarray, limits: Limits, start: DualSolution | None) -> Any:
+    def _solve_sizes(
+        self, centers: np.ndarray, limits: Limits, warm_dual: DualSolution | None
+    ) -> Any:
         """The dual of many sizes on the subsample, corrected by passes over the full data."""
         memory_problem = self.warm_start_problem
         weight = self.largest_weight
         n_clusters = len(centers)
-        dual, bounds = _prepare_sizes(self, n_clusters, limits, start)
+        dual, bounds = _prepare_sizes(self, n_clusters, limits, warm_dual)
         share = memory_problem.n_samples / self.n_samples
         candidates = None
         best = None

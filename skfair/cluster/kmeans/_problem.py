@@ -480,7 +480,7 @@ class ClusteringProblem(BaseClusteringProblem):
         self,
         centers: np.ndarray,
         limits: Limits,
-        start: DualSolution | None = None,
+        warm_dual: DualSolution | None = None,
         slack: float = 0.75,
         share: float = COUNT_TOLERANCE,
     ) -> DualSolution:
@@ -492,12 +492,12 @@ class ClusteringProblem(BaseClusteringProblem):
         below the cost of every assignment to these centres that keeps the limits.
         """
         if bounds_many_sizes(self, len(centers), limits):
-            return _solve_sizes(self, centers, limits, start)
+            return _solve_sizes(self, centers, limits, warm_dual)
         # Distances are computed once, and each step of the ascent is a pass over them.
         measured = self.partitions.map(_dual_inputs, centers)
-        start = start or zero_solution(len(centers), limits)
+        warm_dual = warm_dual or zero_solution(len(centers), limits)
         solution, evaluated = solve_dual(
-            measured, limits, start, self.slack_to_weight(slack, share)
+            measured, limits, warm_dual, self.slack_to_weight(slack, share)
         )
         labels, gaps = gather_labels_and_gaps(evaluated)
         return solution._replace(labels=labels, gaps=gaps)
@@ -562,19 +562,19 @@ def weighted_mean(problem: ClusteringProblem) -> Any:
 
 
 def _prepare_sizes(
-    problem: Any, n_clusters: int, limits: Limits, start: DualSolution | None
+    problem: Any, n_clusters: int, limits: Limits, warm_dual: DualSolution | None
 ) -> tuple[SizeDual, tuple[np.ndarray, np.ndarray]]:
     """The dual of sizes to start from, and the bounds of each cluster in numbers of members."""
-    start = start or zero_solution(n_clusters, limits)
-    dual = SizeDual(start.offsets[:, 0] * problem.n_attributes)
+    warm_dual = warm_dual or zero_solution(n_clusters, limits)
+    dual = SizeDual(warm_dual.offsets[:, 0] * problem.n_attributes)
     return dual, spread_bounds(*size_bounds(problem, limits), n_clusters)
 
 
 def _solve_sizes(
-    problem: ClusteringProblem, centers: np.ndarray, limits: Limits, start: DualSolution | None
+    problem: ClusteringProblem, centers: np.ndarray, limits: Limits, warm_dual: DualSolution | None
 ) -> DualSolution:
     """The cheapest assignment to many clusters, of which only sizes are bounded."""
-    dual, bounds = _prepare_sizes(problem, len(centers), limits, start)
+    dual, bounds = _prepare_sizes(problem, len(centers), limits, warm_dual)
     if problem.background is not None:
         members = problem.background.sums[1] / problem.largest_weight
         bounds = tuple(np.maximum(bound - np.rint(members), 0) for bound in bounds)

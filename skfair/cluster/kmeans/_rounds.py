@@ -104,27 +104,27 @@ def iterate_at_level(
     is_plain = level == 0 and not has_rows(limits)
     is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
     lowest = np.inf
-    start = point
+    base = point
     share = COUNT_TOLERANCE if is_precise else ROUND_COUNT_TOLERANCE
     converged = stopped = False
     n_iter = n_pushed = 0
     while n_iter < max_iter and not (converged or stopped):
-        trial = assign_fairly(problem, start, level, share)
+        trial = assign_fairly(problem, base, level, share)
         n_iter += 1
         # The dual value is the cost of the fair assignment to centres before they move: it falls
         # with rounds as the cost of k-means does.
         value = trial.dual.value  # type: ignore[union-attr]
         if value > lowest and n_pushed > 0:
-            start, n_pushed = point, 0  # the momentum has overshot
+            base, n_pushed = point, 0  # the momentum has overshot
         else:
             converged = lowest - value <= tol * value or value == 0
             pushed = extrapolate(trial.centers, point.centers, n_pushed)
-            start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
+            base = trial._replace(clustering=trial.clustering._replace(centers=pushed))
             point = trial
             lowest = value
             n_pushed = n_pushed + 1
         if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
-            lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
+            lowest, base, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
         stopped = watch is not None and watch(point)
     # Rounds need neither the cost nor the balance.
     if point.cost is None:
@@ -144,7 +144,7 @@ class LocalMinimum(NamedTuple):
 
 def improve_by_swaps(
     problem: ClusteringProblem,
-    start: LocalMinimum,
+    minimum: LocalMinimum,
     n_drawn: int,
     random_state: np.random.RandomState,
     lead: Callable,
@@ -160,22 +160,22 @@ def improve_by_swaps(
     again, until none is, or until it took too long with many clusters, of which each gains little.
     ``lead`` maps centres to the `LocalMinimum` after the iterations.
     """
-    if len(start.centers) == 1 or n_drawn == 0:
-        return start
+    if len(minimum.centers) == 1 or n_drawn == 0:
+        return minimum
     X, masses, is_improved = problem.X, problem.masses, True
     # Each relocation measures all distances to the centres once.
-    n_left = max(1, int(1e8 / (X.shape[0] * len(start.centers))))
-    while is_improved and n_left > 0 and start.cost > 0:
+    n_left = max(1, int(1e8 / (X.shape[0] * len(minimum.centers))))
+    while is_improved and n_left > 0 and minimum.cost > 0:
         n_left -= 1
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
-        cheapest, labels, nearest, second = _find_removable_clusters(problem, start)
+        cheapest, labels, nearest, second = _find_removable_clusters(problem, minimum)
         cumulated = np.cumsum(masses * np.maximum(nearest, 0.0))
         numbers = random_state.uniform(0, cumulated[-1], n_drawn)
         rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), X.shape[0] - 1)
         dissolved = random_state.choice(cheapest, n_drawn)
         # Costs before other centres move: members of the cluster go to the second nearest.
         costs = np.empty(n_drawn)
-        offsets = masses * np.broadcast_to(start.offsets, len(start.centers))[labels]
+        offsets = masses * np.broadcast_to(minimum.offsets, len(minimum.centers))[labels]
         for k in np.unique(dissolved):
             drawn = dissolved == k
             remaining = np.where(labels == k, second, nearest)
@@ -185,26 +185,26 @@ def improve_by_swaps(
         # Iterate from the best pairs, and accept what is cheaper.
         is_improved = False
         for i in np.argsort(costs, kind="stable")[:n_trials]:
-            if costs[i] > max_rise * start.cost:
+            if costs[i] > max_rise * minimum.cost:
                 break
-            trial = start.centers.copy()
+            trial = minimum.centers.copy()
             trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
             trial = lead(trial)
             # A gain of this share of the cost is more than rounding.
-            if trial.cost < start.cost * (1 - 1e-9):
-                start, is_improved = trial, True
+            if trial.cost < minimum.cost * (1 - 1e-9):
+                minimum, is_improved = trial, True
                 break
-    return start
+    return minimum
 
 
-def _find_removable_clusters(problem: ClusteringProblem, start: LocalMinimum) -> tuple:
+def _find_removable_clusters(problem: ClusteringProblem, minimum: LocalMinimum) -> tuple:
     """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre.
 
     Offsets are added to distances.
     """
-    n_clusters = len(start.centers)
-    offsets = np.broadcast_to(start.offsets, n_clusters)
-    distances = squared_distances_by_cluster(problem.X, start.centers) + offsets[:, np.newaxis]
+    n_clusters = len(minimum.centers)
+    offsets = np.broadcast_to(minimum.offsets, n_clusters)
+    distances = squared_distances_by_cluster(problem.X, minimum.centers) + offsets[:, np.newaxis]
     nearest, second = np.partition(distances, 1, axis=0)[:2]
     labels = distances.argmin(axis=0)
     # Without its centre, the members of a cluster go to the second nearest.

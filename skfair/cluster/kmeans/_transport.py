@@ -93,10 +93,10 @@ class Arcs:
         for cluster in range(len(centers)):
             self._fill(cluster, np.arange(len(centers)))
 
-    def move(self, sample: int, start: int, goal: int) -> None:
+    def move(self, sample: int, origin: int, goal: int) -> None:
         """Move a sample from one cluster to another."""
         self._labels[sample] = goal
-        self._fill(start, np.flatnonzero(self.movers[start] == sample))
+        self._fill(origin, np.flatnonzero(self.movers[origin] == sample))
         # What the sample costs elsewhere, compared with the other members.
         costs = (self._X[[sample]] @ self._factors)[0] + self._squares
         costs -= costs[goal]

@@ -111,8 +111,8 @@ def _search_levels(free: NcutSearch, limits: Limits, level: float) -> Iterator[N
     for slack in slacks[slacks > 0]:
         # Relaxing balanced clusters often gives a smaller cut than balancing pure ones.
         is_reached = False
-        for start in (free, tight):
-            search = start.search_at(1 - slack)
+        for reached in (free, tight):
+            search = reached.search_at(1 - slack)
             is_reached = search.keeps(limits) or is_reached
             yield search
         if is_reached:

@@ -51,21 +51,21 @@ class Smoothness(NamedTuple):
     rows: float  # M_G, largest norm of the Jacobian of the one-sided rows
 
     @classmethod
-    def estimate(cls, start: Evaluation, one_sided: Any) -> Smoothness:
+    def estimate(cls, evaluation: Evaluation, one_sided: Any) -> Smoothness:
         """Estimate the constants around a starting point.
 
         Surrogates of decisions are steepest at the score 0, hence at the usual start. A gap that is
         0 there has no gradient, so the point after one gradient step counts too.
         """
-        problem = start.problem
-        gram = _largest_eigenvalue(start.point, problem.mean_weights)
+        problem = evaluation.problem
+        gram = _largest_eigenvalue(evaluation.point, problem.mean_weights)
         curvature = gram * _largest_curvature(problem)
         objective = curvature + problem.ridge.max(initial=_TINY)
         # M_G: the larger norm at the start and after a gradient step.
-        next_evaluation = problem.evaluate(start.x - start.grad / objective)
-        jacobians = (one_sided.jacobian(one.jacobian) for one in (start, next_evaluation))
+        next_evaluation = problem.evaluate(evaluation.x - evaluation.grad / objective)
+        jacobians = (one_sided.jacobian(one.jacobian) for one in (evaluation, next_evaluation))
         rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(one_sided.rows) else 0.0
-        gram = _largest_eigenvalue(start.point, np.ones_like(problem.mean_weights))
+        gram = _largest_eigenvalue(evaluation.point, np.ones_like(problem.mean_weights))
         return cls(float(objective), gram, float(rows))
 
     def bound_lagrangian_curvature(self, evaluation: Evaluation, multipliers: np.ndarray) -> float:
@@ -191,11 +191,11 @@ class GDA(Solver):
             ascent = G + self.extrapolation * (G - previous)
             duals = np.maximum(0.0, duals + self.sigma * ascent)
 
-    def _primal_step_rule(self, start: Evaluation, one_sided: Any) -> Callable:
+    def _primal_step_rule(self, initial_evaluation: Evaluation, one_sided: Any) -> Callable:
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
-        smoothness = Smoothness.estimate(start, one_sided)
+        smoothness = Smoothness.estimate(initial_evaluation, one_sided)
         # The multipliers' ascent couples both updates: M_G^2 sigma limits the primal step too.
         coupling = self.sigma * smoothness.rows**2
         return lambda evaluation, multipliers: (
@@ -552,11 +552,11 @@ class SwitchingSubgradient(Solver):
             return self.tol
         return self.epsilon(k) if callable(self.epsilon) else self.epsilon
 
-    def _objective_step_rule(self, start: Evaluation, one_sided: Any) -> Callable:
+    def _objective_step_rule(self, evaluation: Evaluation, one_sided: Any) -> Callable:
         """The rule (k, slope, epsilon) -> length of an objective step."""
         rule = self.objective_step
         if rule is None:
-            longest = 1.0 / Smoothness.estimate(start, one_sided).objective
+            longest = 1.0 / Smoothness.estimate(evaluation, one_sided).objective
             # After 300 iterations the step is divided by sqrt(2).
             return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / 300.0)
         if rule == "normalized":

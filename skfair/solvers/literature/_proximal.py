@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _DUAL_TOLERANCE = 1e-10  # relative accuracy of the dual of one round
 
 
-def proximal_step(start: Evaluation, multipliers: np.ndarray, eta: float) -> Evaluation:
+def proximal_step(evaluation: Evaluation, multipliers: np.ndarray, eta: float) -> Evaluation:
     r"""Minimise the proximal function of Algorithm 1, whose rows c are not linearised at x_k.
 
     .. math::
@@ -54,21 +54,21 @@ def proximal_step(start: Evaluation, multipliers: np.ndarray, eta: float) -> Eva
     On a region each round projects its minimum. Where the rows are smooth at x, that is the
     minimum on the region.
     """
-    current, damping = start, 0.0
-    value = multipliers @ start.values + start.grad @ start.x
+    current, damping = evaluation, 0.0
+    value = multipliers @ evaluation.values + evaluation.grad @ evaluation.x
     for _ in range(50):
         # Minimum with the means linearised at the latest point, damped towards it.
         curvature = 1.0 / eta + damping
-        center = (start.x / eta + damping * current.x - start.grad) / curvature
+        center = (evaluation.x / eta + damping * current.x - evaluation.grad) / curvature
         x = center - _row_slope(current, multipliers, center, 1.0 / curvature) / curvature
-        x = start.problem.project(x)
-        step = np.linalg.norm(x - start.x)
+        x = evaluation.problem.project(x)
+        step = np.linalg.norm(x - evaluation.x)
         # The last correction is small, relative to the step.
         if np.linalg.norm(x - current.x) <= 1e-4 * step:
             break
         # Accept the round if the true function descends, up to rounding, else damp the next one.
-        trial = start.problem.evaluate(x)
-        new_value = multipliers @ trial.values + start.grad @ x + step**2 / (2.0 * eta)
+        trial = evaluation.problem.evaluate(x)
+        new_value = multipliers @ trial.values + evaluation.grad @ x + step**2 / (2.0 * eta)
         if new_value <= value + 1e-13 * (1.0 + abs(value)):
             current, value = trial, new_value
         else:
@@ -732,20 +732,22 @@ class PLADA(Solver):
             G = one_sided.values(evaluation.values)
             u, lam, mu = plada_update(self, k, tau, u, lam, mu, G)
 
-    def _warn_of_breakpoints(self, start: Evaluation) -> None:
+    def _warn_of_breakpoints(self, evaluation: Evaluation) -> None:
         """Warn if gradient steps replace proximal ones on piecewise linear rows."""
-        if self.inner == "linearised" and start.rows.rows_at_shift is not None:
+        if self.inner == "linearised" and evaluation.rows.rows_at_shift is not None:
             warn(
                 "PLADA(inner='linearised') takes gradient steps on piecewise linear rows "
                 "(one_row=True). They step back and forth across breakpoints and can end far from "
                 "the optimum. Use inner='exact', as in Algorithm 1."
             )
 
-    def _primal_step_rule(self, start: Evaluation, one_sided: Any, rho: float) -> Callable:
+    def _primal_step_rule(
+        self, initial_evaluation: Evaluation, one_sided: Any, rho: float
+    ) -> Callable:
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
-        smoothness = Smoothness.estimate(start, one_sided)
+        smoothness = Smoothness.estimate(initial_evaluation, one_sided)
         coupling = 3.0 * rho * smoothness.rows**2
         if self.inner == "exact":
             return lambda evaluation, multipliers: 0.9 / (smoothness.objective + coupling)
