@@ -550,14 +550,15 @@ def _passes_exact_tests(
 ) -> bool:
     """Whether exact tests show that every difference is within the tolerance."""
     hits, n = estimates.hits, estimates.counts
-    events = np.transpose(_contrast_events(contrasts))
+    positions = np.transpose(_contrast_events(contrasts))
     # Clopper-Pearson limits: pairs that they decide need no test.
     undecided = np.flatnonzero(_exact_upper_limits(estimates, contrasts, level) > tolerance)
     by_limits = estimates.upper(contrasts, level)
     # Berger-Boos tests of the others. Skip pairs that even the large-sample limits do not show.
     return all(
         by_limits[pair] <= tolerance
-        and exact_difference_test(hits[events[pair]], n[events[pair]], tolerance) <= 1.0 - level
+        and exact_difference_test(hits[positions[pair]], n[positions[pair]], tolerance)
+        <= 1.0 - level
         for pair in undecided
     )
 
@@ -648,11 +649,11 @@ def _describe_rare_values(
     )
 
 
-def _name_events(bound: Any, estimates: Estimates, events: np.ndarray | list[int]) -> str:
+def _name_events(bound: Any, estimates: Estimates, positions: np.ndarray | list[int]) -> str:
     """Events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
-        for event, (cell, group) in ((event, bound.sums.cells.labels[event]) for event in events)
+        for event, (cell, group) in ((event, bound.sums.cells.labels[event]) for event in positions)
     )
 
 

@@ -446,11 +446,11 @@ class HiddenGroupConstraint(NamedTuple):
 
     def _possible_gap_estimates(self, scores: np.ndarray) -> tuple:
         """Ends of the rates, and the forms of the largest and of the smallest possible gap."""
-        events = [
+        members = [
             (self.cells[cell], [self.group_positions[group]])
             for cell, group in self.sums.cells.labels
         ]
-        counts = [self.hidden.count(mask)[group].item() for mask, group in events]
+        counts = [self.hidden.count(mask)[group].item() for mask, group in members]
         if min(counts, default=MIN_RECORDED) < MIN_RECORDED:
             raise ValueError(
                 "Groups that are not all known must each have "
@@ -459,6 +459,6 @@ class HiddenGroupConstraint(NamedTuple):
                 "pass a larger min_group_size to the constraint."
             )
         values = self.sums.exact[0](scores, self.sums.target).value
-        ends = self.hidden.extreme_rates(values, events)
-        forms = extreme_contrasts(self.gap.linear_forms(len(events)))
+        ends = self.hidden.extreme_rates(values, members)
+        forms = extreme_contrasts(self.gap.linear_forms(len(members)))
         return self.gap.estimates(ends), forms

@@ -384,18 +384,18 @@ class Constraint(ComparedGroups):
         terms = make_terms(self, surrogate, loss, samples, unit)
         tolerance = resolve_tolerance(self, tolerance, terms[-1])
         of_user = samples._replace(target=unit.target_unit.from_unit(samples.target))
-        cells = check_cells(self.cells(of_user), samples, self)
-        events = cell_events(cells, samples, large, self.gap.compares == "overall")
-        others = None if small is None else cell_events(cells, samples, small)
+        masks = check_cells(self.cells(of_user), samples, self)
+        cells = cell_events(masks, samples, large, self.gap.compares == "overall")
+        others = None if small is None else cell_events(masks, samples, small)
         if others and samples.where is not None:
-            events.empty.update(others.empty)
-        if events.empty:
-            _report_empty_cells(self.name, events, samples)
+            cells.empty.update(others.empty)
+        if cells.empty:
+            _report_empty_cells(self.name, cells, samples)
         of_others = None
         if others and others.labels:
             of_others = _make_sums(self, others, samples, *terms)
-        sums = _make_sums(self, events, samples, *terms)
-        gap = self.gap.from_cells(events, self)
+        sums = _make_sums(self, cells, samples, *terms)
+        gap = self.gap.from_cells(cells, self)
         return BoundConstraint(sums, gap, tolerance, uncompared=of_others)
 
     def _check_parameters(self) -> None:
@@ -651,7 +651,7 @@ def resolve_tolerance(
 
 def _make_sums(
     constraint: Constraint,
-    events: CellEvents,
+    cells: CellEvents,
     samples: Samples,
     smooth: tuple,
     exact: tuple,
@@ -666,7 +666,7 @@ def _make_sums(
     metric_input = "decisions" if constraint.counts_decisions else "values"
     return Sums(
         name=constraint.name,
-        cells=events,
+        cells=cells,
         target=samples.target,
         smooth=smooth,
         exact=exact,
@@ -680,15 +680,15 @@ class NothingToCompareError(ValueError):
 
 
 def _report_empty_cells(
-    name: str, events: CellEvents | SimpleNamespace, samples: Samples | None
+    name: str, cells: CellEvents | SimpleNamespace, samples: Samples | None
 ) -> None:
     """Warn of cells without members, or with too few; raise for data in which all are such."""
     named = join_names(
         f"{cell} of group {group!r}" + f" ({n})" * (n > 0)
-        for (cell, group), n in events.empty.items()
+        for (cell, group), n in cells.empty.items()
     )
-    if not events.labels:
-        number = "too few" if any(events.empty.values()) else "no"
+    if not cells.labels:
+        number = "too few" if any(cells.empty.values()) else "no"
         raise NothingToCompareError(
             f"{name} has no rate to compare, for there are {number} {named}. Drop the constraint, "
             "or pass data that has such samples."
@@ -696,7 +696,7 @@ def _report_empty_cells(
     if samples.where is None:  # type: ignore[union-attr]
         warn(
             f"{name} cannot bound the rate of an empty group: there are no {named}; "
-            f"{len(events.empty)} empty cell(s) are left out of the constraint."
+            f"{len(cells.empty)} empty cell(s) are left out of the constraint."
         )
 
 

@@ -293,7 +293,7 @@ class MeanSigmoid(ConvexMeans):
 def sort_members(
     scores: np.ndarray,
     positions: np.ndarray,
-    events: np.ndarray,
+    event_codes: np.ndarray,
     shares: np.ndarray,
     bounds: np.ndarray,
     n_events: int,
@@ -301,7 +301,7 @@ def sort_members(
     """Members sorted into cells; a cell is an event and an interval between bounds, which ascend.
 
     Interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
-    ``positions[m]`` in the event ``events[m]``. The cell of event e and interval b is
+    ``positions[m]`` in the event ``event_codes[m]``. The cell of event e and interval b is
     ``e * n_buckets + b``. Returns where each cell starts (n_cells + 1,), the members cell by cell,
     and sums over each cell of the shares times powers 0, 1 and 2 of the scores, (3, n_events,
     n_buckets).
@@ -309,7 +309,7 @@ def sort_members(
     n_buckets = len(bounds) + 1
     scores = scores[positions]
     n_cells = n_events * n_buckets
-    cells = events * n_buckets + np.searchsorted(bounds, scores)
+    cells = event_codes * n_buckets + np.searchsorted(bounds, scores)
     indptr = np.append(0, np.cumsum(np.bincount(cells, minlength=n_cells)))
     # Short integers are sorted without comparisons.
     order = np.argsort(cells.astype(np.min_scalar_type(n_cells)), kind="stable")

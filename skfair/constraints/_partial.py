@@ -108,12 +108,12 @@ class PartialParity(Constraint):
 
         def sums_of(groups: Groups) -> RankSums:
             members = samples._replace(groups=groups)
-            events = cell_events(self.cells(members), members, groups)
+            cells = cell_events(self.cells(members), members, groups)
             intervals = intervals_by_group(interval, groups.names)
             return RankSums(
                 name=type(self).__name__,
                 samples=members,
-                cells=events,
+                cells=cells,
                 find_cells=self.cells,
                 group_intervals=intervals,
                 ranks_in_groups=self.ranks_in_groups,

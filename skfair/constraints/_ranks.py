@@ -705,18 +705,18 @@ def make_share_report(
     n_compared = len(ranked.cells.labels)
     bounds = (gap, bound.tolerance)
     name = bound.name
-    events = [
+    tables = [
         _share_columns(name, ranked, event, thresholds, shares[event], bounds)
         for event in ranked.cells.report_order
     ]
     if others := shares[n_compared:]:
         ranked = bound.uncompared
         bounds = (np.nan, np.nan)
-        events += [
+        tables += [
             _share_columns(name, ranked, event, thresholds, others[event], bounds)
             for event in ranked.cells.report_order
         ]
-    return {name: [one for event in events for one in event[name]] for name in REPORT_COLUMNS}
+    return {name: [one for event in tables for one in event[name]] for name in REPORT_COLUMNS}
 
 
 def _share_columns(

@@ -62,9 +62,9 @@ class AboveReference(RangeGap):
     def linear_forms(self, n_events: int) -> Any:
         n_pairs = len(self.blocks)
         signs = np.tile([self.scale, -1.0], n_pairs)
-        events = np.array(self.blocks, dtype=np.intp).ravel()
+        others = np.array(self.blocks, dtype=np.intp).ravel()
         return sparse.csr_array(
-            (signs, (np.repeat(np.arange(n_pairs), 2), events)), shape=(n_pairs, n_events)
+            (signs, (np.repeat(np.arange(n_pairs), 2), others)), shape=(n_pairs, n_events)
         )
 
     def aux_at(self, means: np.ndarray) -> np.ndarray:

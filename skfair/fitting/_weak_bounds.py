@@ -27,7 +27,7 @@ _RECALL_NAMES = {"EqualOpportunity", "EqualizedOdds", "RateParity('true_positive
 class _ComparedRates(NamedTuple):
     """The lines of a report that a constraint compares: arrays of shape (n_rates,), and labels."""
 
-    events: np.ndarray
+    event_names: np.ndarray
     groups: list
     estimates: np.ndarray
     counts: np.ndarray
@@ -50,7 +50,7 @@ def warn_of_weak_bounds(
         # The lines of the report that the constraint compares.
         rows = np.flatnonzero(is_bound & (np.asarray(columns["constraint"]) == one.name))
         rates = _ComparedRates(
-            events=np.asarray(columns["event"])[rows],
+            event_names=np.asarray(columns["event"])[rows],
             groups=[columns["group"][row] for row in rows],
             estimates=np.asarray(columns["estimate"])[rows],
             counts=np.asarray(columns["n"])[rows],
@@ -75,7 +75,9 @@ def _describe_empty_interval(one: BoundConstraint, rates: _ComparedRates, scores
     """The sentence for an interval of percentiles without a decision; empty if there is one."""
     if one.sums.metric_input != "ranks" or not one.gap.is_correctable:
         return ""
-    is_same = [np.ptp(rates.estimates[rates.events == event]) == 0 for event in set(rates.events)]
+    is_same = [
+        np.ptp(rates.estimates[rates.event_names == event]) == 0 for event in set(rates.event_names)
+    ]
     if not (all(is_same) and np.isin(rates.estimates, (0.0, 1.0)).all()):
         return ""
     share = ""
@@ -97,7 +99,7 @@ def _describe_low_recall(one: BoundConstraint, rates: _ComparedRates) -> str:
     """The sentence for a gap that is small as hardly any positives are found; empty otherwise."""
     if one.name not in _RECALL_NAMES or one.gap.compares == "bound":
         return ""
-    estimates = np.where(rates.events == "positives", rates.estimates, -np.inf)
+    estimates = np.where(rates.event_names == "positives", rates.estimates, -np.inf)
     highest = np.argmax(estimates)
     # Hardly any positives are found at true positive rates up to .1.
     limit = 0.0 if one.gap.is_ratio else min(one.tolerance, 0.1)
@@ -122,7 +124,7 @@ def _describe_sample_effect(one: BoundConstraint, rates: _ComparedRates) -> str:
     # A change below .001 is no reason to warn.
     if one.sums.is_quotient or effect < 1e-3 or one.tolerance >= effect:
         return ""
-    event = rates.events[smallest]
+    event = rates.event_names[smallest]
     where = "" if event == "all" else f"{event} of "
     return (
         f"The {_state_bound(one)} of {one.name} is finer than one sample: in {where}group "

@@ -214,11 +214,11 @@ class Events:
         if self.codes_and_mean_weights is not None:
             codes, _ = self.codes_and_mean_weights
             return np.where(codes < self.n_events, codes, -1)
-        positions, events, _ = self.memberships
+        positions, event_codes, _ = self.memberships
         # Hash each set of events by the sum of random integers.
         hashes = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
         totals = np.zeros(self.n_samples, dtype=np.int64)
-        np.add.at(totals, positions, hashes[events])
+        np.add.at(totals, positions, hashes[event_codes])
         _, codes = np.unique(totals, return_inverse=True)
         return np.where(totals > 0, codes, -1)
 
@@ -226,8 +226,8 @@ class Events:
     def memberships(self) -> Any:
         """Sample, event and weight of every membership, event by event: three (n_entries,)."""
         averaging = self.averaging_matrix
-        events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
-        return averaging.indices.astype(np.intp), events, averaging.data
+        event_codes = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
+        return averaging.indices.astype(np.intp), event_codes, averaging.data
 
     def members(self, event: int) -> Any:
         """Positions of the samples of an event, and their weights in its mean."""
@@ -240,13 +240,13 @@ class Events:
 
         The positions are of shape (n_events * n_per_event,), event after event.
         """
-        events = np.arange(self.n_events)[:, np.newaxis]
+        event_codes = np.arange(self.n_events)[:, np.newaxis]
         # Invert the cumulative weights; those of event e reach from e to e + 1.
         uniform = random_state.random_sample((self.n_events, n_per_event))
-        uniform += events
+        uniform += event_codes
         entries = np.searchsorted(self._cumulative_weights, uniform, side="right")
         # Rounding must not lead into the next event.
-        np.minimum(entries, self.averaging_matrix.indptr[events + 1] - 1, out=entries)
+        np.minimum(entries, self.averaging_matrix.indptr[event_codes + 1] - 1, out=entries)
         return self.averaging_matrix.indices[entries.ravel()]
 
     @cached_property
@@ -513,8 +513,10 @@ def _make_events(
     """
     if len(memberships) == 1 and isinstance(rows, slice):
         return Events.disjoint(memberships[0], n_events, weights)
-    inside = [np.flatnonzero(events >= 0) for events in memberships]
-    events = np.concatenate([events[one] for events, one in zip(memberships, inside, strict=True)])
+    inside = [np.flatnonzero(event_codes >= 0) for event_codes in memberships]
+    event_codes = np.concatenate(
+        [event_codes[one] for event_codes, one in zip(memberships, inside, strict=True)]
+    )
     all_rows = np.arange(len(weights))[rows]
     positions = np.concatenate([all_rows[one] for one in inside])
     # Disjoint events need one code per sample, which a second membership would overwrite.
@@ -522,11 +524,11 @@ def _make_events(
     is_member[positions] = True
     if shares is None and np.count_nonzero(is_member) == len(positions):
         codes = np.full(len(weights), -1)
-        codes[positions] = events
+        codes[positions] = event_codes
         return Events.disjoint(codes, n_events, weights)
     # Order memberships by event; the stable sort of short integers is a radix sort.
-    order = np.argsort(events.astype(np.min_scalar_type(n_events)), kind="stable")
-    ends = np.cumsum(np.append(0, np.bincount(events, minlength=n_events)))
+    order = np.argsort(event_codes.astype(np.min_scalar_type(n_events)), kind="stable")
+    ends = np.cumsum(np.append(0, np.bincount(event_codes, minlength=n_events)))
     if shares is None:
         members = np.ones(len(positions), dtype=bool)
     else:

@@ -450,7 +450,7 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
     per_class = cross.per_class
     confidence = estimator.confidence_level
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
-        fitted, columns, events = begin_rule(cross)
+        fitted, columns, constraint_events = begin_rule(cross)
         features = fitted["_event_features"]
         describe = partial(_describe_iterate, fitted)
         loss_unit = per_class[0].loss_unit(loss.loss)
@@ -472,7 +472,7 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
         solution = fit_plain_model(of_scores, confidence)
         if solution is None:
             score_features = features
-            features, of_events, chances = features_of(estimator, cross, columns, events)
+            features, of_events, chances = features_of(estimator, cross, columns, constraint_events)
             request = request.replace_features(of_events)
             if request.share is None:
                 solution = check_feasibility_and_fit(features, request, chances, confidence)
@@ -502,9 +502,11 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
     groups = cross.training.samples.groups
     unit = per_class[0].unit
     fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class, is_calibrated)
-    events = find_events(per_class, cross.constraints)
-    events.check_folds(cross.folds, groups)
-    features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
+    constraint_events = find_events(per_class, cross.constraints)
+    constraint_events.check_folds(cross.folds, groups)
+    features = EventFeatures(
+        [], constraint_events.table[:, :0, :, :0], [], constraint_events.compares_scores
+    )
     fitted |= {
         "estimators_": cross.final,
         "groups_": groups.summary,
@@ -512,17 +514,22 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
         "_event_codes": np.argsort(groups.ranks),
         "_unit": unit,
     }
-    return fitted, columns, events
+    return fitted, columns, constraint_events
 
 
 def features_of(
-    estimator: ConstrainedCV, cross: CrossFit, columns: np.ndarray, events: ConstraintEvents
+    estimator: ConstrainedCV,
+    cross: CrossFit,
+    columns: np.ndarray,
+    constraint_events: ConstraintEvents,
 ) -> tuple:
     """`EventFeatures`, features of the samples, and `group_class_probabilities`."""
-    is_joint = suits_joint_probabilities(estimator, cross.per_class, events, cross.constraints)
+    is_joint = suits_joint_probabilities(
+        estimator, cross.per_class, constraint_events, cross.constraints
+    )
     # Rules of one ladder compare the same events: they share the models of groups.
     if is_joint not in cross.group_models:
-        models = _fit_group_models(estimator, cross, columns, events, is_joint)
+        models = _fit_group_models(estimator, cross, columns, constraint_events, is_joint)
         cross.group_models[is_joint] = models
     features, columns, probabilities = cross.group_models[is_joint]
     chances = features.group_class_probabilities(columns, probabilities)
@@ -535,7 +542,7 @@ def _fit_group_models(
     estimator: BaseEstimator,
     cross: CrossFit,
     columns: np.ndarray,
-    events: ConstraintEvents,
+    constraint_events: ConstraintEvents,
     is_joint: bool,
 ) -> tuple:
     """`EventFeatures`, columns of the scores, and out-of-fold probabilities of the events."""
@@ -544,7 +551,7 @@ def _fit_group_models(
             cross.scoring,
             cross.training,
             columns,
-            events,
+            constraint_events,
             cross.folds,
             cross.equal_rows,
             estimator.n_jobs,
@@ -554,7 +561,7 @@ def _fit_group_models(
             cross.scoring,
             estimator.group_estimator,
             cross.training,
-            events,
+            constraint_events,
             cross.folds,
             estimator.n_jobs,
         )
@@ -562,10 +569,10 @@ def _fit_group_models(
             probabilities = cross.equal_rows.average(probabilities)
     if estimator.group_estimator != "sensitive_features":
         warn_if_scores_alone(cross.scoring[0], safe_indexing(cross.training.samples.X, [0]))
-        warn_if_groups_predictable(events, features.group_probabilities(probabilities))
+        warn_if_groups_predictable(constraint_events, features.group_probabilities(probabilities))
     # New samples get the mean of the folds' models, or one model of all samples.
     if not estimator.ensemble:
-        features = features.refit_as_one_model(cross.final[0], cross.training, events)
+        features = features.refit_as_one_model(cross.final[0], cross.training, constraint_events)
     return features, columns, probabilities
 
 
@@ -666,11 +673,11 @@ def _check_selection(
         value = getattr(estimator, name)
         obstacles[f"{name}={value!r}"] = value != default and f"{name}={default!r}"
     if not any(obstacles.values()) and constraints and not training.lacks_groups:
-        events = find_events([training], constraints)
+        constraint_events = find_events([training], constraints)
         n_terms = len(constraints[0].terms(step_function, LogisticLoss()))
-        is_learned = any(source == "learned" for _, source in events.sources)
+        is_learned = any(source == "learned" for _, source in constraint_events.sources)
         obstacles[constraints[0].name] = (
-            n_terms != 1 or is_learned or events.compares_scores
+            n_terms != 1 or is_learned or constraint_events.compares_scores
         ) and ("one on selection, true positive or false positive rates")
     for obstacle, remedy in obstacles.items():
         if remedy:

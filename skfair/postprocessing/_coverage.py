@@ -533,15 +533,15 @@ def _estimate_groups(
     Those of groups that are not compared are 0.
     """
     groups = cross.training.samples.groups
-    events = _find_group_events(groups, compared)
+    constraint_events = _find_group_events(groups, compared)
     if not knows_groups(estimator):
-        events.check_folds(cross.folds, groups)
+        constraint_events.check_folds(cross.folds, groups)
     # The order of the folds decides nothing: the first one has the first sample.
     order = np.argsort([test.min() for _, test in cross.folds])
     folds = [cross.folds[number] for number in order]
     scoring = [cross.scoring[number % len(cross.scoring)] for number in order]
     cross = cross._replace(folds=folds, scoring=scoring)
-    features, values, _ = features_of(estimator, cross, column, events)
+    features, values, _ = features_of(estimator, cross, column, constraint_events)
     # The mean of the folds' models is surer than each, on which the coefficients rest: take one.
     fitted = {"_event_features": features._replace(models=features.models[:1])}
     return values[0, :, 1 : 1 + len(groups.names)], fitted

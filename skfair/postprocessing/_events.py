@@ -320,18 +320,18 @@ class EventModel(NamedTuple):
         base: BaseEstimator,
         group_estimator: BaseEstimator | str,
         training: TrainingData,
-        events: ConstraintEvents,
+        constraint_events: ConstraintEvents,
         rows: np.ndarray,
     ) -> EventModel:
         """Fit to some rows of the training data."""
-        if not events.subsets:
+        if not constraint_events.subsets:
             return cls(base, group_estimator, [], [])
         # Groups are learned from what the classifier's last step gets: preprocessing is not
         # repeated, unless the model of groups reads text itself.
         X = safe_indexing(training.samples.X, rows)
         base = None if _reads_text(base, group_estimator, X) else base
         features = final_step_features(base, X)
-        codes = events.codes[rows]
+        codes = constraint_events.codes[rows]
         weights = training.samples.weights[rows]
         # Where groups are known their shares are for unknown ones.
         knows_groups = group_estimator == "sensitive_features"
@@ -339,7 +339,9 @@ class EventModel(NamedTuple):
         group_classifier = DummyClassifier() if knows_groups else classifier
         group_models = []
         subset_models = []
-        for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
+        for subset, (_, source) in zip(
+            constraint_events.subsets, constraint_events.sources, strict=True
+        ):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
             recorded = np.flatnonzero(inside & (codes >= 0))
@@ -397,18 +399,18 @@ def _reads_text(base: BaseEstimator, group_estimator: BaseEstimator | str, X: Ta
 
 def out_of_fold_probabilities(
     models: list[EventModel],
-    events: ConstraintEvents,
+    constraint_events: ConstraintEvents,
     X: TableLike,
     folds: list[list[np.ndarray]],
     knows_groups: bool,
 ) -> np.ndarray:
     """Probabilities of the events by the models of the folds, (n_samples, n_subsets, n_codes)."""
-    probabilities = np.zeros((len(events.codes), *events.table.shape[1:3]))
-    if not events.subsets:
+    probabilities = np.zeros((len(constraint_events.codes), *constraint_events.table.shape[1:3]))
+    if not constraint_events.subsets:
         return probabilities
     for model, (_, test) in zip(models, folds, strict=True):
         rows = safe_indexing(X, test)
-        codes = events.codes[test] if knows_groups else None
+        codes = constraint_events.codes[test] if knows_groups else None
         probabilities[test] = model.probabilities(rows, probabilities.shape[2], codes)
     return probabilities
 
@@ -431,9 +433,11 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     subsets = [np.ones(len(codes), dtype=bool)] if is_real else masks
     sources = [(0, "all") for _ in subsets]
     table = np.ones((1, len(subsets), len(groups.labels), 1))
-    events = ConstraintEvents(subsets, sources, groups.recorded_codes, table, False)
-    events.check_folds(folds, groups)
-    _, probabilities = fit_event_features(bases, group_estimator, training, events, folds, n_jobs)
+    constraint_events = ConstraintEvents(subsets, sources, groups.recorded_codes, table, False)
+    constraint_events.check_folds(folds, groups)
+    _, probabilities = fit_event_features(
+        bases, group_estimator, training, constraint_events, folds, n_jobs
+    )
     filled = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
     if is_real or training.samples.group_probabilities is not None:
         # A second model combines the first one with errors, or the probabilities that were passed.
@@ -442,16 +446,18 @@ def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=
     return fill_groups(training, filled)
 
 
-def warn_if_groups_predictable(events: ConstraintEvents, probabilities: np.ndarray) -> None:
+def warn_if_groups_predictable(
+    constraint_events: ConstraintEvents, probabilities: np.ndarray
+) -> None:
     """Warn if nearly all members of every compared group are recognised from X."""
-    if not events.subsets:
+    if not constraint_events.subsets:
         return
-    inside = events.subsets[0] & (events.codes >= 0)
-    codes = events.codes[inside]
+    inside = constraint_events.subsets[0] & (constraint_events.codes >= 0)
+    codes = constraint_events.codes[inside]
     # Share of each group that is recognised out of fold.
     is_right = probabilities[inside].argmax(axis=1) == codes
-    counts = np.bincount(codes, minlength=events.table.shape[2])
-    compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
+    counts = np.bincount(codes, minlength=constraint_events.table.shape[2])
+    compared = (counts > 0) & constraint_events.table[:, 0].any(axis=(0, 2))
     shares = np.bincount(codes, is_right, len(counts))[compared] / counts[compared]
     # X reveals the groups of which .99 of the members are recognised.
     if len(shares) and (shares >= 0.99).all():
@@ -492,11 +498,13 @@ class EventFeatures(NamedTuple):
         return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
 
     def refit_as_one_model(
-        self, base: BaseEstimator, training: TrainingData, events: ConstraintEvents
+        self, base: BaseEstimator, training: TrainingData, constraint_events: ConstraintEvents
     ) -> EventFeatures:
         """The same features with one model of all samples."""
-        rows = np.arange(len(events.codes))
-        models = [EventModel.fit(base, self.models[0].group_estimator, training, events, rows)]
+        rows = np.arange(len(constraint_events.codes))
+        models = [
+            EventModel.fit(base, self.models[0].group_estimator, training, constraint_events, rows)
+        ]
         return self._replace(models=models)
 
     @staticmethod
@@ -619,7 +627,7 @@ class EventFeatures(NamedTuple):
         return fit_final_model(fitter, request, confidence, codes)
 
 
-def fit_event_features(bases, group_estimator, training, events, folds, n_jobs):
+def fit_event_features(bases, group_estimator, training, constraint_events, folds, n_jobs):
     """The `EventFeatures` of the folds' models, and out-of-fold probabilities of the events.
 
     Without a ``group_estimator`` the first fold chooses among the default ones.
@@ -627,47 +635,55 @@ def fit_event_features(bases, group_estimator, training, events, folds, n_jobs):
     bases = bases if len(bases) == len(folds) else bases * len(folds)
     models = []
     if group_estimator is None:
-        models.append(_fit_default(bases[0], training, events, folds[0]))
+        models.append(_fit_default(bases[0], training, constraint_events, folds[0]))
         group_estimator = models[0].group_estimator
     pairs = list(zip(bases, folds, strict=True))[len(models) :]
     models += Parallel(n_jobs=n_jobs)(
-        delayed(EventModel.fit)(base, group_estimator, training, events, train)
+        delayed(EventModel.fit)(base, group_estimator, training, constraint_events, train)
         for base, (train, _) in pairs
     )
     knows_groups = group_estimator == "sensitive_features"
     probabilities = out_of_fold_probabilities(
-        models, events, training.samples.X, folds, knows_groups
+        models, constraint_events, training.samples.X, folds, knows_groups
     )
-    features = EventFeatures(models, events.table, events.sources, events.compares_scores)
+    features = EventFeatures(
+        models,
+        constraint_events.table,
+        constraint_events.sources,
+        constraint_events.compares_scores,
+    )
     return features, probabilities
 
 
 def _fit_default(
-    base: BaseEstimator, training: TrainingData, events: ConstraintEvents, fold: list[np.ndarray]
+    base: BaseEstimator,
+    training: TrainingData,
+    constraint_events: ConstraintEvents,
+    fold: list[np.ndarray],
 ) -> EventModel:
     """The default model of the group with the least log-loss on the test rows of a fold."""
     train, test = fold
-    test = test[events.codes[test] >= 0]  # recorded groups
+    test = test[constraint_events.codes[test] >= 0]  # recorded groups
     features = final_step_features(base, safe_indexing(training.samples.X, test))
     kinds = default_model_names(features)
-    if len(kinds) == 1 or not events.subsets:
-        return EventModel.fit(base, kinds[0], training, events, train)
+    if len(kinds) == 1 or not constraint_events.subsets:
+        return EventModel.fit(base, kinds[0], training, constraint_events, train)
     # Of many columns a subsample decides.
     sampled, test = (pilot_rows(rows, np.shape(features)[1]) for rows in (train, test))
     rows = safe_indexing(training.samples.X, test)
-    models = [EventModel.fit(base, kind, training, events, sampled) for kind in kinds]
+    models = [EventModel.fit(base, kind, training, constraint_events, sampled) for kind in kinds]
     losses = []
     for model in models:
         # Probabilities of the sample's group within every subset that it is in.
-        by_subset = model.probabilities(rows, events.table.shape[2])
-        likelihoods = by_subset[np.arange(len(test)), :, events.codes[test]]
-        inside = np.column_stack(events.subsets)[test]
+        by_subset = model.probabilities(rows, constraint_events.table.shape[2])
+        likelihoods = by_subset[np.arange(len(test)), :, constraint_events.codes[test]]
+        inside = np.column_stack(constraint_events.subsets)[test]
         logs = np.log(np.maximum(likelihoods, MIN_PROBABILITY)) * inside
         losses.append(-(training.samples.weights[test] @ logs).sum())
     best = models[np.argmin(losses)]
     if len(sampled) == len(train):
         return best
-    return EventModel.fit(base, best.group_estimator, training, events, train)
+    return EventModel.fit(base, best.group_estimator, training, constraint_events, train)
 
 
 # The final linear model: few features, under constraints that its decisions keep exactly.

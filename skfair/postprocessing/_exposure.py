@@ -327,12 +327,15 @@ def fit_exposure_rule(
 ) -> dict[str, Any]:
     """Fitted attributes of offsets by which out-of-fold scores keep a bound on exposure."""
     with Subtask(estimator, cross.context, "offsets of groups"):
-        fitted, columns, events = begin_rule(cross)
+        fitted, columns, constraint_events = begin_rule(cross)
         documents = _rank_documents(estimator, cross, columns[:, 0], query)
         # Where rankings by the scores alone keep the bound, no group is estimated.
         if cross.constraints and documents.violation(np.empty(0)):
-            events = replace(events, compares_scores=False)  # offsets do not depend on the score
-            fitted["_event_features"], values, _ = features_of(estimator, cross, columns, events)
+            # Offsets do not depend on the score.
+            constraint_events = replace(constraint_events, compares_scores=False)
+            fitted["_event_features"], values, _ = features_of(
+                estimator, cross, columns, constraint_events
+            )
             documents = documents._replace(features=values[0, :, 1:])
             search = search_offsets(documents)
         else:

@@ -70,7 +70,7 @@ _LENGTHS = np.linspace(0.0, 2.0, 33)
 def suits_joint_probabilities(
     estimator: BaseEstimator,
     per_class: list[TrainingData],
-    events: ConstraintEvents,
+    constraint_events: ConstraintEvents,
     constraints: list[Constraint],
 ) -> bool:
     """Whether one small model of group and class pays, and gives all that the constraints compare.
@@ -86,15 +86,15 @@ def suits_joint_probabilities(
     if (
         per_class[0].classes is None
         or len(per_class) > 1
-        or not events.subsets
-        or events.compares_scores
+        or not constraint_events.subsets
+        or constraint_events.compares_scores
     ):
         return False
-    follows = all(source != "learned" for _, source in events.sources)
+    follows = all(source != "learned" for _, source in constraint_events.sources)
     # Of more samples the model takes long.
-    is_small = len(events.codes) <= 10_000
+    is_small = len(constraint_events.codes) <= 10_000
     # One model of all groups and classes is small up to 12 of them.
-    is_small &= 2 * (events.codes.max() + 1) <= 12
+    is_small &= 2 * (constraint_events.codes.max() + 1) <= 12
     terms = [constraint.terms(step_function, LogisticLoss()) for constraint in constraints]
     # A quotient alone, whose searches are not convex, is led better by the log-odds.
     is_quotient = len(terms) == 1 and len(terms[0]) > 1
@@ -168,11 +168,13 @@ class JointProbabilities(NamedTuple):
     # What the final rule is made of, as of `EventFeatures`.
 
     def refit_as_one_model(
-        self, base: BaseEstimator, training: TrainingData, events: ConstraintEvents
+        self, base: BaseEstimator, training: TrainingData, constraint_events: ConstraintEvents
     ) -> Any:
         """The same probabilities with one model of all samples."""
-        rows = np.arange(len(events.codes))
-        models = [FoldModel.fit(base, self.models[0].kinds, training, events.codes, rows)]
+        rows = np.arange(len(constraint_events.codes))
+        models = [
+            FoldModel.fit(base, self.models[0].kinds, training, constraint_events.codes, rows)
+        ]
         return self._replace(models=models)
 
     @staticmethod
@@ -262,7 +264,7 @@ def fit_joint_probabilities(
     bases: list[BaseEstimator],
     training: TrainingData,
     odds: np.ndarray,
-    events: ConstraintEvents,
+    constraint_events: ConstraintEvents,
     folds: list[list[np.ndarray]],
     equal_rows: EqualRows,
     n_jobs: int | None = None,
@@ -271,7 +273,7 @@ def fit_joint_probabilities(
 
     Of several stacks of small models that with the lowest log-loss is taken.
     """
-    codes = events.codes
+    codes = constraint_events.codes
     weights = training.samples.weights
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
@@ -324,7 +326,7 @@ def _fit_stack(
 class ChanceFeatures(NamedTuple):
     """Features of the final linear model: probabilities of group and class by `EventFeatures`."""
 
-    events: EventFeatures
+    event_features: EventFeatures
     compares_scores: bool = False
 
     @staticmethod
@@ -341,19 +343,19 @@ class ChanceFeatures(NamedTuple):
         self, odds: np.ndarray, X: np.ndarray, codes: np.ndarray | None = None
     ) -> tuple:
         """Log-odds as they are, and probabilities of events of new samples."""
-        return self.events.columns_and_probabilities(odds, X, codes)
+        return self.event_features.columns_and_probabilities(odds, X, codes)
 
     def features(self, odds: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """All probabilities of groups and classes but the first, (1, n_samples, n - 1)."""
-        chances = self.events.group_class_probabilities(odds, probabilities)
+        chances = self.event_features.group_class_probabilities(odds, probabilities)
         return JointProbabilities.features(odds, chances)
 
     def weights(self, coef: np.ndarray) -> Any:
         """Coefficient of the log-odds, and those of the events, as of `EventFeatures`."""
-        weights = np.zeros((4, *self.events.table.shape[1:3]))
+        weights = np.zeros((4, *self.event_features.table.shape[1:3]))
         by_class = np.append(0.0, coef).reshape(2, -1)
         # Of negatives 1, less the probability of success; of positives this.
-        negatives, positives = self.events.class_subsets
+        negatives, positives = self.event_features.class_subsets
         weights[0, negatives] += by_class[0]
         weights[1, negatives] -= by_class[0]
         weights[1, positives] += by_class[1]

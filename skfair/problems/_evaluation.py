@@ -384,10 +384,10 @@ class CompiledBlock:
         )
 
     def _countable_arguments(
-        self, events: tuple[np.ndarray, ...] | None
+        self, arguments: tuple[np.ndarray, ...] | None
     ) -> tuple[np.ndarray, ...] | None:
         """Arguments, or None where predictions have other columns than those stored."""
-        return events if self.block.model.original is None else None
+        return arguments if self.block.model.original is None else None
 
     @cached_property
     def has_one_pass(self) -> bool:
@@ -516,13 +516,13 @@ class CompiledBlock:
             tuple(_split_by_constraint(negative, self._exact_arguments, axis=0)),
         )
 
-    def _sum_block(self, parameters: np.ndarray, events: tuple[np.ndarray, ...]) -> Any:
+    def _sum_block(self, parameters: np.ndarray, arguments: tuple[np.ndarray, ...]) -> Any:
         """Sums that judge a model, and the moments of each constraint."""
         from skfair._kernels.scores import sum_block_metrics
 
         coefficients = self.block.model.coefficients(parameters)
-        totals, moments = sum_block_metrics(self.columns[0], coefficients, self.losses, events)
-        return totals, _split_by_constraint(moments, events, axis=1)
+        totals, moments = sum_block_metrics(self.columns[0], coefficients, self.losses, arguments)
+        return totals, _split_by_constraint(moments, arguments, axis=1)
 
 
 def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> tuple:
@@ -530,8 +530,8 @@ def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> tuple
     from skfair._kernels.scores import evaluate_block
 
     compiled = block.compiled
-    events = compiled.smooth if len(weights) else _stack_arguments([], "smooth")
-    return evaluate_block(compiled.columns, parameters, compiled.losses, events, weights)
+    arguments = compiled.smooth if len(weights) else _stack_arguments([], "smooth")
+    return evaluate_block(compiled.columns, parameters, compiled.losses, arguments, weights)
 
 
 def _sum_shares(
@@ -541,9 +541,9 @@ def _sum_shares(
     from skfair._kernels.scores import evaluate_bucket_moments
 
     compiled, (bound,) = block.compiled, block.constraint
-    events = bound.sums.events.codes_and_mean_weights
+    arguments = bound.sums.events.codes_and_mean_weights
     return evaluate_bucket_moments(
-        compiled.columns, parameters, compiled.losses, events, buckets, weights
+        compiled.columns, parameters, compiled.losses, arguments, buckets, weights
     )
 
 
@@ -557,9 +557,9 @@ def _stack_arguments(several: list[Sums | RankSums], terms: str) -> tuple[np.nda
     if None in arguments:
         return None
     columns = zip(*arguments, strict=True) if arguments else [()] * 5
-    events, shares, rates, widths, are_errors = columns
+    event_codes, shares, rates, widths, are_errors = columns
     return (
-        _stack_rows(events, np.intp),
+        _stack_rows(event_codes, np.intp),
         _stack_rows(shares, np.float64),
         np.cumsum([0, *(one.events.n_events + 1 for one in several)]),
         np.array(rates, dtype=np.intp),
@@ -588,10 +588,10 @@ def _stack_rows(rows: tuple[np.ndarray, ...], dtype: type) -> np.ndarray:
 
 
 def _split_by_constraint(
-    sums: np.ndarray, events: tuple[np.ndarray, ...], axis: int
+    sums: np.ndarray, arguments: tuple[np.ndarray, ...], axis: int
 ) -> list[np.ndarray]:
     """Sums over the events of each constraint, without those over samples in no event."""
-    pairs = pairwise(events[2].tolist())
+    pairs = pairwise(arguments[2].tolist())
     return [sums.take(range(first, end - 1), axis) for first, end in pairs]
 
 

@@ -354,8 +354,8 @@ def condense(
     pieces = [(mean_scores, event, weights[event, number])]
     if divisible.any():
         pieces += collect(cuts, divisible)
-    scores, events, weights = map(np.concatenate, zip(*pieces, strict=True))
-    return _rebind_to_samples(bound, events, weights), scores
+    scores, event_codes, weights = map(np.concatenate, zip(*pieces, strict=True))
+    return _rebind_to_samples(bound, event_codes, weights), scores
 
 
 def count_in_bins(
@@ -368,11 +368,11 @@ def count_in_bins(
     """
     from skfair._kernels.scores import bin_members
 
-    positions, events, _ = sums.events.memberships
+    positions, event_codes, _ = sums.events.memberships
     bins = bin_members(scores, positions, cuts)
     n_bins = len(cuts) + 1
     weights = sums.samples.weights[positions]
-    table = count_table(events, bins, weights, sums.events.n_events, n_bins)
+    table = count_table(event_codes, bins, weights, sums.events.n_events, n_bins)
     scored = np.bincount(bins, weights * scores[positions], n_bins)
     return table, scored, np.bincount(bins, minlength=n_bins)
 
@@ -383,19 +383,19 @@ def gather_from_bins(
     """Score, event and weight of the samples of a block in the wanted bins."""
     from skfair._kernels.scores import bin_members
 
-    positions, events, _ = sums.events.memberships
+    positions, event_codes, _ = sums.events.memberships
     inside = wanted[bin_members(scores, positions, cuts)]
     positions = positions[inside]
-    return scores[positions], events[inside], sums.samples.weights[positions]
+    return scores[positions], event_codes[inside], sums.samples.weights[positions]
 
 
 def _rebind_to_samples(
-    bound: BoundConstraint, events: np.ndarray, weights: np.ndarray
+    bound: BoundConstraint, event_codes: np.ndarray, weights: np.ndarray
 ) -> BoundConstraint:
     """The constraint on other samples with given events and weights."""
     ranked = bound.sums
     names = np.arange(len(ranked.cells.labels)).astype(object)[:, np.newaxis]
-    samples = Samples(np.ones(len(events)), Groups(names, codes=events), weights)
+    samples = Samples(np.ones(len(event_codes)), Groups(names, codes=event_codes), weights)
     # Events become groups of their own, each with the interval that is known for it.
     percentiles = [interval.pairs for interval in ranked.intervals]
     condensed = replace_samples(ranked, samples, percentiles, ranked.scores)
