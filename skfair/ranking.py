@@ -285,8 +285,8 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
             self.constraint, self.tolerance, _CONSTRAINTS_BY_NAME, RankingParity
         )
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        data = X, y, query_id
-        X_, y_, query, documents = _check_documents(self, data, metadata, bool(constraints))
+        arrays = X, y, query_id
+        X_, y_, query, documents = _check_documents(self, arrays, metadata, bool(constraints))
         # A pair of documents is a sample: the difference of features, of target +1.
         training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
         if constraints:
@@ -337,10 +337,10 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
 
 
 def _check_documents(
-    ranker: ConstrainedRanker, data: tuple, metadata: dict, compares_groups: bool
+    ranker: ConstrainedRanker, arrays: tuple, metadata: dict, compares_groups: bool
 ) -> tuple[TableLike, np.ndarray, Groups, Samples]:
     """Features, relevance, queries, and groups and weights of documents of positive weight."""
-    X, y, query_id = data
+    X, y, query_id = arrays
     # Metadata are aligned with X as it was passed: an index is lost by the conversion.
     by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
     check_lengths(X=X, y=y)

@@ -139,9 +139,9 @@ def bind_model(
     ((predictions, params),) = per_class
     n_rows = len(predictions[0])
     leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
-    data, _ = _select_samples(audit, n_rows, leaves_out)
-    bound, scores = bind_constraint(constraint, predictions, X=audit.model.X, **data, **params)
-    return bound, scores, np.flatnonzero(audit.is_used)[data["sample_weight"] > 0.0]
+    selected, _ = _select_samples(audit, n_rows, leaves_out)
+    bound, scores = bind_constraint(constraint, predictions, X=audit.model.X, **selected, **params)
+    return bound, scores, np.flatnonzero(audit.is_used)[selected["sample_weight"] > 0.0]
 
 
 def _rank_in_clusters(audit: AuditData, constraint: ExposureParity) -> AuditData:
@@ -283,8 +283,8 @@ def _certify_predictions(
     else:
         X = None if audit.model is None else audit.model.X
         leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, X)
-        data, left_out = _select_samples(audit, n_rows, leaves_out)
-        bind = partial(bind_constraint, X=X, **data)
+        selected, left_out = _select_samples(audit, n_rows, leaves_out)
+        bind = partial(bind_constraint, X=X, **selected)
     bound_constraints = [
         bind(one, predictions, **params) for one in constraints for predictions, params in per_class
     ]
@@ -428,8 +428,8 @@ def _select_samples(audit: AuditData, n_rows: int, needs_outcome: bool) -> tuple
         is_left_out = (n > 0) & (n_known == 0)
         left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))  # type: ignore[assignment]
         weights = with_outcome
-    data = {"sensitive_features": groups, "sample_weight": weights}
-    return data | {"clusters": audit.cluster_codes}, left_out
+    selected = {"sensitive_features": groups, "sample_weight": weights}
+    return selected | {"clusters": audit.cluster_codes}, left_out
 
 
 def _check_tolerance(

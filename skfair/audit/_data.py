@@ -166,7 +166,7 @@ class AuditData(Record):
         bins = find_group_bins(unbinned, None if is_file else known.labels, known.bins)
         if is_file and known.labels is not None:  # searches have ranges of numbers
             known = known.replace_labels(known.labels.apply(parse_column))
-        data = cls(
+        audit = cls(
             known=known,
             samples=samples._replace(groups=bin_groups(unbinned, bins)),
             columns={name: one for name, one in checked.columns.items() if name != "groups"},
@@ -181,10 +181,10 @@ class AuditData(Record):
             strata=checked.strata,
             clusters=clusters,
         )
-        describe = partial(_describe, data, names)
-        warn_of_counts(data.samples, data.columns)
+        describe = partial(_describe, audit, names)
+        warn_of_counts(audit.samples, audit.columns)
         # Nothing that is written is kept.
-        return replace(data, described=describe(table) if is_file else describe)
+        return replace(audit, described=describe(table) if is_file else describe)
 
     def warn_of_integers(self) -> None:
         """Warn of more than 30 whole numbers that are groups; a search divides them."""
@@ -391,7 +391,7 @@ class AuditData(Record):
             columns = {} if task == "clustering" else columns
             columns |= {"y_pred": y_pred, "y_score": y_score}
         columns |= {"sample_weight": weights, "control_features": control_features}
-        data = cls.from_columns(
+        audit = cls.from_columns(
             columns | {"groups": groups},
             known,
             task=task,
@@ -402,14 +402,14 @@ class AuditData(Record):
             are_counts=are_counts,
         )
         if are_counts:
-            return data
+            return audit
         labels = known.labels
-        rows = np.flatnonzero(data.is_used)
-        if not data.is_used.all():
+        rows = np.flatnonzero(audit.is_used)
+        if not audit.is_used.all():
             X, y, labels = (
                 None if one is None else safe_indexing(one, rows) for one in (X, y, labels)
             )
-        return replace(data, model=EstimatorAndData(estimator, X, y, labels))
+        return replace(audit, model=EstimatorAndData(estimator, X, y, labels))
 
     @classmethod
     def from_counts(
@@ -777,27 +777,28 @@ def _count_rows(samples: Samples, task: str, known: SensitiveFeatures) -> Sample
 
 
 def _describe(
-    data: AuditData, names: dict[str, str], written: pd.DataFrame | None = None
+    audit: AuditData, names: dict[str, str], written: pd.DataFrame | None = None
 ) -> Reading:
     """The reading of the columns, by their names, or by their roles without any.
 
     `written` are the columns of a file as they are written, or None.
     """
-    groups = data.samples.groups
+    groups = audit.samples.groups
     is_file = written is not None
     entries = {}
     if is_file:
-        entries = written.iloc[np.flatnonzero(data.is_used)].reset_index(drop=True)  # type: ignore[union-attr]
-    positive = dict.fromkeys(("decision", "outcome"), data.pos_label)
-    attributes = data.unbinned.attributes
+        entries = written.iloc[np.flatnonzero(audit.is_used)].reset_index(drop=True)  # type: ignore[union-attr]
+    positive = dict.fromkeys(("decision", "outcome"), audit.pos_label)
+    attributes = audit.unbinned.attributes
     binned = {
-        ("group", attribute_name(attributes[place], place)): one for place, one in data.bins.items()
+        ("group", attribute_name(attributes[place], place)): one
+        for place, one in audit.bins.items()
     }
     read = []
     # Counts that no column holds are of collections, whose rows are samples.
     is_counted = groups.multiplicity is not None and "sample_weight" not in names
-    n_rows = data.n_samples if is_counted else len(data.is_used)
-    for role, column in _columns_by_role(data, names):
+    n_rows = audit.n_samples if is_counted else len(audit.is_used)
+    for role, column in _columns_by_role(audit, names):
         if is_counted and role == "count":
             continue
         if (role, column.name) in binned:
@@ -806,53 +807,53 @@ def _describe(
         old = entries.get(column.name)
         read.append(read_as(role, column, old, positive.get(role), groups.row_counts))
     left_out = {
-        "rows have weight 0": int((~data.is_used).sum()),
-        **_count_excluded(data),
-        "samples have no outcome": data.n_without_outcome,
+        "rows have weight 0": int((~audit.is_used).sum()),
+        **_count_excluded(audit),
+        "samples have no outcome": audit.n_without_outcome,
     }
     left_out = {reason: n for reason, n in left_out.items() if n}
     return Reading(
-        tuple(read), n_rows, data.n_samples, left_out, is_file=is_file, burden=data.burden
+        tuple(read), n_rows, audit.n_samples, left_out, is_file=is_file, burden=audit.burden
     )
 
 
-def _count_excluded(data: AuditData) -> dict[str, int]:
+def _count_excluded(audit: AuditData) -> dict[str, int]:
     """Numbers of samples of unknown group by what a reading says of them, by each table."""
-    if not data.n_excluded:
+    if not audit.n_excluded:
         return {}
     reason = "samples of unknown group are left out"
-    groups = data.samples.groups
+    groups = audit.samples.groups
     names = [attribute_name(name, place) for place, name in enumerate(groups.attributes)]
     if len(names) == 1:
-        return {reason: data.n_excluded}
+        return {reason: audit.n_excluded}
     sizes = groups.counts @ (groups.labels == MISSING)
     sizes = dict(zip(names, sizes.astype(int).tolist(), strict=True))
-    sizes[group_text(tuple(names))] = data.n_excluded
+    sizes[group_text(tuple(names))] = audit.n_excluded
     return {f"{reason} by {name}": n for name, n in sizes.items()}
 
 
-def _columns_by_role(data: AuditData, names: dict[str, str]) -> Iterator[tuple[str, pd.Series]]:
+def _columns_by_role(audit: AuditData, names: dict[str, str]) -> Iterator[tuple[str, pd.Series]]:
     """Yield the role and the entries of each column that counts, missing where unknown."""
-    decision = {"regression": "prediction", "clustering": "cluster"}.get(data.task, "decision")
+    decision = {"regression": "prediction", "clustering": "cluster"}.get(audit.task, "decision")
     roles = {"y_pred": decision, "y_true": "outcome", "y_score": "score"}
-    for name in [one for one in roles if one in data.columns]:
-        column = pd.Series(data.columns[name], name=names.get(name, name))
-        if name == "y_true" and "has_outcome" in data.columns:
-            column = column.astype(object).where(data.columns["has_outcome"], None)
+    for name in [one for one in roles if one in audit.columns]:
+        column = pd.Series(audit.columns[name], name=names.get(name, name))
+        if name == "y_true" and "has_outcome" in audit.columns:
+            column = column.astype(object).where(audit.columns["has_outcome"], None)
         yield roles[name], column
-    for role, groups in (("group", data.samples.groups), ("stratum", data.strata)):
-        if groups is not None and groups.is_disjoint and data.known.labels is not None:
+    for role, groups in (("group", audit.samples.groups), ("stratum", audit.strata)):
+        if groups is not None and groups.is_disjoint and audit.known.labels is not None:
             for place, name in enumerate(groups.attributes):
                 # Codes of the attribute, -1 where it is missing: a table of labels, not rows.
                 codes, labels = pd.factorize(groups.labels[:, place])
                 known = np.where(labels == MISSING, -1, np.arange(len(labels)))
                 column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
                 yield role, pd.Series(column, name=attribute_name(name, place))
-    if not data.samples.is_equally_weighted or data.samples.groups.multiplicity is not None:
-        role = "weight" if data.samples.groups.multiplicity is None else "count"
-        yield role, pd.Series(data.samples.weights, name=names.get("sample_weight", role))
-    if data.clusters is not None:
-        yield "cluster", data.clusters
+    if not audit.samples.is_equally_weighted or audit.samples.groups.multiplicity is not None:
+        role = "weight" if audit.samples.groups.multiplicity is None else "count"
+        yield role, pd.Series(audit.samples.weights, name=names.get("sample_weight", role))
+    if audit.clusters is not None:
+        yield "cluster", audit.clusters
 
 
 def _fill_outcomes(columns: dict[str, TableLike | None]) -> Any:

@@ -34,11 +34,11 @@ def add_script(page, report, summary=None):
         "counts_samples": report.counts_samples,
     }
     # Names must not end the element, and lines need no indentation.
-    data = encode_document("ReportPage", content).replace("<", "\\u003c")
-    data = re.sub("\n *", "", data)
+    document = encode_document("ReportPage", content).replace("<", "\\u003c")
+    document = re.sub("\n *", "", document)
     script = files("skfair.audit").joinpath("_interactive.js").read_text("utf-8")
     scripts = (
-        f'<script type="application/json" id="skfair-data">{data}</script>\n'
+        f'<script type="application/json" id="skfair-data">{document}</script>\n'
         f"<script>{script}</script>\n</main>"
     )
     return page.replace("</main>", scripts)

@@ -677,8 +677,8 @@ def model_card_sections(report: PageReport) -> Iterator[tuple[str, list[list | t
     level = confidence_text(report.confidence_level)
     yield "Metrics", [[*metrics, *decision, f"Intervals hold with {level}."]]
     known = ("source", "explanation", "file", "sha256", "date")
-    data = [f"{FACT_TITLES[name]}: {facts[name]}." for name in known if name in facts]
-    yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
+    sources = [f"{FACT_TITLES[name]}: {facts[name]}." for name in known if name in facts]
+    yield "Evaluation data", [[f"{report.n_samples:,} samples.", *sources]]
     rates = tabulate_rates(report)
     tables = []
     for attribute in report.attributes:

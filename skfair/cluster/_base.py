@@ -417,12 +417,14 @@ def small_groups_message(estimator: BaseEstimator) -> str | None:
 
 
 def warn_of_status(
-    estimator: BaseEstimator, data: Any, search: Any, advice: str, cut_short: bool | str | None
+    estimator: BaseEstimator, fit_input: Any, search: Any, advice: str, cut_short: bool | str | None
 ) -> None:
     """Warn of requirements that are missed, or else of small groups and of a fit cut short."""
     small = small_groups_message(estimator)
     if estimator.status_ == "infeasible":
-        shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
+        shortfalls = list_shortfalls(
+            vars(estimator), fit_input.requirements, fit_input.largest_weight
+        )
         sentences = [sentence for _, sentence in shortfalls]
         if sentences:  # of broken pairs there is a warning already
             warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
@@ -602,7 +604,7 @@ class FairClusterer(PlainStateMixin, CallbackSupportMixin, ClusterMixin, BaseEst
 def store_clusters(
     estimator: FairClusterer,
     X: TableLike | Blocks,
-    data: Any,
+    fit_input: Any,
     fitted: Any,
     rounds: RoundReporter,
     advice: str,
@@ -610,18 +612,18 @@ def store_clusters(
 ) -> FairClusterer:
     """The estimator with the attributes of its best clustering; then warn.
 
-    ``data`` has ``requirements``, ``largest_weight``, and ``lacks_groups``, if balanced clusters
-    are required, but there are no two groups. The status that was fitted is "optimal", "feasible"
-    or "max_iter". ``advice`` is for requirements that are not reached, ``cut_short`` says what
-    ended a search too early, if something did.
+    ``fit_input`` has ``requirements``, ``largest_weight``, and ``lacks_groups``, if balanced
+    clusters are required, but there are no two groups. The status that was fitted is "optimal",
+    "feasible" or "max_iter". ``advice`` is for requirements that are not reached, ``cut_short``
+    says what ended a search too early, if something did.
     """
     search = fitted["status_"]
     # Status and violation follow from the fitted counts.
-    fitted |= status_attributes(fitted, search, data.lacks_groups)
+    fitted |= status_attributes(fitted, search, fit_input.lacks_groups)
     for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
         delattr(estimator, name)  # of an earlier fit, which may have had more of them
     vars(estimator).update(fitted | feature_attributes(X))  # type: ignore[attr-defined]
-    warn_of_status(estimator, data, search, advice, cut_short)
+    warn_of_status(estimator, fit_input, search, advice, cut_short)
     rounds.context.call_on_fit_task_end(estimator=estimator, X=X, reconstruction_attributes={})
     return estimator
 

@@ -481,8 +481,8 @@ def _compute_front(
             "pass a subsample, or fit FairKMeans to all at one min_balance."
         )
     random_state = check_random_state(estimator.random_state)
-    data = check(estimator, X, **columns)
-    if len(data.groups.labels) == len(data.requirements.attribute_slices):
+    fit_input = check(estimator, X, **columns)
+    if len(fit_input.groups.labels) == len(fit_input.requirements.attribute_slices):
         lacks = "=None" if columns["sensitive_features"] is None else " of one group"
         warn(
             f"The front of cost and balance got sensitive_features{lacks}: all samples are one "
@@ -492,29 +492,31 @@ def _compute_front(
         )
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
     # What all clusterings share is prepared once; routes start from it.
-    data = data.embed(estimator, random_state) if hasattr(data, "embed") else data
-    is_relative = metric == "balance" and len(data.requirements.attribute_slices) > 1
+    fit_input = (
+        fit_input.embed(estimator, random_state) if hasattr(fit_input, "embed") else fit_input
+    )
+    is_relative = metric == "balance" and len(fit_input.requirements.attribute_slices) > 1
     return ParetoFront._from_routes(
-        make_routes(algorithm, estimator, data, n_levels, random_state, metric),
-        partial(_measure_ratios, data, estimator.n_clusters),
-        partial(_build_estimator, estimator, data, metric),
-        data_balance=data.data_balance,
+        make_routes(algorithm, estimator, fit_input, n_levels, random_state, metric),
+        partial(_measure_ratios, fit_input, estimator.n_clusters),
+        partial(_build_estimator, estimator, fit_input, metric),
+        data_balance=fit_input.data_balance,
         cost_name=cost_name,
         metric="relative_balance" if is_relative else metric,
     )
 
 
 def _measure_ratios(
-    data: KMeansInput | SpectralProblem, n_clusters: int, route: Route, n_moves: np.ndarray
+    fit_input: KMeansInput | SpectralProblem, n_clusters: int, route: Route, n_moves: np.ndarray
 ) -> list[np.ndarray]:
     """Balances, absolute and relative, and ratios of shares of a route after numbers of moves."""
     # Count once, and let every move take the counts of its sample to another cluster. The moves
     # between two points are added to those of the second.
-    counts = data.counts(route.labels, n_clusters)
+    counts = fit_input.counts(route.labels, n_clusters)
     ends, of_point = np.unique(n_moves, return_inverse=True)
     numbers = np.arange(ends[-1])
     first_point = np.searchsorted(ends, numbers, "right")
-    moved = data.sample_counts(route.samples[numbers])
+    moved = fit_input.sample_counts(route.samples[numbers])
     changes = np.zeros((len(ends), *counts.shape))
     np.subtract.at(changes, (first_point, route.sources()[numbers]), moved)
     np.add.at(changes, (first_point, route.clusters[numbers]), moved)
@@ -522,17 +524,20 @@ def _measure_ratios(
     tables[tables < ROUNDING * counts.sum()] = 0.0
     # Ratios do not depend on how often all samples are counted: the clusters of all points at once.
     counts = tables.reshape(-1, counts.shape[1])
-    tables = [counts[:, groups] for groups in data.requirements.attribute_slices]
+    tables = [counts[:, groups] for groups in fit_input.requirements.attribute_slices]
     ratios = *balances_and_data_balance(tables)[:2], smallest_share_ratios(tables)
     return [ratio.reshape(-1, n_clusters).min(axis=1) for ratio in ratios]
 
 
 def _build_estimator(
-    estimator: FairClusterer, data: KMeansInput | SpectralProblem, metric: str, labels: np.ndarray
+    estimator: FairClusterer,
+    fit_input: KMeansInput | SpectralProblem,
+    metric: str,
+    labels: np.ndarray,
 ) -> FairClusterer:
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
-    fitted = data.label_attributes(point, labels)
+    fitted = fit_input.label_attributes(point, labels)
     fitted |= status_attributes(fitted, "feasible", False) | fitted_feature_attributes(estimator)
     vars(point).update(fitted, n_iter_=0)
     if metric == "balance":
@@ -543,27 +548,27 @@ def _build_estimator(
 # Routes of both kinds of clusterings.
 
 
-def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
+def _kmeans_routes(algorithm, estimator, fit_input, n_levels, random_state, metric):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs = make_run_settings(estimator, data, n_auto=10)
-    problem = data.problem
+    runs = make_run_settings(estimator, fit_input, n_auto=10)
+    problem = fit_input.problem
     n_distinct = problem.count_distinct_rows(runs.n_clusters)
     if n_distinct < runs.n_clusters:
         warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the metric.
-    requirements = data.requirements._replace(**{metric: 1.0})
+    requirements = fit_input.requirements._replace(**{metric: 1.0})
     limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
     routes = algorithm._front(problem, runs, n_levels or 40, random_state)
-    return [_complete_route(route, data, runs.n_clusters) for route in routes]
+    return [_complete_route(route, fit_input, runs.n_clusters) for route in routes]
 
 
-def _complete_route(route: Route, data: KMeansInput, n_clusters: int) -> Route:
+def _complete_route(route: Route, fit_input: KMeansInput, n_clusters: int) -> Route:
     """The route with labels and row numbers of all rows."""
-    centers = data.problem.clustering_from_labels(route.labels, n_clusters).centers
-    labels = data.complete_labels(route.labels.astype(np.int32), centers)
+    centers = fit_input.problem.clustering_from_labels(route.labels, n_clusters).centers
+    labels = fit_input.complete_labels(route.labels.astype(np.int32), centers)
     labels = labels.astype(route.labels.dtype, copy=False)
-    return route._replace(labels=labels, samples=data.positive_weight_samples[route.samples])  # type: ignore[index]
+    return route._replace(labels=labels, samples=fit_input.positive_weight_samples[route.samples])  # type: ignore[index]
 
 
 def _spectral_routes(

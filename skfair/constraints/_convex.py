@@ -157,10 +157,10 @@ class MeanExcess(ConvexMeans):
         in_corner = np.repeat(has_corner, sizes)
         # Sums of shares in the first rows; below them, where a corner needs them, of shares times
         # scores.
-        data = np.concatenate((shares, (shares * scores)[in_corner]))
+        entries = np.concatenate((shares, (shares * scores)[in_corner]))
         indices = np.concatenate((positions, positions[in_corner]))
         starts = np.cumsum(np.concatenate(([0], sizes, sizes * has_corner)))
-        return sparse.csr_array((data, indices, starts), shape=(2 * len(sizes), self._n_samples))
+        return sparse.csr_array((entries, indices, starts), shape=(2 * len(sizes), self._n_samples))
 
     def basis_adjoint(self, v: np.ndarray) -> np.ndarray:
         """Weights of the samples from those of the sums of the basis, or of its first half."""

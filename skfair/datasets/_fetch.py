@@ -270,7 +270,7 @@ def select_sensitive(table: pd.DataFrame, sensitive: str | list[str]) -> pd.Data
 
 
 def make_bunch(
-    data: pd.DataFrame,
+    features: pd.DataFrame,
     target: pd.Series,
     sensitive_features: TableLike,
     descr: str,
@@ -283,21 +283,21 @@ def make_bunch(
     ``bunch.categories[feature]``, a missing one nan, and ``frame`` is None.
     """
     bunch = Bunch(
-        data=data,
+        data=features,
         target=target,
         sensitive_features=sensitive_features,
-        feature_names=list(data.columns),
+        feature_names=list(features.columns),
         categories={
             name: list(column.cat.categories)
-            for name, column in data.select_dtypes("category").items()
+            for name, column in features.select_dtypes("category").items()
         },
         DESCR=descr,
-        frame=data.assign(**{target.name: target}),
+        frame=features.assign(**{target.name: target}),
     )
     # Arrays: categories as their codes, and no frame.
     if not as_frame:
         arrays = {
-            "data": _encode_categories(data),
+            "data": _encode_categories(features),
             "target": target.to_numpy(),
             "sensitive_features": sensitive_features.to_numpy(),
             "frame": None,
@@ -306,14 +306,14 @@ def make_bunch(
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
-def _encode_categories(data: pd.DataFrame) -> np.ndarray:
+def _encode_categories(features: pd.DataFrame) -> np.ndarray:
     """Make a float array of shape (n_samples, n_features), each category as its ordinal code."""
     # Codes of missing categories become nan.
     codes = {
         name: column.cat.codes.where(column.notna())
-        for name, column in data.select_dtypes("category").items()
+        for name, column in features.select_dtypes("category").items()
     }
-    return data.assign(**codes).to_numpy(dtype=float)
+    return features.assign(**codes).to_numpy(dtype=float)
 
 
 # Docstring entries that the datasets share.

@@ -127,10 +127,12 @@ def fetch_adult(
     # Rows of the subset, numbered from 0.
     table = (table if subset == "all" else table.loc[[subset]]).reset_index(drop=True)
     groups = select_sensitive(table, sensitive)
-    data = table[CLUSTERING_COLUMNS] if columns == "clustering" else table.drop(columns="income")
+    features = (
+        table[CLUSTERING_COLUMNS] if columns == "clustering" else table.drop(columns="income")
+    )
     if drop_sensitive:
-        data = data.drop(columns=sensitive, errors="ignore")
-    return make_bunch(data, table["income"], groups, ADULT_DESCR, as_frame, return_X_y)
+        features = features.drop(columns=sensitive, errors="ignore")
+    return make_bunch(features, table["income"], groups, ADULT_DESCR, as_frame, return_X_y)
 
 
 def _read_adult(data_home: PathLike[str] | str | None, download_if_missing: bool) -> pd.DataFrame:
@@ -257,11 +259,11 @@ def fetch_acs_income(
     sex = table["SEX"].map({1: "Male", 2: "Female"})
     attributes = table[[]].assign(race=race, race5=race5, sex=sex).astype("category")
     groups = select_sensitive(attributes, sensitive)
-    data = table.drop(columns="PINCP").astype(dict.fromkeys(coded, "category"))
+    features = table.drop(columns="PINCP").astype(dict.fromkeys(coded, "category"))
     if drop_sensitive:
         names = [sensitive] if isinstance(sensitive, str) else sensitive
-        data = data.drop(columns={"SEX" if name == "sex" else "RAC1P" for name in names})
-    return make_bunch(data, table["PINCP"], groups, ACS_INCOME_DESCR, as_frame, return_X_y)
+        features = features.drop(columns={"SEX" if name == "sex" else "RAC1P" for name in names})
+    return make_bunch(features, table["PINCP"], groups, ACS_INCOME_DESCR, as_frame, return_X_y)
 
 
 BANK_MARKETING_DESCR = """\
@@ -365,12 +367,12 @@ def fetch_bank_marketing(
     bands = table["age"].between(25, 60).map({True: "25-60", False: "other"}).astype("category")
     groups = select_sensitive(table.assign(age=bands), sensitive)
     if columns == "clustering":
-        data = table["age duration euribor3m nr.employed cons.price.idx campaign".split()]
+        features = table["age duration euribor3m nr.employed cons.price.idx campaign".split()]
     else:
-        data = table.drop(columns="y" if columns == "all" else ["y", "duration"])
+        features = table.drop(columns="y" if columns == "all" else ["y", "duration"])
     if drop_sensitive:
-        data = data.drop(columns=sensitive, errors="ignore")
-    return make_bunch(data, table["y"], groups, BANK_MARKETING_DESCR, as_frame, return_X_y)
+        features = features.drop(columns=sensitive, errors="ignore")
+    return make_bunch(features, table["y"], groups, BANK_MARKETING_DESCR, as_frame, return_X_y)
 
 
 _COMPAS_FEATURES = (
@@ -484,11 +486,13 @@ def fetch_compas(
         table = table[analysed].reset_index(drop=True)
     # Categories are those that the filter leaves.
     table = categorize_texts(table, "two_year_recid")
-    data = table[_COMPAS_FEATURES] if columns == "default" else table.drop(columns="two_year_recid")
-    groups = select_sensitive(data, sensitive)
+    features = (
+        table[_COMPAS_FEATURES] if columns == "default" else table.drop(columns="two_year_recid")
+    )
+    groups = select_sensitive(features, sensitive)
     if drop_sensitive:
-        data = data.drop(columns=sensitive)
-    return make_bunch(data, table["two_year_recid"], groups, COMPAS_DESCR, as_frame, return_X_y)
+        features = features.drop(columns=sensitive)
+    return make_bunch(features, table["two_year_recid"], groups, COMPAS_DESCR, as_frame, return_X_y)
 
 
 def _read_compas(data_home: PathLike[str] | str | None, download_if_missing: bool) -> pd.DataFrame:
@@ -592,10 +596,10 @@ def fetch_law_school(
     table["sex"] = table["sex"].map({1: "male", 0: "female"})
     table = table.astype({"race": "category", "sex": "category", "pass_bar": int})
     groups = select_sensitive(table, sensitive)
-    data = table.drop(columns="pass_bar")
+    features = table.drop(columns="pass_bar")
     if drop_sensitive:
-        data = data.drop(columns=sensitive)
-    return make_bunch(data, table["pass_bar"], groups, LAW_SCHOOL_DESCR, as_frame, return_X_y)
+        features = features.drop(columns=sensitive)
+    return make_bunch(features, table["pass_bar"], groups, LAW_SCHOOL_DESCR, as_frame, return_X_y)
 
 
 PATIENTS_DESCR = """\
@@ -672,5 +676,5 @@ def load_patients(
     """
     source = load_diabetes(scaled=False, as_frame=True)
     groups = source.data["sex"].map({1.0: "sex 1", 2.0: "sex 2"}).astype("category")
-    data = source.data.drop(columns="sex") if drop_sensitive else source.data
-    return make_bunch(data, source.target, groups, PATIENTS_DESCR, as_frame, return_X_y)
+    features = source.data.drop(columns="sex") if drop_sensitive else source.data
+    return make_bunch(features, source.target, groups, PATIENTS_DESCR, as_frame, return_X_y)

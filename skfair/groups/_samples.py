@@ -271,7 +271,7 @@ def check_samples(
     overlapping=False,
     missing_groups="error",
     group_probabilities=None,
-    **data,
+    **columns,
 ):
     """Check the samples of a fit: (Samples without target, positions of those of positive weight).
 
@@ -279,11 +279,11 @@ def check_samples(
     and `missing` says in a MissingSensitiveFeaturesWarning what was requested of groups and what
     happens without them. `groups` are ids of samples that depend on one another, as in
     `GroupKFold`. Unless `missing_groups` are an "error", samples without a group are in none. With
-    `group_probabilities` alone, these are the memberships in groups. `data` are X, y and so on by
-    name, the first with a row for each sample. Warns of groups without weight, similar labels, and
-    many tiny groups.
+    `group_probabilities` alone, these are the memberships in groups. `columns` are X, y and so on
+    by name, the first with a row for each sample. Warns of groups without weight, similar labels,
+    and many tiny groups.
     """
-    weights = _check_weights(sensitive_features, sample_weight, data)
+    weights = _check_weights(sensitive_features, sample_weight, columns)
     rows = np.flatnonzero(weights > 0)
     clusters = None if groups is None else check_clusters(groups, len(weights))[rows]
     if group_probabilities is not None:
@@ -484,10 +484,10 @@ def merge_samples(
 
 
 def _drop_zero_weights(
-    sensitive_features: TableLike, sample_weight: TableLike | None, data: dict[str, TableLike]
+    sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
 ) -> Any:
     """Samples of positive weight, in groups that may overlap, and their positions."""
-    weights = _check_weights(sensitive_features, sample_weight, data)
+    weights = _check_weights(sensitive_features, sample_weight, columns)
     occurring = None
     if sparse.issparse(sensitive_features):
         # A column without members is like a label that does not occur: leave it out.
@@ -547,11 +547,11 @@ _ROUTING_ADVICE = (
 def _check_weights(
     sensitive_features: TableLike | Groups | dict[str, int] | None,
     sample_weight: TableLike | dict[str, int] | None,
-    data: dict[str, TableLike | None],
+    columns: dict[str, TableLike | None],
 ) -> Any:
     """Non-negative weights of a finite sum, of inputs that are aligned."""
-    check_alignment(**data, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    weights = check_sample_weight(sample_weight, next(iter(data.values())), dtype=float)
+    check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    weights = check_sample_weight(sample_weight, next(iter(columns.values())), dtype=float)
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):

@@ -412,10 +412,10 @@ def cross_fit_samples(
     )
 
 
-def begin_fit(estimator: BaseEstimator, **data: Any) -> CallbackContext:
+def begin_fit(estimator: BaseEstimator, **columns: Any) -> CallbackContext:
     """The context of a fit's callbacks, which have been called."""
     context = estimator._init_callback_context(max_subtasks=None)
-    context.call_on_fit_task_begin(estimator=estimator, **data)
+    context.call_on_fit_task_begin(estimator=estimator, **columns)
     return context
 
 

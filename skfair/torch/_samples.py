@@ -53,15 +53,15 @@ def check_device(device: str) -> Any:
 
 def reads_lazily(X: TableLike) -> bool:
     """Whether samples are a Dataset or DataLoader of PyTorch, which is read when it is needed."""
-    data = require_torch().utils.data
-    source = X.dataset if isinstance(X, data.DataLoader) else X
-    if isinstance(source, data.IterableDataset):
+    torch_data = require_torch().utils.data
+    source = X.dataset if isinstance(X, torch_data.DataLoader) else X
+    if isinstance(source, torch_data.IterableDataset):
         raise TypeError(
             "Samples must be readable by their index, since classes, groups and the decisions of a "
             f"fit belong to samples, but {type(source).__name__} is an IterableDataset; pass a "
             "Dataset with __getitem__ and __len__, a DataLoader of one, or an array."
         )
-    return isinstance(source, data.Dataset) or isinstance(X, data.DataLoader)
+    return isinstance(source, torch_data.Dataset) or isinstance(X, torch_data.DataLoader)
 
 
 def count_lazy(X: TableLike) -> int:
@@ -77,10 +77,10 @@ def to_array(values: TableLike) -> np.ndarray:
 
 def take_lazy(X: TableLike, rows: list[int]) -> Any:
     """Some of the samples of a Dataset or DataLoader, read in the same way."""
-    data = require_torch().utils.data
-    if isinstance(X, data.DataLoader):
-        return _copy_loader(X, data.Subset(X.dataset, rows), batch_size=X.batch_size or 1)
-    return data.Subset(X, rows)
+    torch_data = require_torch().utils.data
+    if isinstance(X, torch_data.DataLoader):
+        return _copy_loader(X, torch_data.Subset(X.dataset, rows), batch_size=X.batch_size or 1)
+    return torch_data.Subset(X, rows)
 
 
 def _copy_loader(loader, dataset, **order):

@@ -211,27 +211,29 @@ class KMeansInput(NamedTuple):
         }
 
 
-def explain_cost_above_bound(parameters: FairKMeans, data: KMeansInput, fitted: Any) -> str | None:
+def explain_cost_above_bound(
+    parameters: FairKMeans, fit_input: KMeansInput, fitted: Any
+) -> str | None:
     """A message where a group or a weight keeps a fit far above its bound; None of other fits."""
     bound = fitted["assignment_lower_bound_"]
     gap = fitted["inertia_"] / bound - 1 if bound > 0 else 0.0
     is_infeasible = fitted["constraint_violation_"] > 0
     # A cost up to 10 % above its bound needs no warning, nor one of few samples.
-    if is_infeasible or gap <= 0.1 or data.problem.n_samples <= MAX_ITERATED_SAMPLES:
+    if is_infeasible or gap <= 0.1 or fit_input.problem.n_samples <= MAX_ITERATED_SAMPLES:
         return None
-    groups = data.groups
+    groups = fit_input.groups
     smallest = int(groups.counts.argmin())
     members = groups.counts[smallest] / parameters.n_clusters
-    mean_size = data.problem.total_weight / parameters.n_clusters
-    heaviest = data.problem.largest_weight / mean_size
+    mean_size = fit_input.problem.total_weight / parameters.n_clusters
+    heaviest = fit_input.problem.largest_weight / mean_size
     # Of up to 10 members in a cluster, on average, each changes a balance much.
-    if data.problem.limits.level > 0 and 1 <= members <= 10:
+    if fit_input.problem.limits.level > 0 and 1 <= members <= 10:
         name = group_names(groups.labels)[smallest]
         cause = (
             f"group {name!r} has {members:.3g} members per cluster, of which each changes a balance"
         )
     # A heavy sample has a fifth of the mean weight of a cluster, and of 5 samples.
-    elif heaviest >= max(0.2, 5.0 * parameters.n_clusters / data.problem.n_samples):
+    elif heaviest >= max(0.2, 5.0 * parameters.n_clusters / fit_input.problem.n_samples):
         cause = f"the heaviest sample has {heaviest:.2g} times the mean weight of a cluster"
     else:
         return None
@@ -241,14 +243,14 @@ def explain_cost_above_bound(parameters: FairKMeans, data: KMeansInput, fitted: 
     )
 
 
-def check_fixed_centers(parameters, data, runs):
+def check_fixed_centers(parameters, fit_input, runs):
     """The centres of a fit with ``max_iter=0``, which stay; raises a ValueError without them."""
     init = parameters.init
-    if np.ndim(init) != 2 or not data.problem.is_in_memory:
+    if np.ndim(init) != 2 or not fit_input.problem.is_in_memory:
         raise ValueError(
             "max_iter=0 assigns samples in memory to given centres: init must be an array of "
-            f"shape {(parameters.n_clusters, len(data.mean))}, got init={init!r}. Pass centres, or "
-            "max_iter >= 1."
+            f"shape {(parameters.n_clusters, len(fit_input.mean))}, got init={init!r}. Pass "
+            "centres, or max_iter >= 1."
         )
     return runs.init
 
@@ -678,25 +680,27 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             data are partitioned.
         """
         validate_params(self)
-        data = check_input(self, X, sensitive_features, sample_weight)
+        fit_input = check_input(self, X, sensitive_features, sample_weight)
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
-        rounds = RoundReporter(self, X, data.lacks_groups)
-        describe, label = data.clustering_attributes, data.row_label_attributes
+        rounds = RoundReporter(self, X, fit_input.lacks_groups)
+        describe, label = fit_input.clustering_attributes, fit_input.row_label_attributes
         watch = partial(rounds.report_round, describe, label=label)
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data, n_auto=3 if self.n_clusters < MANY_CLUSTERS else 1)
+        runs = make_run_settings(
+            self, fit_input, n_auto=3 if self.n_clusters < MANY_CLUSTERS else 1
+        )
         if self.max_iter == 0:
-            point = assign_to_centers(data.problem, check_fixed_centers(self, data, runs))  # type: ignore[arg-type]
+            point = assign_to_centers(fit_input.problem, check_fixed_centers(self, fit_input, runs))  # type: ignore[arg-type]
             n_iter, status = 0, "optimal"
         else:
-            point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
+            point, n_iter, status = algorithm._solve(fit_input.problem, runs, random_state, watch)
         # Equal clusters become one; those that are left are empty, and come last.
         merged = np.empty(0, dtype=np.intp)
         if self.max_iter > 0:
-            point, merged = data.merge_equal_clusters(point)
-        fitted = data.point_attributes(point)
+            point, merged = fit_input.merge_equal_clusters(point)
+        fitted = fit_input.point_attributes(point)
         if len(merged) > 0:
             append_empty_clusters(fitted, merged)
         fitted |= {"n_iter_": n_iter, "status_": status}  # type: ignore[dict-item]
@@ -704,9 +708,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
         )
-        message = explain_cost_above_bound(self, data, fitted)
-        model = store_clusters(self, X, data, fitted, rounds, algorithm.advice, cut_short)
-        if message is not None and not data.lacks_groups:
+        message = explain_cost_above_bound(self, fit_input, fitted)
+        model = store_clusters(self, X, fit_input, fitted, rounds, algorithm.advice, cut_short)
+        if message is not None and not fit_input.lacks_groups:
             warn(message)
         return model
 

@@ -291,7 +291,7 @@ def draw_centers(
     return dense_rows(X, rows)
 
 
-def make_run_settings(parameters: BaseEstimator, data: Any, n_auto: int) -> RunSettings:
+def make_run_settings(parameters: BaseEstimator, fit_input: Any, n_auto: int) -> RunSettings:
     """The runs of an estimator's parameters, on the input of a fit.
 
     ``n_auto`` is the number of starts that "auto" stands for.
@@ -301,10 +301,12 @@ def make_run_settings(parameters: BaseEstimator, data: Any, n_auto: int) -> RunS
         n_init = n_auto if n_init == "auto" else n_init
     else:
         if np.ndim(init) == 1:
-            labels = data.check_labels(init, parameters.n_clusters)
-            init = data.problem.clustering_from_labels(labels, parameters.n_clusters).centers
+            labels = fit_input.check_labels(init, parameters.n_clusters)
+            init = fit_input.problem.clustering_from_labels(labels, parameters.n_clusters).centers
         else:
-            init = check_centers(init, (parameters.n_clusters, len(data.mean))) - data.mean
+            init = (
+                check_centers(init, (parameters.n_clusters, len(fit_input.mean))) - fit_input.mean
+            )
         if n_init not in ("auto", 1):
             warn(
                 "Explicit initial center position passed: performing only one init in "
