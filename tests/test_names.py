@@ -1,5 +1,6 @@
-"""Names that are looked for in the wrong module, and old names, lead to the right ones."""
+"""Names looked for in the wrong module lead to the right one, and each stands for one class."""
 
+import ast
 import importlib
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 import skfair
 from skfair import constraints
 from skfair._names import SUBMODULES
-from skfair.constraints import EqualizedOddsLossParity
+from skfair.constraints import Constraint, EqualizedOddsLossParity
+from tests import maintainability
 
 
 @pytest.mark.parametrize("home", SUBMODULES)
@@ -37,3 +39,54 @@ def test_constraints_are_found_by_the_names_in_files():
     find = constraints.find_constraint_class
     assert find("EqualizedOddsLossParity") is EqualizedOddsLossParity
     assert find("EqualizedOddsLoss") is find("UnscorableSearchError") is None
+
+
+# What a name of parameters stands for.
+
+
+ROLES = {
+    # By its name, several in a list, and by its base in modules that constraints import.
+    "constraint": {"Constraint", "ConstraintName", "str", "list", "tuple", "BaseEstimator"},
+    "samples": {"Samples"},
+    "start": {"ndarray", "float"},  # a schedule of steps, a setting of solvers, starts at a number
+    "events": {"Events"},
+    "data": {"TableLike"},
+}
+"""Names that stood for several classes -> what users and functions pass by this name today."""
+
+
+def find_other_classes(trees):
+    """Parameters with a name of `ROLES` that are annotated by other classes: name -> those."""
+    others = {}
+    for node in (one for tree in trees for one in ast.walk(tree)):
+        if isinstance(node, ast.arg) and node.arg in ROLES and node.annotation is not None:
+            others.setdefault(node.arg, set()).update(_classes(node.annotation) - ROLES[node.arg])
+    return {name: classes for name, classes in others.items() if classes}
+
+
+def _classes(annotation):
+    """Names of the classes of a union, without None and Any; subclasses count as their base."""
+    if isinstance(annotation, ast.BinOp):
+        return _classes(annotation.left) | _classes(annotation.right)
+    if isinstance(annotation, ast.Subscript):
+        return _classes(annotation.value)
+    name = ast.unparse(annotation).split(".")[-1]
+    cls = getattr(constraints, name, None)
+    is_constraint = isinstance(cls, type) and issubclass(cls, Constraint)
+    return {"Constraint" if is_constraint else name} - {"None", "Any"}
+
+
+def test_a_parameter_of_another_class_is_found():
+    text = """
+def fit(constraint: str | ExposureParity | None, start: np.ndarray, data: Any): ...
+def check(constraint: BoundConstraint, start: int | None, *, data: dict[str, TableLike], x): ...
+"""
+    others = {"constraint": {"BoundConstraint"}, "start": {"int"}, "data": {"dict"}}
+    assert find_other_classes([ast.parse(text)]) == others
+
+
+def test_each_name_of_parameters_stands_for_one_class():
+    trees = [tree for _, tree in maintainability.trees()]
+    used = {node.arg for tree in trees for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    assert {*ROLES} <= used
+    assert find_other_classes(trees) == {}
