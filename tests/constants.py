@@ -2,10 +2,10 @@
 
 A constant of a module is doubled and halved, in every module that imports it, for the quick fits
 that read it. The fits are the examples of docstrings and guide, the small reference fits and those
-of ``OWN``. Each constant gets a line: the first fit of which a bit changes, and the largest change
-relative to the size of what changes, or the fits that stay as they are. A module is named as in
-``skfair.fitting``, which stands for its submodules as well. ``--record FILE`` and ``--check FILE``
-store the results of all fits, and compare them bit by bit.
+of ``MORE_FITS``. Each constant gets a line: the first fit of which a bit changes, and the largest
+change relative to the size of what changes, or the fits that stay as they are. A module is named as
+in ``skfair.fitting``, which stands for its submodules as well. ``--record FILE`` and ``--check
+FILE`` store the results of all fits, and compare them bit by bit.
 
 Compiled kernels freeze their constants: run with NUMBA_DISABLE_JIT=1 to vary these.
 """
@@ -108,7 +108,7 @@ def find_readers(constants):
     readers = Readers(defaultdict(set), defaultdict(set), set())
     for path, tree in trees():
         module = module_name(path)
-        names = _imported(tree, constants)
+        names = _list_imports(tree, constants)
         names |= {one.name: one for one in constants if one.module == module}
         for name, constant in names.items():
             readers.holders[constant].add((module, name))
@@ -134,7 +134,7 @@ def _evaluated_later(node):
     return [inner for one in body for inner in ast.walk(one)]
 
 
-def _imported(tree, constants):
+def _list_imports(tree, constants):
     """The constants of other modules that a file imports by name."""
     names = {}
     for node in ast.walk(tree):
@@ -187,7 +187,7 @@ def scale(value, factor):
 
 
 @contextlib.contextmanager
-def traced(lines):
+def trace(lines):
     """A context that collects the constants of ``lines`` that are read."""
     read = set()
     codes = {}
@@ -335,7 +335,7 @@ def fit_any(constraint, **settings):
     return reference.describe(estimator.fit(X, y, sensitive_features=groups))
 
 
-OWN = {
+MORE_FITS = {
     "audit, numbers": audit_numbers,
     "any model, wide": fit_wide,
     "any model, sensitive_features": partial(fit_any, "demographic_parity"),
@@ -361,7 +361,7 @@ def cases():
     """The quick fits by name: a function and what it is called with."""
     every = {name: partial(run_examples, lines) for name, lines in examples()}
     every |= reference.FITS
-    return {name: fit for name, fit in every.items() if not re.search(SLOW, name)} | OWN
+    return {name: fit for name, fit in every.items() if not re.search(SLOW, name)} | MORE_FITS
 
 
 def run(case):
@@ -385,7 +385,7 @@ class Baseline(NamedTuple):
 
 def baseline(case, lines):
     """Run a case twice, at first for what it reads."""
-    with traced(lines) as read:
+    with trace(lines) as read:
         first = run(case)  # kernels and caches are warm afterwards
     begin = process_time()
     second = run(case)
