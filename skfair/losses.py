@@ -52,7 +52,7 @@ __getattr__ = refuse_unknown_names(__name__)
 # slopes to gradients.
 
 
-_BLOCK = 1 << 16
+_BLOCK_SIZE = 1 << 16
 """Scores evaluated at a time, so that intermediate arrays stay in the cache."""
 
 
@@ -122,7 +122,7 @@ class ScoreFunction(BaseEstimator):
                     f"{name} must be positive, but it is {value!r}; choose a larger one."
                 )
         columns = [np.asarray(column) for column in (scores, *target)]
-        if columns[0].size > _BLOCK:  # intermediate arrays of blocks stay in the cache
+        if columns[0].size > _BLOCK_SIZE:  # intermediate arrays of blocks stay in the cache
             return _evaluate_in_blocks(self._evaluate, columns)
         return self._evaluate(*columns)
 
@@ -137,8 +137,8 @@ def _evaluate_in_blocks(evaluate: Callable, columns: list[np.ndarray]) -> Pointw
     if any(column.shape != (n_samples,) for column in columns):
         return evaluate(*columns)
     full = Pointwise._make(np.empty((3, n_samples)))
-    for start in range(0, n_samples, _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, n_samples, _BLOCK_SIZE):
+        block = slice(start, start + _BLOCK_SIZE)
         result = evaluate(*(column[block] for column in columns))
         if [np.shape(values) for values in result] != [full.value[block].shape] * 3:
             return evaluate(*columns)  # not pointwise: `as_pointwise` raises the error

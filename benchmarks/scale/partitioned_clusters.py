@@ -12,20 +12,20 @@ from benchmarks.spectral_cases import sparse_sbm
 from benchmarks.tables import Check, Report
 from skfair.cluster import FairKMeans, fair_embedding
 from skfair.datasets import make_fair_blobs
-from skfair.partitions._partitions import BLOCK, blocks
+from skfair.partitions._partitions import BLOCK_SIZE, blocks
 
 N_CLUSTERS, N_WORKERS = 10, 2
 N_BLOCKS, MIN_BLOCKS = 16, 4
 
 
-@smallest(BLOCK=1000, MIN_BLOCKS=2)
+@smallest(BLOCK_SIZE=1000, MIN_BLOCKS=2)
 def partitioned_clusters(budget):
     """Fair k-means by one thread, by two and by two workers; an embedding by one thread and two."""
     n_blocks = max(MIN_BLOCKS, int(budget.fraction * N_BLOCKS))
     X, _, groups = make_fair_blobs(
-        n_blocks * BLOCK, n_features=8, centers=N_CLUSTERS, random_state=0
+        n_blocks * BLOCK_SIZE, n_features=8, centers=N_CLUSTERS, random_state=0
     )
-    graph = sparse_sbm(n_blocks * BLOCK, 2 * N_CLUSTERS, SEPARATED)
+    graph = sparse_sbm(n_blocks * BLOCK_SIZE, 2 * N_CLUSTERS, SEPARATED)
     records, checks = [], []
     for name, fit, bits in (
         ("FairKMeans", lambda n_jobs: _model(n_jobs).fit(X, sensitive_features=groups), _bits),

@@ -19,7 +19,7 @@ from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.partitions import _dask
 from skfair.partitions._dask import DaskWorkers
-from skfair.partitions._partitions import BLOCK
+from skfair.partitions._partitions import BLOCK_SIZE
 
 CONSTRAINTS = ("demographic_parity", "equalized_odds", "percentiles")
 N_COLUMNS, N_WORKERS = 10, 2
@@ -45,7 +45,7 @@ If they keep arrays as large as the files, they seem full and wait.
 """
 
 
-@smallest(CONSTRAINTS=CONSTRAINTS[:1], BLOCK=2000, N_PARTITIONS=2)
+@smallest(CONSTRAINTS=CONSTRAINTS[:1], BLOCK_SIZE=2000, N_PARTITIONS=2)
 def partitions(budget):
     """Fits by one thread, two threads, two Dask workers, and two workers of which one is killed.
 
@@ -67,7 +67,7 @@ def partitions(budget):
         arrays = draw_on_workers(size)
         for name in CONSTRAINTS:
             records += worker_records(client, arrays, name, budget.n_runs)
-    title = f"Partitioned data, {n_blocks * BLOCK} samples"
+    title = f"Partitioned data, {n_blocks * BLOCK_SIZE} samples"
     return Report(title, [_row(**one) for one in records], _checks(records))
 
 
@@ -104,11 +104,11 @@ def _fit_on_workers(client, data, constraint, by, n_fits, lost_at=None):
 def block(number):
     """Draw features, classes and groups; a plain fit violates the tolerance."""
     rng = np.random.default_rng(number)
-    groups = rng.integers(2, size=BLOCK)
-    X = rng.normal(size=(BLOCK, N_COLUMNS))
+    groups = rng.integers(2, size=BLOCK_SIZE)
+    X = rng.normal(size=(BLOCK_SIZE, N_COLUMNS))
     X[:, 0] += 0.8 * groups
     scores = X @ np.linspace(1.0, -0.5, N_COLUMNS) + 0.5 * groups
-    return X, (scores + rng.logistic(size=BLOCK) > 0).astype(int), groups
+    return X, (scores + rng.logistic(size=BLOCK_SIZE) > 0).astype(int), groups
 
 
 def draw_blocks(numbers):
@@ -125,7 +125,7 @@ def draw_on_workers(size):
         dask.delayed(draw_blocks, pure=True, nout=3)(range(number * size, (number + 1) * size))
         for number in range(N_PARTITIONS)
     ]
-    shapes = (size * BLOCK, N_COLUMNS), (size * BLOCK,), (size * BLOCK,)
+    shapes = (size * BLOCK_SIZE, N_COLUMNS), (size * BLOCK_SIZE,), (size * BLOCK_SIZE,)
     columns = [
         da.concatenate([da.from_delayed(one[i], shape, meta=block(0)[i]) for one in partitions])
         for i, shape in enumerate(shapes)

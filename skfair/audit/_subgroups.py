@@ -34,6 +34,7 @@ from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_kn
 from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
+from skfair.partitions._partitions import blocks
 from skfair.plotting._groups import SubgroupDisplay
 from skfair.statistics._estimates import check_level, clopper_pearson_limits, combine_margins
 from skfair.utils._checks import argument_error, check_choice, is_int, refuse_clusters
@@ -327,9 +328,6 @@ def _p_values(
     return np.minimum(1.0, n_limits * np.exp(high))
 
 
-_CHUNK = 2000  # subgroups at a time, which bounds the memory
-
-
 def _largest_possible_departure(
     family: _SearchedSubgroups, error: float, sides: tuple[float, ...]
 ) -> float:
@@ -344,8 +342,9 @@ def _largest_possible_departure(
     widest = np.max([side * (p - q) for side in sides], axis=0) + reach
     order = np.argsort(-widest)
     largest = 0.0
-    for start in range(0, len(order), _CHUNK):
-        at = order[start : start + _CHUNK]
+    # Blocks bound the memory. Limits are computed up to the block that cannot have the largest.
+    for block in blocks(len(order), 2000):
+        at = order[block]
         if widest[at[0]] <= largest:
             break
         _, low, high = departure_limits(n[at], hits[at], family.total, error)

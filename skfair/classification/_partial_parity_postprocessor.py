@@ -672,7 +672,7 @@ def _warn_after_fit(
 # Suggestion of an interval of percentiles.
 
 
-_ROUNDING = 1e-9
+_STEP_TOLERANCE = 1e-9
 """Difference between multiples of the step and p that is rounding: 3 * 0.1 is not above 0.3."""
 
 
@@ -795,9 +795,9 @@ def _candidate_starts(rate: float, width: float, step: Any) -> np.ndarray:
     lowest = max(0.0, rate - width)
     highest = min(rate, 1.0 - width)
     multiples = step * np.arange(
-        np.ceil((lowest - _ROUNDING) / step), highest / step + _ROUNDING + 1
+        np.ceil((lowest - _STEP_TOLERANCE) / step), highest / step + _STEP_TOLERANCE + 1
     )
-    starts = multiples[multiples <= highest + _ROUNDING]
+    starts = multiples[multiples <= highest + _STEP_TOLERANCE]
     # The last interval ends at 1, wherever the grid ends.
     if rate >= 1.0 - width:
         starts = np.append(starts, 1.0 - width)

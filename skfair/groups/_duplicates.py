@@ -20,7 +20,7 @@ from skfair.groups._groups import (
 )
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import check_alignment, is_partitioned
-from skfair.partitions._partitions import BLOCK, blocks, make_partitions
+from skfair.partitions._partitions import BLOCK_SIZE, blocks, make_partitions
 
 if TYPE_CHECKING:
     from typing import Any
@@ -121,7 +121,7 @@ def _merge_in_memory(
     # Few rows are not worth merging, and inputs of different lengths are refused by the checks
     # later.
     lengths = {len(array) for array in (*arrays, arrays[0] if weights is None else weights)}
-    if len(lengths) > 1 or max(lengths) <= BLOCK:
+    if len(lengths) > 1 or max(lengths) <= BLOCK_SIZE:
         raise _NotMergeableError
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     # Merge within blocks, then the distinct rows of all blocks.
@@ -167,7 +167,7 @@ def _merge_duplicates_in_block(
     """As `_merge_duplicates`, of a block of rows."""
     summands = None if weights is None else _weight_powers(np.asarray(weights[block], dtype=float))
     rows, sums = _merge_duplicates([array[block] for array in arrays], summands)
-    if len(rows) > BLOCK / 8:  # hardly any duplicates: merging does not pay
+    if len(rows) > BLOCK_SIZE / 8:  # hardly any duplicates: merging does not pay
         raise _NotMergeableError
     return block.start + rows, sums
 

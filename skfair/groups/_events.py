@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import sparse
 
 from skfair.groups._groups import count_table
+from skfair.partitions._partitions import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -329,10 +330,6 @@ def _check_selected_totals(totals: np.ndarray) -> np.ndarray:
 # Groups within cells: the events of a constraint.
 
 
-_BLOCK_SIZE = 1 << 16
-"""Memberships that are encoded at a time."""
-
-
 class CellEvents(NamedTuple):
     """Groups within cells, each with at least one sample; made by `cell_events`.
 
@@ -475,8 +472,7 @@ def _iter_pair_keys(
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Rows, and one number for their cell and group, of each block: whole arrays take memory."""
     numbers, sets = pairs
-    for start in range(0, len(sets), _BLOCK_SIZE):
-        rows = slice(start, start + _BLOCK_SIZE)
+    for rows in blocks(len(sets)):
         yield rows, numbers[rows] * np.intp(n_sets) + sets[rows]
 
 
@@ -541,11 +537,6 @@ def _make_events(
 #
 # The rank of a score in a group is the share of the group with a strictly higher score, so that the
 # best score has rank 0. Tied scores share their rank: an interval takes all of them or none.
-
-
-_RANK_TOLERANCE = 1e-9
-"""Distance below alpha or beta at which a rank counts as equal to it: 0.3 * 10 / 10 must not be
-0.3 + u, and a million weights of 0.1 add up to a relative 1e-11 too much."""
 
 
 class ScoreTable(NamedTuple):
@@ -652,9 +643,9 @@ def rank_limits(pairs: np.ndarray) -> np.ndarray:
     Rank 1 counts as inside if the interval ends there; other ends are outside.
     """
     begin, end = np.transpose(pairs)
-    return np.column_stack(
-        (begin - _RANK_TOLERANCE, np.where(end < 1.0, end - _RANK_TOLERANCE, np.inf))
-    )
+    # A rank that is smaller by rounding counts as equal: 0.3 * 10 / 10 must not be 0.3 + u, and a
+    # million weights of 0.1 add up to a relative 1e-11 too much. Different ranks are farther apart.
+    return np.column_stack((begin - 1e-9, np.where(end < 1.0, end - 1e-9, np.inf)))
 
 
 # Pairs of documents of one query, of which the first is more relevant.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import gen_batches
 
 from skfair.groups import check_groups
 from skfair.groups._events import DocumentPairs
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 
 # Pairwise fairness of rankings.
-
-
-_CHUNK = 1 << 20
-"""Pairs that are evaluated at a time."""
 
 
 def ranking_parity_difference(
@@ -131,9 +128,9 @@ def _sum_pairs(
     shape = (query.max() + 1, n_groups, n_groups)
     sums = np.zeros((3, np.prod(shape)))
     # There may be far more pairs than documents, so they are enumerated in chunks by number.
-    for start in range(0, len(pairs), _CHUNK):
+    for chunk in gen_batches(len(pairs), 1 << 20):
         # A chunk of pairs, by the query and the groups of both documents.
-        better, worse = pairs[np.arange(start, min(start + _CHUNK, len(pairs)))].T
+        better, worse = pairs[np.arange(chunk.start, chunk.stop)].T
         cells = np.ravel_multi_index((query[better], groups[better], groups[worse]), shape)
         weights = samples.weights[better] * samples.weights[worse]
         is_concordant = scores[better] > scores[worse]

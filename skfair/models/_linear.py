@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Linear scores of standardised columns.
 
 
-_ROUNDING = 5e-14
+_CONSTANT_DEVIATION = 5e-14
 """Standard deviation, relative to the mean, below which a column is constant up to rounding."""
 
 _MAX_KERNEL_COLUMNS = 64
@@ -137,7 +137,7 @@ class LinearModel:
         if not sparse.issparse(X) and X.shape[1] <= _MAX_KERNEL_COLUMNS:
             X = np.ascontiguousarray(X)  # kernels are compiled for one layout
         normalized = weights / weights.sum()
-        mean, variance = moments(X, normalized, n_jobs, fit_intercept * _ROUNDING)
+        mean, variance = moments(X, normalized, n_jobs, fit_intercept * _CONSTANT_DEVIATION)
         model = cls.from_moments(mean, variance, fit_intercept)
         origin = model.origin
         if np.any(origin):
@@ -174,7 +174,7 @@ class LinearModel:
                 no_samples, np.zeros_like(mean), replace_zeros(np.sqrt(second_moment)), False
             )
         # A column that is constant up to rounding counts as zero, and has the coefficient 0.
-        constant = variance <= _ROUNDING**2 * second_moment
+        constant = variance <= _CONSTANT_DEVIATION**2 * second_moment
         scale = np.sqrt(np.where(constant, np.inf, variance))
         check_ranges(scale)  # of summed blocks, whose columns are not read again
         # Columns far from 0 are stored without their mean, as products would lose its digits.

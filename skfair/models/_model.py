@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from scipy import sparse
 
-from skfair.partitions._partitions import BLOCK, blocks, make_partitions
+from skfair.partitions._partitions import BLOCK_SIZE, blocks, make_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -309,7 +309,7 @@ def moments(
     if sparse.issparse(X):
         mean = X.T @ weights
         residual, squares = _sum_sparse_deviations(X, weights, mean)
-    elif len(weights) <= BLOCK:
+    elif len(weights) <= BLOCK_SIZE:
         mean = X.T.dot(weights)
         residual, squares = _sum_deviations((X, weights), mean)
     else:

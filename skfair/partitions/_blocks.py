@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from skfair.partitions._partitions import BLOCK, blocks
+from skfair.partitions._partitions import BLOCK_SIZE, blocks
 from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:
@@ -224,8 +224,8 @@ class _ArrayFile(_StoredFile):
 
     def read(self, number: int, columns: list[int]) -> np.ndarray:
         """Rows of a block."""
-        start = number * BLOCK
-        n_rows = min(BLOCK, self.shape[0] - start)
+        start = number * BLOCK_SIZE
+        n_rows = min(BLOCK_SIZE, self.shape[0] - start)
         with self.guard_against_changes(), open(self.path, "rb") as file:
             # In C order a block of rows is contiguous; in Fortran order each of its columns is.
             if self._is_by_rows:

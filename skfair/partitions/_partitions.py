@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-BLOCK = 1 << 16
+BLOCK_SIZE = 1 << 16
 """Rows of a block: few enough to stay in a processor's cache."""
 
 FAN_IN = 8
@@ -183,7 +183,7 @@ def warn_of_small_partitions(partitions: Partitions, lengths: list[int]) -> None
     max_number, min_rows = SMALL_PARTITION_THRESHOLDS
     if in_memory or number <= max_number or n_rows >= min_rows * number:
         return
-    enough = max(-(-n_rows // BLOCK), partitions.engine.n_workers)
+    enough = max(-(-n_rows // BLOCK_SIZE), partitions.engine.n_workers)
     warn(
         f"The data has {number} partitions of {n_rows / number:.0f} rows on average, and each pass "
         "over the data takes some milliseconds for each of them, whatever its size. Merge them to "
@@ -196,7 +196,7 @@ def _only_block(argument: Partitions) -> Any:
     return argument.engine.only_block[0] if isinstance(argument, Partitions) else argument
 
 
-def blocks(n_samples: int, size: int = BLOCK) -> Any:
+def blocks(n_samples: int, size: int = BLOCK_SIZE) -> Any:
     """Divide rows into blocks of equal size; the last one may be smaller.
 
     Examples

@@ -48,7 +48,7 @@ _GAIN = 0.02
 from which on larger sets are worth it."""
 
 
-_TINY = np.finfo(float).tiny
+_MIN_DIVISOR = np.finfo(float).tiny
 
 
 class ClassSets(NamedTuple):
@@ -172,7 +172,7 @@ class Calibration:
         """Weighted means of values over each group, and over all."""
         # A value may be infinite: it counts in the groups of its sample alone.
         is_infinite = np.isinf(values)
-        means = self.members.T @ np.where(is_infinite, 0.0, values) / self.masses.clip(_TINY)
+        means = self.members.T @ np.where(is_infinite, 0.0, values) / self.masses.clip(_MIN_DIVISOR)
         return np.where(self.members.T @ is_infinite > 0, np.inf, means)
 
     def quantiles(self, scores: np.ndarray) -> np.ndarray:
@@ -334,7 +334,7 @@ class BlindSearch:
         members = self.calibration.members[:, :-1]
         distance = np.abs((scores - point.thresholds)[:, np.newaxis] - point.shifts)
         # Samples at a fifth of the mean distance of the group from a threshold count half.
-        scale = 0.2 * np.average(distance, axis=0, weights=members) + _TINY
+        scale = 0.2 * np.average(distance, axis=0, weights=members) + _MIN_DIVISOR
         near = members / (1.0 + (distance / scale) ** 2)
         return near.T @ self.probabilities / near.sum(axis=0)[:, np.newaxis]
 
@@ -350,7 +350,7 @@ class BlindSearch:
         calibration = self.calibration
         of_groups = calibration.quantiles(calibration.scores)[:-1]
         members = calibration.members[:, :-1]
-        shares = members / members.sum(axis=1, keepdims=True).clip(_TINY)
+        shares = members / members.sum(axis=1, keepdims=True).clip(_MIN_DIVISOR)
         by_group = np.where(members.any(axis=1), shares @ of_groups, pooled)
         references = np.full(len(by_group), pooled), by_group
         # Blind sets may be a quarter larger than pooled sets, or sets that know the group.
@@ -377,7 +377,7 @@ def fit_spread(
     )
     mean = np.average(residuals, weights=training.samples.weights)
     # No spread is below a tenth of the mean one.
-    least = max(0.1 * mean, _TINY)
+    least = max(0.1 * mean, _MIN_DIVISOR)
     return {"spread_estimators_": models, "_least_spread_": least}, spread[:, 0].clip(least)
 
 

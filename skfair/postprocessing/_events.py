@@ -72,10 +72,6 @@ if TYPE_CHECKING:
 # group within a class. A linear model of the log-odds and of these probabilities contains them all.
 
 
-_CERTAIN_SCORE = 10.0
-"""Score far beyond the threshold of a decision."""
-
-
 @dataclass(frozen=True, eq=False)
 class ConstraintEvents:
     """Events of constraints: subsets of the samples by groups, and the features made of these.
@@ -172,9 +168,10 @@ def _term_effects(
 ) -> list[tuple[np.ndarray, float]]:
     """Subsets of a cell, each with what a positive decision about its samples adds to a term."""
     # Compare the rate of certain positive decisions with that of negative ones, in each class.
+    # Scores count as certain if they are far from the threshold.
     negative, positive = (
         rate(np.full(2, score), np.array([-1.0, 1.0])).value  # type: ignore[operator]
-        for score in (-_CERTAIN_SCORE, _CERTAIN_SCORE)
+        for score in (-10.0, 10.0)
     )
     # What a decision adds per sample, relative to the largest effect; its sign decides the
     # direction.

@@ -53,10 +53,6 @@ if TYPE_CHECKING:
 # Predictions of fitted regressors, and scores of classifiers on the scale of log-odds, checked.
 
 
-_ROUNDING = 1e-6
-"""By how much probabilities may be below 0 or above 1."""
-
-
 _SOFTENING = 1e-3
 """Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
 
@@ -131,10 +127,10 @@ def predict_probabilities(
             f"shape {shape}, but it returned shape {probabilities.shape}. Return them in the order "
             "of classes_, also that of the first of two."
         )
-    # Rounding is clipped; anything farther outside is on another scale.
+    # Rounding is clipped, which in float32 is below 1e-6. Other numbers are on another scale.
     low = probabilities.min(initial=0.0)
     high = probabilities.max(initial=1.0)
-    if low < -_ROUNDING or high > 1.0 + _ROUNDING:
+    if low < -1e-6 or high > 1.0 + 1e-6:
         raise ValueError(
             f"predict_proba of {name} must return probabilities between 0 and 1, but they are "
             f"between {low:.3g} and {high:.3g}. Return scores of any other scale by "

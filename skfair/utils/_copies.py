@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from skfair.utils._checks import warn
 
@@ -204,9 +205,6 @@ over the next sample. By chance the largest of nine exponential variables exceed
 _PRIME = 65521
 """Divisor of remainders that distinguish most combinations of columns."""
 
-_BLOCK = 1 << 16
-"""Samples that are converted to numbers at a time."""
-
 
 def warn_of_clustered_samples(X: TableLike, advice: str) -> None:
     """Warn, with advice, where samples seem to belong together."""
@@ -397,7 +395,8 @@ def _find_partners(
     factors = np.random.default_rng(0).standard_normal(len(block))
     factors = np.where(block[:, np.newaxis] == np.arange(3), factors[:, np.newaxis], 0.0)
     # Samples that are equal in a block have equal combinations of its columns.
-    slices = [slice(start, start + _BLOCK) for start in range(0, X.shape[0], _BLOCK)]
+    # Samples are converted to numbers in batches, which bounds the memory.
+    slices = gen_batches(X.shape[0], 1 << 16)
     combinations = np.concatenate([_to_numbers(X, one, columns) @ factors for one in slices])
     for combination in np.ascontiguousarray(combinations.T + 0.0):
         # All that are sought pass this comparison of remainders, and few others.

@@ -15,9 +15,9 @@ from skfair.metrics import (
     demographic_parity_difference,
     group_report,
 )
-from skfair.partitions._partitions import BLOCK
+from skfair.partitions._partitions import BLOCK_SIZE
 
-N = 2 * BLOCK + 17
+N = 2 * BLOCK_SIZE + 17
 rng = np.random.default_rng(0)
 CODES = rng.integers(3, size=N)
 NAMES = np.array(["amber", "blue", "cyan"])[CODES]
@@ -38,7 +38,7 @@ GROUPS = {
     "categories": pd.Series(pd.Categorical(NAMES, categories=["none", "cyan", "blue", "amber"])),
     "Categorical": pd.Categorical(NAMES),
     "nullable": pd.Series(CODES, dtype="Int64"),
-    "table": pd.DataFrame({"name": NAMES, "late": np.arange(N) > BLOCK, "code": CODES}),
+    "table": pd.DataFrame({"name": NAMES, "late": np.arange(N) > BLOCK_SIZE, "code": CODES}),
     "array of two": np.column_stack((CODES, np.arange(N) % 2)),
     "many": np.arange(N) % 300,
 }
@@ -106,7 +106,7 @@ def test_strata_and_clusters_are_those_of_lists():
 
 def insert_value(column, value):
     column = column.copy()
-    column[BLOCK + 5] = value
+    column[BLOCK_SIZE + 5] = value
     return column
 
 
@@ -114,9 +114,15 @@ def insert_value(column, value):
 @pytest.mark.parametrize(
     "changed, match",
     [
-        ({"sensitive_features": insert_value(CODES / 2, np.nan)}, f"first in row {BLOCK + 5}"),
-        ({"sensitive_features": insert_value(pd.Series(NAMES), None)}, f"first in row {BLOCK + 5}"),
-        ({"sensitive_features": insert_value(pd.Categorical(NAMES), None)}, f"in row {BLOCK + 5}"),
+        ({"sensitive_features": insert_value(CODES / 2, np.nan)}, f"first in row {BLOCK_SIZE + 5}"),
+        (
+            {"sensitive_features": insert_value(pd.Series(NAMES), None)},
+            f"first in row {BLOCK_SIZE + 5}",
+        ),
+        (
+            {"sensitive_features": insert_value(pd.Categorical(NAMES), None)},
+            f"in row {BLOCK_SIZE + 5}",
+        ),
         ({"sensitive_features": CODES[1:]}, f"has {N - 1} rows but there are {N} samples"),
         ({"sensitive_features": pd.Series(CODES, index=np.arange(N)[::-1])}, "same pandas index"),
         ({"sensitive_features": CODES.reshape(1, 1, N)}, "ndarray of 3 dimensions"),
@@ -144,7 +150,7 @@ def test_errors_do_not_depend_on_merging(changed, match):
 @pytest.mark.parametrize(
     "groups, columns",
     [
-        (NAMES[:BLOCK], {"truth": TRUTH[:BLOCK]}),
+        (NAMES[:BLOCK_SIZE], {"truth": TRUTH[:BLOCK_SIZE]}),
         (NAMES, {"score": REALS}),
         (sparse.csr_array(CODES[:, np.newaxis] == np.arange(3)), {"truth": TRUTH}),
         (NAMES.astype(object), {"truth": TRUTH}),

@@ -8,7 +8,7 @@ from scipy import sparse, stats
 from skfair.groups._events import Events
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._group_report import _DEFAULT_METRICS
-from skfair.partitions._partitions import BLOCK
+from skfair.partitions._partitions import BLOCK_SIZE
 from skfair.statistics._bounded_means import make_estimates
 
 # True class, predicted class, group.
@@ -152,7 +152,7 @@ def test_the_unit_of_weights_does_not_matter():
 def test_counted_rows_keep_effective_sizes(report):
     """Equal rows of many samples are counted once; of few samples they are not."""
     rng = np.random.default_rng(0)
-    n = 2 * BLOCK
+    n = 2 * BLOCK_SIZE
     y_true, y_pred, groups = rng.integers(2, size=(3, n))
     weights = rng.integers(5, size=n).astype(float)
     metadata = {"sensitive_features": groups, "sample_weight": weights}

@@ -10,7 +10,7 @@ import pytest
 from skfair.partitions import partitions_of
 from skfair.partitions._dask import DaskWorkers
 from skfair.partitions._partitions import (
-    BLOCK,
+    BLOCK_SIZE,
     Partitions,
     Reader,
     Threads,
@@ -85,18 +85,20 @@ def places(block):
 def test_partitions_become_blocks_that_know_their_places(monkeypatch):
     dask = pytest.importorskip("dask")
     dd = pytest.importorskip("dask.dataframe")
-    rows = pd.DataFrame({"a": np.arange(2 * BLOCK + 10)})
+    rows = pd.DataFrame({"a": np.arange(2 * BLOCK_SIZE + 10)})
     # Another test of this process may have, or have closed, a client that Dask would ask.
     with dask.config.set(scheduler="threads"):
-        frame = dd.from_map(lambda start: rows.iloc[start : start + BLOCK + 5], [0, BLOCK + 5])
+        frame = dd.from_map(
+            lambda start: rows.iloc[start : start + BLOCK_SIZE + 5], [0, BLOCK_SIZE + 5]
+        )
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
     with pytest.warns(UserWarning, match="no Dask client"):
         blocks = partitions_of(X=frame)
     assert blocks.gather(places) == [
-        (0, 0, BLOCK, 0),
-        (0, BLOCK, 5, BLOCK),
-        (1, 0, BLOCK, BLOCK + 5),
-        (1, BLOCK, 5, 2 * BLOCK + 5),
+        (0, 0, BLOCK_SIZE, 0),
+        (0, BLOCK_SIZE, 5, BLOCK_SIZE),
+        (1, 0, BLOCK_SIZE, BLOCK_SIZE + 5),
+        (1, BLOCK_SIZE, 5, 2 * BLOCK_SIZE + 5),
     ]
 
 

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_info
 
 from skfair.partitions._partitions import (
-    BLOCK,
+    BLOCK_SIZE,
     Partitions,
     Reader,
     Threads,
@@ -193,10 +193,10 @@ def test_a_forked_process_has_threads_of_its_own():
 
 
 def test_blocks_cover_the_rows_once():
-    result = blocks(2 * BLOCK + 1)
+    result = blocks(2 * BLOCK_SIZE + 1)
     assert np.array_equal(
-        np.concatenate([np.arange(2 * BLOCK + 1)[rows] for rows in result]),
-        np.arange(2 * BLOCK + 1),
+        np.concatenate([np.arange(2 * BLOCK_SIZE + 1)[rows] for rows in result]),
+        np.arange(2 * BLOCK_SIZE + 1),
     )
-    assert [rows.stop - rows.start for rows in result] == [BLOCK, BLOCK, 1]
+    assert [rows.stop - rows.start for rows in result] == [BLOCK_SIZE, BLOCK_SIZE, 1]
     assert blocks(0) == []

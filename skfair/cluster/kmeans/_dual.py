@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from skfair.partitions._partitions import Partitions
 
 
-_MAX_DUAL_ITER, _MIN_DUAL_ITER = 50, 4
-MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take about a second
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
@@ -82,7 +80,9 @@ def max_dual_iterations(dual: DualSolution, limits: Limits, n_samples: int) -> i
     # Work of a step: pairs of groups in each cluster, and pairs of clusters with a tie.
     n_pairs = min(len(limits.intersections) * n_clusters**2, n_samples)
     per_step = n_clusters * n_groups**2 + 20 * n_pairs
-    return int(min(max(MAX_PAIRS / per_step, _MIN_DUAL_ITER), _MAX_DUAL_ITER))
+    # An ascent over 20 million pairs takes about a second. Most problems are far below that, and
+    # converge in fewer than 50 steps: the numbers decide only how soon a large one is repaired.
+    return int(min(max(2e7 / per_step, 4), 50))
 
 
 def solve_dual(

@@ -53,7 +53,7 @@ from skfair.cluster.kmeans._dual import (
 )
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.groups._groups import GroupSummary, count_table
-from skfair.partitions._partitions import BLOCK, blocks, make_partitions
+from skfair.partitions._partitions import BLOCK_SIZE, blocks, make_partitions
 from skfair.utils._copies import hash_rows
 
 if TYPE_CHECKING:
@@ -64,11 +64,9 @@ if TYPE_CHECKING:
     from skfair.utils._tables import TableLike
 
 
-BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
+BLOCK_ROWS = BLOCK_SIZE // 4  # where data have several blocks: their distances stay in the cache
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
-MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
 MAX_SELECTIONS = 6  # of candidates in a round
-SLACK = 0.75  # samples by which sizes may miss their bounds, before shortest paths are searched
 SELECTION_ROWS = 4096  # samples of which all distances are in memory at once
 
 # The dual of bounds on sizes alone, on a few candidate clusters per sample.
@@ -163,7 +161,8 @@ def list_all(X: np.ndarray, n_clusters: int, dtype: type = np.float32) -> Candid
 
 def can_list_all(n_samples: int, n_clusters: int) -> bool:
     """Whether all clusters are candidates of each sample, as that takes little time."""
-    return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
+    # Lists of candidates are exact as well: 100,000 distances bound the time, not the result.
+    return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= 100_000
 
 
 def _list_candidates(X: np.ndarray, centers: np.ndarray, multipliers: np.ndarray) -> Candidates:
@@ -217,7 +216,7 @@ def assign_sizes(
     centers: np.ndarray,
     bounds: tuple[np.ndarray, ...],
     dual: SizeDual,
-    slack: float = SLACK,
+    slack: float = 0.75,  # samples by which sizes may miss their bounds before paths correct them
     candidates: Candidates | None = None,
     max_selections: int = 100,
     weights: np.ndarray | None = None,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
 
 
-_LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
 MIN_NEAR_TIES = 2000  # of an intersection
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
@@ -404,13 +403,12 @@ def controlled_rounding(table: np.ndarray) -> np.ndarray:
     by_row = sparse.kron(sparse.eye_array(n_rows), np.ones((1, n_columns)))
     by_column = sparse.kron(np.ones((1, n_rows)), sparse.eye_array(n_columns))
     row_sums = fractions.sum(axis=1)
-    # A transportation problem in the fractions: which entries are rounded up.
+    # A transportation problem in the fractions: which entries are rounded up. The tolerance of
+    # HiGHS and of sums is 1e-6; fractions of table entries that are no integers are larger.
     raised = optimize.linprog(
         -fractions.ravel(),
         A_ub=sparse.vstack([by_row, -by_row]),
-        b_ub=np.concatenate(
-            [np.ceil(row_sums - _LP_TOLERANCE), -np.floor(row_sums + _LP_TOLERANCE)]
-        ),
+        b_ub=np.concatenate([np.ceil(row_sums - 1e-6), -np.floor(row_sums + 1e-6)]),
         A_eq=by_column,
         b_eq=np.round(fractions.sum(axis=0)),
         bounds=np.column_stack([np.zeros(table.size), fractions.ravel() > 1e-9]),

@@ -55,7 +55,7 @@ EIGEN_SOLVERS = {
 EigenSolver = Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))] | SFSC | DCADMM
 """A solver of the embedding problem, or its name."""
 
-BLOCK = 256  # rows of a dense affinity per task of the checks, in tiles that fit into the cache
+ROWS_PER_CHECK = 256  # of a dense affinity per task, in tiles that fit into the cache
 NO_AFFINITY = 1e-6  # affinity to all other rows, relative to the degree, that is as good as none
 
 
@@ -365,7 +365,7 @@ def _range_and_symmetry(affinity: TableLike, n_jobs: int | None) -> tuple[float,
     """Minimum and maximum entry, and whether mirrored entries are known to be equal."""
     if sparse.issparse(affinity):
         return affinity.min(), affinity.max(), False
-    rows = blocks(len(affinity), BLOCK)
+    rows = blocks(len(affinity), ROWS_PER_CHECK)
     results = make_partitions(rows, n_jobs).gather(_block_range_and_symmetry, rows, affinity)
     least, largest, mirrored = zip(*results, strict=True)
     return np.min(least), np.max(largest), all(mirrored)
@@ -413,7 +413,7 @@ def _asymmetry(affinity: TableLike, n_jobs: int | None) -> float:
         root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
         gaps = abs(affinity - affinity.T).tocoo()
         return np.max(gaps.data / root[gaps.row] / root[gaps.col], initial=0.0)
-    rows = blocks(len(affinity), BLOCK)
+    rows = blocks(len(affinity), ROWS_PER_CHECK)
     partitions = make_partitions([affinity[block_rows] for block_rows in rows], n_jobs)
     sums = partitions.reduce(np.sum, 0) + np.concatenate(partitions.gather(np.sum, 1))
     root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))

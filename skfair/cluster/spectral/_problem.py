@@ -40,7 +40,7 @@ from skfair.groups._samples import EncodedBlock, SampleSummary, find_first_rows
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import (
-    BLOCK,
+    BLOCK_SIZE,
     SUBSAMPLE_SIZES,
     Partitions,
     blocks,
@@ -83,7 +83,6 @@ if TYPE_CHECKING:
 
 ROWS_PER_BLOCK = 4096  # compared with all landmarks at a time
 BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mean sum of the others
-NEGLIGIBLE_EIGENVALUE = 1e-10  # eigenvalues below this are rounding errors
 
 
 class LandmarkProblem:
@@ -115,7 +114,7 @@ class LandmarkProblem:
         cells = [*map(tuple, groups.labels.tolist())]
         encoded = [
             EncodedBlock(X[rows], cells, groups.codes[rows], partition_and_start=(number, 0))
-            for number, rows in enumerate(blocks(len(X), BLOCK))
+            for number, rows in enumerate(blocks(len(X), BLOCK_SIZE))
         ]
         partitions = make_partitions(encoded, estimator.n_jobs)
         return cls(partitions, SampleSummary(partitions), requirements, lacks_groups)
@@ -309,11 +308,11 @@ class LandmarkEmbedding:
         values, V = np.linalg.eigh(scale[:, np.newaxis] * scatter * scale)
         values = values[:-n_components:-1]
         V = V[:, :-n_components:-1]
-        # The matrix that embeds shares; directions of negligible eigenvalue are zero.
+        # The matrix that embeds shares; directions of negligible eigenvalue are zero. Eigenvalues
+        # are at most 1: those of rounding are about 1e-16, and those of clusters far above 1e-10.
         inverse = np.zeros(len(values))
-        inverse[values > NEGLIGIBLE_EIGENVALUE] = 1 / np.sqrt(
-            values[values > NEGLIGIBLE_EIGENVALUE]
-        )
+        is_used = values > 1e-10
+        inverse[is_used] = 1 / np.sqrt(values[is_used])
         trivial = np.full((len(scale), 1), 1 / np.sqrt(volumes.sum()))
         self.eigenvalues = np.append(1.0, values)
         self.extension = np.hstack([trivial, scale[:, np.newaxis] * fix_signs(V) * inverse])

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # Lipschitz constants of a problem, which determine step sizes of first-order methods.
 
 
-_TINY = 1e-100  # for models without columns
+_MIN_DIVISOR = 1e-100  # for models without columns
 
 
 class Smoothness(NamedTuple):
@@ -60,7 +60,7 @@ class Smoothness(NamedTuple):
         problem = evaluation.problem
         gram = _largest_eigenvalue(evaluation.point, problem.mean_weights)
         curvature = gram * _largest_curvature(problem)
-        objective = curvature + problem.ridge.max(initial=_TINY)
+        objective = curvature + problem.ridge.max(initial=_MIN_DIVISOR)
         # M_G: the larger norm at the start and after a gradient step.
         next_evaluation = problem.evaluate(evaluation.x - evaluation.grad / objective)
         jacobians = (one_sided.jacobian(one.jacobian) for one in (evaluation, next_evaluation))
@@ -76,14 +76,14 @@ class Smoothness(NamedTuple):
 
 def polyak_step(excess: float, slope: np.ndarray) -> float:
     """Length of the step against a slope to where a linear row of this excess holds."""
-    return excess / max(slope @ slope, _TINY)
+    return excess / max(slope @ slope, _MIN_DIVISOR)
 
 
 def _largest_eigenvalue(point: LinearPoint, weights: np.ndarray) -> float:
     """Largest eigenvalue of a weighted Gram matrix, by power iteration."""
     direction = np.random.default_rng(0).standard_normal(len(point.pull_back(weights)))
     for _ in range(30):
-        direction /= max(np.linalg.norm(direction), _TINY)
+        direction /= max(np.linalg.norm(direction), _MIN_DIVISOR)
         direction = point.pull_back(weights * point.push_forward(direction))
     return float(np.linalg.norm(direction))
 

@@ -449,7 +449,7 @@ def test_bad_affinities_are_refused(affinity, message):
     ],
 )
 def test_one_invalid_entry_is_detected_anywhere(monkeypatch, at, entry, message):
-    monkeypatch.setattr(_fair_embedding, "BLOCK", 16)
+    monkeypatch.setattr(_fair_embedding, "ROWS_PER_CHECK", 16)
     affinity = np.ones((40, 40))
     affinity[at] = entry
     with pytest.raises(ValueError, match=message):
@@ -458,7 +458,7 @@ def test_one_invalid_entry_is_detected_anywhere(monkeypatch, at, entry, message)
 
 @pytest.mark.parametrize("at", [(3, 2), (35, 1), (1, 35), (20, 38)])
 def test_one_asymmetric_entry_is_detected_anywhere(monkeypatch, at):
-    monkeypatch.setattr(_fair_embedding, "BLOCK", 16)
+    monkeypatch.setattr(_fair_embedding, "ROWS_PER_CHECK", 16)
     affinity = np.ones((40, 40))
     affinity[at] = 1 + 1e-3
     with pytest.raises(ValueError, match="affinity must be symmetric"):

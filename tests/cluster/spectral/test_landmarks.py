@@ -219,7 +219,7 @@ def make_chunked(X, groups, chunks):
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
 def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeypatch):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1500)
-    monkeypatch.setattr(_problem, "BLOCK", 2000)
+    monkeypatch.setattr(_problem, "BLOCK_SIZE", 2000)
     X, groups = draw(5000)
     lengths = (2000, 2000, 1000)
     settings = {"affinity": affinity, "n_init": 2}
