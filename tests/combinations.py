@@ -8,6 +8,7 @@ models that are cheap to know. Tests choose tolerances relative to the gap of th
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -463,9 +464,23 @@ ONE_SIDED_KINDS = ("plain", "weights", "three groups", "two attributes")
 """Kinds of data for constraints on one side."""
 
 
+WRAPPERS = tuple(product(BASES, (True, False)))
+"""Bases that are wrapped, each with rules by the group and by its estimate."""
+
+
+def two_of_three(kinds, number):
+    """Two thirds of many kinds of data, others for each number.
+
+    Of constraints, bases and kinds of data all pairs occur together, and two thirds of the triples.
+    """
+    if len(kinds) < 6:
+        return kinds
+    return tuple(kind for position, kind in enumerate(kinds) if (position + number) % 3)
+
+
 def combine_decisions(criteria=DECISIONS, kinds=KINDS):
     """Yield the combinations of classifiers and constraints on rates."""
-    for name, criterion in criteria.items():
+    for number, (name, criterion) in enumerate(criteria.items()):
         alternatives = partial(shift_decisions, criterion)
         shares = _shares_of(name)
         yield Combination(
@@ -476,18 +491,16 @@ def combine_decisions(criteria=DECISIONS, kinds=KINDS):
             kinds,
             shares,
         )
-        for base, make in BASES.items():
-            for knows_groups in (True, False):
-                yield Combination(
-                    f"{base}, {'known' if knows_groups else 'blind'}, {name}",
-                    partial(
-                        fit_decisions, partial(wrap, make, knows_groups), criterion, True, False
-                    ),
-                    alternatives,
-                    two_samples,
-                    tuple(kind for kind in kinds if kind in ON_ARRAYS),
-                    shares,
-                )
+        for wrapper, (base, knows_groups) in enumerate(WRAPPERS):
+            make = BASES[base]
+            yield Combination(
+                f"{base}, {'known' if knows_groups else 'blind'}, {name}",
+                partial(fit_decisions, partial(wrap, make, knows_groups), criterion, True, False),
+                alternatives,
+                two_samples,
+                two_of_three([kind for kind in kinds if kind in ON_ARRAYS], number + wrapper),
+                shares,
+            )
 
 
 # Some of several classes.
@@ -735,9 +748,12 @@ def combine_losses():
         )
 
 
+REGRESSORS = {"line": LinearRegression, "tree": _regression_tree}
+
+
 def combine_numbers(names):
     """Yield the combinations on numbers."""
-    for name in names:
+    for number, name in enumerate(names):
         alternatives = partial(shift_numbers, name)
         yield Combination(
             f"linear regression, {name}",
@@ -747,16 +763,16 @@ def combine_numbers(names):
             _kinds_of(name, KINDS),
             _shares_of(name),
         )
-        for base, make in {"line": LinearRegression, "tree": _regression_tree}.items():
-            for knows_groups in (True, False):
-                yield Combination(
-                    f"regression {base}, {'known' if knows_groups else 'blind'}, {name}",
-                    partial(fit_numbers, partial(_wrap_regressor, make, knows_groups), name, True),
-                    alternatives,
-                    one_percent_of_variance,
-                    _kinds_of(name, ON_ARRAYS),
-                    _shares_of(name),
-                )
+        for wrapper, (base, knows_groups) in enumerate(product(REGRESSORS, (True, False))):
+            make = partial(_wrap_regressor, REGRESSORS[base], knows_groups)
+            yield Combination(
+                f"regression {base}, {'known' if knows_groups else 'blind'}, {name}",
+                partial(fit_numbers, make, name, True),
+                alternatives,
+                one_percent_of_variance,
+                two_of_three(_kinds_of(name, ON_ARRAYS), number + wrapper),
+                _shares_of(name),
+            )
 
 
 # Ranks.

@@ -201,7 +201,7 @@ def compare_drawn(seed, min_published=MINIMUM):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("start", range(0, 30, 10))
+@pytest.mark.parametrize("start", range(0, 20, 10))
 def test_no_small_count_follows_from_two_files(start):
     n_reports = 0
     for seed in range(start, start + 10):

@@ -217,6 +217,12 @@ def find_feasible_counts(
         relaxed = relax_shares(allow_slack(limits, weight, ratio), excess)
         return _nearest_table(problem, counts, relaxed, every, moves)
 
+    # Another start may have found the best ratio, which does not depend on labels and centres.
+    key = len(counts), limits.level
+    if key in samples.best_ratios:
+        best = search(samples.best_ratios[key])
+        if best is not None:
+            return np.round(best).astype(np.int64)
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
     sizes = counts.sum(axis=0)
     is_exact = every & (is_small_sample or problem.n_attributes > 1)
@@ -247,6 +253,8 @@ def find_feasible_counts(
         low, high = (low, ratio) if table is None else (ratio, high)
         best = best if table is None else table
         ratio = (low + high) / 2
+    if low > 0:
+        samples.best_ratios[key] = low
     return np.round(counts if best is None else best).astype(np.int64)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skfair._kernels.limits import satisfies_rows
 from skfair.cluster._base import ClusterRequirements
+from skfair.cluster.kmeans import _tables
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._tables import (
     Moves,
@@ -78,6 +79,39 @@ def test_a_table_is_near_the_counts():
     counts = np.array([[10.0, 0.0], [20.0, 30.0]])
     table = find_feasible_counts(samples, counts, 0.5, no_moves(counts))
     assert np.abs(table - [[10, 0], [20, 30]]).sum() <= 14
+
+
+def test_the_best_ratio_is_searched_for_once_for_all_starts(monkeypatch):
+    # No three clusters of 5 and 7 members of two groups have equal shares of them.
+    codes = np.repeat([0, 1], [5, 7])
+    limits = ClusterRequirements(balance=1.0).limits(np.bincount(codes).astype(float))
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    samples = ClusteringProblem(X, np.ones(12), codes, limits)
+    n_programs = []
+    solve = _tables._solve_program
+    monkeypatch.setattr(
+        _tables,
+        "_solve_program",
+        lambda *args: n_programs.append(1) or solve(*args),
+    )
+    tables = []
+    for counts in ([[5.0, 0.0], [0.0, 7.0], [0.0, 0.0]], [[1.0, 3.0], [2.0, 2.0], [2.0, 2.0]]):
+        n_programs.clear()
+        counts = np.array(counts)
+        tables.append(find_feasible_counts(samples, counts, 1.0, no_moves(counts)))
+        if len(tables) == 1:
+            assert len(n_programs) > 2
+    assert len(n_programs) == 1
+    # The best smallest ratio of counts, by enumeration of tables.
+    columns = [[one for one in product(range(n + 1), repeat=3) if sum(one) == n] for n in (5, 7)]
+    best = max(smallest_ratio(np.transpose(pair)) for pair in product(*columns))
+    assert all(smallest_ratio(one) >= 0.98 * best for one in tables)
+
+
+def smallest_ratio(counts):
+    """The smallest quotient of group sizes, relative to those of all samples, in any cluster."""
+    shares = counts / counts.sum(axis=0)
+    return (shares.min(axis=1) / np.maximum(shares.max(axis=1), 1e-12)).min()
 
 
 @pytest.mark.parametrize("counts", [(5, 3, 1), (1, 1, 7), (9, 0, 0), (3, 3, 3), (0, 4, 5)])
