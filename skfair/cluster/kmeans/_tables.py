@@ -219,8 +219,8 @@ def find_feasible_counts(
 
     # Another start may have found the best ratio, which does not depend on labels and centres.
     key = len(counts), limits.level
-    if key in samples.best_ratios:
-        best = search(samples.best_ratios[key])
+    if key in problem.best_ratios:
+        best = search(problem.best_ratios[key])
         if best is not None:
             return np.round(best).astype(np.int64)
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
@@ -254,7 +254,7 @@ def find_feasible_counts(
         best = best if table is None else table
         ratio = (low + high) / 2
     if low > 0:
-        samples.best_ratios[key] = low
+        problem.best_ratios[key] = low
     return np.round(counts if best is None else best).astype(np.int64)
 
 
