@@ -135,7 +135,8 @@ TORCH ?= torch
 
 test-torch: $(TORCH_VENV)/.installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TORCH_VENV)/bin/python -m pytest -n auto --dist worksteal \
-		tests/torch skfair/torch doc/networks.rst
+		tests/torch skfair/torch doc/networks.rst \
+		"tests/test_first_examples.py::test_the_first_example_runs_in_a_fresh_process[networks]"
 
 test-some: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" $(addprefix tests/,$(SELECTION))
