@@ -1,4 +1,4 @@
-"""The first example of README and of each page, pasted into a fresh process, prints what is shown."""
+"""First examples of README and of pages print what is shown, pasted into a fresh process."""
 
 import os
 import re
@@ -11,7 +11,9 @@ import pytest
 
 HOME = Path(__file__).parents[1]
 COMMENT = re.compile(r"\.\.(?!\.| \S+::| _| \[| \|)")
-INCLUDE = re.compile(r"^\.\. include:: (\w+\.rst)\n +:start-after: (.+)\n +:end-before: (.+)\n", re.M)
+INCLUDE = re.compile(
+    r"^\.\. include:: (\w+\.rst)\n +:start-after: (.+)\n +:end-before: (.+)\n", re.M
+)
 RUN = """
 import doctest, sys
 text = sys.stdin.read()
