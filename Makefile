@@ -26,7 +26,7 @@ help:
 	@echo "make test-digits  what test-newest leaves of quick tests that compute, and the guide"
 	@echo "make test-page  pages with scripts, driven in headless Chromium"
 	@echo "make test-random  tests of random examples, on others in every run"
-	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, and their models"
+	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, their models, and ONNX"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
 	@echo "make test-torch  the tests of skfair.torch, in an environment with PyTorch"
@@ -98,7 +98,7 @@ test-bench: $(BENCH)/.installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m pytest -n auto --dist worksteal \
 		tests/benchmarks/test_commands.py tests/benchmarks/test_any_model_columns.py \
 		tests/postprocessing/test_base_loss.py tests/regression/test_rule_losses.py \
-		tests/ranking/test_query_rankers.py
+		tests/ranking/test_query_rankers.py tests/classification/test_onnx.py
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 LOWEST := .venv-lowest
@@ -135,7 +135,8 @@ TORCH ?= torch
 
 test-torch: $(TORCH_VENV)/.installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TORCH_VENV)/bin/python -m pytest -n auto --dist worksteal \
-		tests/torch skfair/torch doc/networks.rst
+		tests/torch skfair/torch doc/networks.rst \
+		"tests/test_first_examples.py::test_the_first_example_runs_in_a_fresh_process[networks]"
 
 test-some: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" $(addprefix tests/,$(SELECTION))

@@ -4,9 +4,12 @@
 page, or if too few of the searches list a page that answers them near the top.
 """
 
+import itertools
+import json
 import os
 import re
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
@@ -128,6 +131,18 @@ They were written before the entries, and judge the search by words that were no
 """
 
 
+BATCH_SIZE = 22
+READER = """<script>
+setTimeout(() => {
+  const links = [...document.querySelectorAll("iframe")].map(frame =>
+    [...frame.contentDocument.querySelectorAll("ul.search > li > a")].map(
+      link => link.getAttribute("href")));
+  document.body.textContent = "RESULTS " + JSON.stringify(links) + " END";
+}, 50000);
+</script>"""
+"""Script that writes the links of all searches, once these are done."""
+
+
 def main_entries():
     """Return pairs of a phrase and the name of its page."""
     for page in sorted(HOME.glob("*.rst")):
@@ -138,12 +153,20 @@ def main_entries():
                     yield entry.removeprefix("! "), page.stem
 
 
-def found_pages(browser, phrase):
-    """Return the names of the pages that a search lists, best first, each once."""
+def found_pages(browser, phrases):
+    """Return the names of the pages that each search lists, best first, each once.
+
+    One browser shows all searches in frames: its start costs more than a search.
+    """
     address = (HOME / "_build" / "html" / "search.html").as_uri()
-    shown, _ = render(browser, f"{address}?q={quote(phrase)}")
-    results = shown.partition(' class="search"')[2]
-    return list(dict.fromkeys(re.findall(r'<li[^>]*><a href="([^"#?]+)\.html', results)))
+    frames = "".join(f'<iframe src="{address}?q={quote(phrase)}"></iframe>' for phrase in phrases)
+    with tempfile.TemporaryDirectory() as folder:
+        together = Path(folder, "frames.html")
+        together.write_text(f"<!DOCTYPE html><body>{frames}{READER}", encoding="utf-8")
+        shown, _ = render(browser, together.as_uri(), virtual_ms=60_000)
+    links = json.loads(re.search(r"RESULTS (\[\[.*?\]\]) END", shown)[1])
+    names = [[re.sub(r"\.html.*", "", link) for link in of_phrase] for of_phrase in links]
+    return [list(dict.fromkeys(of_phrase)) for of_phrase in names]
 
 
 def rank(names, pages):
@@ -174,12 +197,10 @@ def main():
         return
     entries = dict(main_entries())
     phrases = sorted({*entries, *WANTED, *HELD_OUT})
+    batches = [phrases[i : i + BATCH_SIZE] for i in range(0, len(phrases), BATCH_SIZE)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = dict(
-            zip(
-                phrases, pool.map(lambda phrase: found_pages(browser, phrase), phrases), strict=True
-            )
-        )
+        found = pool.map(lambda batch: found_pages(browser, batch), batches)
+        results = dict(zip(phrases, itertools.chain.from_iterable(found), strict=True))
     wrong = [
         f"A search for '{phrase}' must lead to {page}, but leads to {results[phrase][:1]} first."
         for phrase, page in entries.items()

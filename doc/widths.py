@@ -47,7 +47,7 @@ def find_browser():
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def render(browser, address):
+def render(browser, address, virtual_ms=8000):
     """Return the text of a page, and the messages of the browser, after its scripts have run."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -57,7 +57,7 @@ def render(browser, address):
             "--disable-gpu",
             "--allow-file-access-from-files",
             f"--user-data-dir={folder}/profile",
-            "--virtual-time-budget=8000",
+            f"--virtual-time-budget={virtual_ms}",
             "--dump-dom",
             address,
         ]

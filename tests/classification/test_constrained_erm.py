@@ -448,17 +448,6 @@ def test_to_sklearn_gives_an_equal_classifier(data, loss, pos_label):
     assert fitted.coef_.any()
 
 
-def test_the_classifier_of_scikit_learn_exports_to_onnx(data):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    reference = pytest.importorskip("onnx.reference")
-    X, y, groups = data
-    fitted = model().fit(X, y, sensitive_features=groups)
-    graph = skl2onnx.to_onnx(fitted.to_sklearn(), X[:1], options={"zipmap": False})
-    labels, probabilities = reference.ReferenceEvaluator(graph).run(None, {"X": X})
-    np.testing.assert_array_equal(labels, fitted.predict(X))
-    np.testing.assert_allclose(probabilities, fitted.predict_proba(X), atol=1e-6)
-
-
 def test_coefficients_by_group_have_no_equal_classifier_in_scikit_learn(data):
     X, y, groups = data
     fitted = model(group_interactions=True, alpha=0.01).fit(X, y, sensitive_features=groups)
