@@ -504,7 +504,7 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
     fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class, is_calibrated)
     events = find_events(per_class, cross.constraints)
     events.check_folds(cross.folds, groups)
-    features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
+    features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores, False)
     fitted |= {
         "estimators_": cross.final,
         "groups_": groups.summary,
