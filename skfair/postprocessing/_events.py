@@ -86,7 +86,7 @@ class ConstraintEvents:
     "learned". ``table``, of shape (n_classes, n_subsets, n_codes, n_features), has the weight of
     each event in the features of each class. With ``compares_scores`` constraints compare
     ranks or losses: then each feature also comes multiplied with the log-odds. So it does with
-    ``mixes_quotients``, where a quotient such as precision is in one of several constraints on two
+    ``combines_quotients``, where a quotient such as precision is in one of several constraints on two
     groups, if groups are known.
     """
 
@@ -95,7 +95,7 @@ class ConstraintEvents:
     codes: np.ndarray
     table: np.ndarray
     compares_scores: bool
-    mixes_quotients: bool = False
+    combines_quotients: bool = False
 
     def check_folds(self, folds: list, groups: Groups) -> None:
         """Raise for folds whose training rows lack an event."""
@@ -153,7 +153,7 @@ def find_events(per_class: list[TrainingData], constraints: list[Constraint]) ->
         codes,
         np.array(tables),
         compares_scores,
-        mixes_quotients=len(first) == 2 and len(n_terms) > 1 and max(n_terms) > 1,
+        combines_quotients=len(first) == 2 and len(n_terms) > 1 and max(n_terms) > 1,
     )
 
 
@@ -650,7 +650,7 @@ def fit_event_features(bases, group_estimator, training, events, folds, n_jobs):
     probabilities = out_of_fold_probabilities(
         models, events, training.samples.X, folds, knows_groups
     )
-    has_products = events.compares_scores or (knows_groups and events.mixes_quotients)
+    has_products = events.compares_scores or (knows_groups and events.combines_quotients)
     features = EventFeatures(
         models, events.table, events.sources, events.compares_scores, has_products
     )

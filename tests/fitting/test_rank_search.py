@@ -116,7 +116,7 @@ def test_a_fit_that_loses_most_of_the_plain_ranks_is_searched(monkeypatch):
     assert len(searched) == 1
 
 
-def draw_few_rows(seed):
+def draw_repeated_rows(seed):
     """Few distinct rows of two columns, whose ranks no tolerance near 0 can equalise."""
     rng = np.random.default_rng(seed)
     groups = (np.arange(240) % 3 == 0).astype(int)
@@ -135,7 +135,7 @@ def draw_few_rows(seed):
     ],
 )
 def test_infeasible_ranks_are_no_opposite_ones_in_any_order_of_columns(seed, interval):
-    X, y, groups = draw_few_rows(seed)
+    X, y, groups = draw_repeated_rows(seed)
     for columns in ([0, 1], [1, 0]):
         features = X[:, columns]
         model = PartialParityClassifier(interval=interval, tolerance=0.02)
