@@ -86,8 +86,8 @@ class ConstraintEvents:
     "learned". ``table``, of shape (n_classes, n_subsets, n_codes, n_features), has the weight of
     each event in the features of each class. With ``compares_scores`` constraints compare
     ranks or losses: then each feature also comes multiplied with the log-odds. So it does with
-    ``combines_quotients``, where a quotient such as precision is in one of several constraints on two
-    groups, if groups are known.
+    ``combines_quotients``, where one of several constraints on two groups compares a quotient such
+    as precision, if groups are known.
     """
 
     subsets: list
