@@ -505,7 +505,11 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
     constraint_events = find_events(per_class, cross.constraints)
     constraint_events.check_folds(cross.folds, groups)
     features = EventFeatures(
-        [], constraint_events.table[:, :0, :, :0], [], constraint_events.compares_scores
+        [],
+        constraint_events.table[:, :0, :, :0],
+        [],
+        constraint_events.compares_scores,
+        False,
     )
     fitted |= {
         "estimators_": cross.final,

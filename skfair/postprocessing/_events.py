@@ -39,7 +39,7 @@ from skfair.models._linear import ArgmaxModel, LinearModel
 from skfair.partitions._collections import is_partitioned
 from skfair.postprocessing._base_loss import RuleLoss
 from skfair.postprocessing._group_models import default_model_names, fit_classifier, pilot_rows
-from skfair.postprocessing._group_thresholds import search_thresholds
+from skfair.postprocessing._group_thresholds import search_starts, search_thresholds
 from skfair.postprocessing._out_of_fold_scores import (
     final_step,
     final_step_features,
@@ -81,7 +81,9 @@ class ConstraintEvents:
     subset follows from: "all" (it is 1), "positives" or "negatives" (that of the class), or
     "learned". ``table``, of shape (n_classes, n_subsets, n_codes, n_features), has the weight of
     each event in the features of each class. With ``compares_scores`` constraints compare
-    ranks or losses: then each feature also comes multiplied with the log-odds.
+    ranks or losses: then each feature also comes multiplied with the log-odds. So it does with
+    ``combines_quotients``, where one of several constraints on two groups compares a quotient such
+    as precision, if groups are known.
     """
 
     subsets: list
@@ -89,6 +91,7 @@ class ConstraintEvents:
     codes: np.ndarray
     table: np.ndarray
     compares_scores: bool
+    combines_quotients: bool = False
 
     def check_folds(self, folds: list, groups: Groups) -> None:
         """Raise for folds whose training rows lack an event."""
@@ -139,7 +142,15 @@ def find_events(per_class: list[TrainingData], constraints: list[Constraint]) ->
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
     compares_scores = not all(constraint.counts_decisions for constraint in constraints)
-    return ConstraintEvents(subsets, sources, codes, np.array(tables), compares_scores)
+    n_terms = [len(one.terms(step_function, LogisticLoss())) for one in constraints]
+    return ConstraintEvents(
+        subsets,
+        sources,
+        codes,
+        np.array(tables),
+        compares_scores,
+        combines_quotients=len(first) == 2 and len(n_terms) > 1 and max(n_terms) > 1,
+    )
 
 
 def group_codes(groups: Groups) -> np.ndarray:
@@ -478,14 +489,15 @@ def warn_if_scores_alone(base: BaseEstimator, X: TableLike) -> None:
 class EventFeatures(NamedTuple):
     """Features of the final linear model, from scores and probabilities of events.
 
-    New samples get the mean of the probabilities by ``models``; the other attributes are those of
-    `ConstraintEvents`.
+    New samples get the mean of the probabilities by ``models``. With ``has_products`` each feature
+    also comes multiplied with the log-odds. The other attributes are those of `ConstraintEvents`.
     """
 
     models: list
     table: np.ndarray
     sources: list
     compares_scores: bool
+    has_products: bool
 
     def probabilities(self, X: TableLike, codes: np.ndarray | None) -> np.ndarray | None:
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
@@ -539,8 +551,8 @@ class EventFeatures(NamedTuple):
             optimize=True,
         )
         # Ranks and losses depend on the size of scores: the weight of an event varies with the
-        # log-odds.
-        products = [log_odds * features] if self.compares_scores else []
+        # log-odds. So a group may also be accepted between two thresholds.
+        products = [log_odds * features] if self.has_products else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
     def group_class_probabilities(self, odds: np.ndarray, probabilities: np.ndarray) -> Any:
@@ -594,14 +606,14 @@ class EventFeatures(NamedTuple):
         )
         weights = []
         # Features are linear in the events' probabilities: collect the coefficient of each event.
-        for block in np.split(coef, 1 + self.compares_scores):
+        for block in np.split(coef, 1 + self.has_products):
             per_event = self.table[0] @ block
             weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
         return log_odds, np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
 
     def convert_coefficients(self, coef: np.ndarray, intercept: float, unit: Unit) -> Any:
         """Coefficients and intercept of predictions in a unit, for such in the user's."""
-        constant, *slopes = np.split(coef[1:], 1 + self.compares_scores)
+        constant, *slopes = np.split(coef[1:], 1 + self.has_products)
         constant = unit.spread * constant - unit.center * sum(slopes)
         coef = np.concatenate((coef[:1], constant, *slopes))
         return coef, float(unit.from_unit(intercept) - unit.center * coef[0])
@@ -643,11 +655,13 @@ def fit_event_features(bases, group_estimator, training, constraint_events, fold
     probabilities = out_of_fold_probabilities(
         models, constraint_events, training.samples.X, folds, knows_groups
     )
+    combines = knows_groups and constraint_events.combines_quotients
     features = EventFeatures(
         models,
         constraint_events.table,
         constraint_events.sources,
         constraint_events.compares_scores,
+        constraint_events.compares_scores or combines,
     )
     return features, probabilities
 
@@ -782,6 +796,7 @@ def fit_final_model(
     fitter, candidate = enforce(fitters)
     decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
     if decides_by_group and per_class[0].classes is not None:
+        candidate = search_starts(fitters[-1], candidate)
         candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)  # type: ignore[arg-type]
     clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))

@@ -1,4 +1,4 @@
-"""Exact search of one threshold per group, for rules that see the group.
+"""Searches of rules that see the group: exact ones of one threshold per group, and further starts.
 
 A rule that sees the group accepts the samples of each group above a threshold of their score.
 A cut of a group is the number of its samples that are accepted, between samples of equal scores
@@ -9,11 +9,15 @@ maxima. Windows begin at rates of some group: all of them are searched.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from skfair.constraints._bound import decision_outcomes
+from skfair.fitting._counting import sort_key
+from skfair.fitting._enforce import choose_loop
+from skfair.fitting._fitter import FULL
 from skfair.utils._arrays import RangeMaxima
 
 if TYPE_CHECKING:
@@ -26,6 +30,25 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-12
 """Rounding of sums of weights."""
+
+
+def search_starts(fitter: Fitter, candidate: Candidate) -> Candidate:
+    """The best of a candidate and of fits from random starts, where rates and quotients are equal.
+
+    Such fits accept a group between two thresholds, and end at many local minima. There are further
+    starts where the constraints make decisions of more than .05 of the samples wrong.
+    """
+    has_quotient = any(one.sums.is_quotient for one in fitter.constraint)
+    if len(fitter.constraint) < 2 or not has_quotient:
+        return candidate
+    if candidate.error - fitter.plain_fit.error < 0.05:
+        return candidate
+    rng = np.random.default_rng(0)
+    best = candidate
+    for _ in range(4):
+        other = replace(fitter, start=rng.normal(size=len(fitter.start)))
+        best = min(best, choose_loop(other)(other, FULL), key=sort_key)
+    return best._replace(result=candidate.result)
 
 
 def search_thresholds(
