@@ -51,7 +51,6 @@ from skfair.postprocessing._events import (
     route_metadata,
     stratify_by_class_and_group,
     warn_if_groups_predictable,
-    warn_if_scores_alone,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
 from skfair.postprocessing._folds import check_out_of_bag, make_folds
@@ -81,6 +80,7 @@ from skfair.postprocessing._out_of_fold_scores import (
     fit_platt_scaling,
     fit_rows,
     mean_scores,
+    warn_if_scores_alone,
     warn_if_training_data,
 )
 from skfair.utils._checks import (

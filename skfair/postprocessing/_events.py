@@ -48,7 +48,7 @@ from skfair.postprocessing._out_of_fold_scores import (
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
-from skfair.utils._checks import check_column, join_names, text_columns, warn
+from skfair.utils._checks import check_column, join_names, text_columns
 from skfair.utils._sklearn import count_samples, safe_indexing
 
 if TYPE_CHECKING:
@@ -470,20 +470,6 @@ def warn_if_groups_predictable(
     # X reveals the groups of which .99 of the members are recognised.
     if len(shares) and (shares >= 0.99).all():
         warn_of_group_in_features("with group_estimator='sensitive_features'")
-
-
-def warn_if_scores_alone(base: BaseEstimator, X: TableLike) -> None:
-    """Warn if models of groups get one column, although X has several."""
-    n_columns, n_used = (
-        getattr(one, "shape", (0,))[-1] for one in (X, final_step_features(base, X))
-    )
-    if n_used == 1 and n_columns > 1:
-        warn(
-            f"The group is estimated from what the final step of {type(base).__name__} gets, which "
-            f"is 1 of the {n_columns} columns of X, so that other columns cannot show it. If the "
-            "column has scores, pass skfair.preprocessing.ScoreColumn(column) as the estimator: "
-            "the group is then estimated from all columns."
-        )
 
 
 class EventFeatures(NamedTuple):

@@ -227,6 +227,20 @@ def final_step_features(estimator: BaseEstimator | None, X: TableLike) -> Any:
     return X
 
 
+def warn_if_scores_alone(base: BaseEstimator, X: TableLike) -> None:
+    """Warn if models of groups get one column, although X has several."""
+    n_columns, n_used = (
+        getattr(one, "shape", (0,))[-1] for one in (X, final_step_features(base, X))
+    )
+    if n_used == 1 and n_columns > 1:
+        warn(
+            f"The group is estimated from what the final step of {type(base).__name__} gets, which "
+            f"is 1 of the {n_columns} columns of X, so that other columns cannot show it. If the "
+            "column has scores, pass skfair.preprocessing.ScoreColumn(column) as the estimator: "
+            "the group is then estimated from all columns."
+        )
+
+
 def code_equal_rows(estimators: list[BaseEstimator], X: TableLike) -> np.ndarray | None:
     """Codes of the rows that are equal before the last step of every estimator, (n_samples,).
 
