@@ -141,7 +141,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         each group gets a threshold; of two groups, or for one kind of rate, these are the
         thresholds with the fewest errors out of fold, if the linear model of score and group
         passes through them all. Other constraints, such as parity of accuracy or precision, keep
-        the linear model of probabilities, which may make more errors.
+        the linear model of probabilities, which may make more errors. Under several constraints on
+        two groups, one of them on a quotient such as precision, a group may be accepted between
+        two thresholds: then some scores are rejected although lower ones are accepted.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
         that of the scores.
