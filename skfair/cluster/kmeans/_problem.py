@@ -422,11 +422,6 @@ class ClusteringProblem(BaseClusteringProblem):
         return self.weights.sum()
 
     @cached_property
-    def best_ratios(self) -> dict[tuple[int, float], float]:
-        """Best ratios of tables of counts by number of clusters and level, as far as found."""
-        return {}
-
-    @cached_property
     def weight_range(self) -> Any:
         """Smallest and largest weight of a sample."""
         if self.background is not None:

@@ -13,6 +13,7 @@ table: it is searched for by branch and bound then.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import optimize, sparse
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
 MIN_NEAR_TIES = 2000  # of an intersection
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
+
+_best_ratios: WeakKeyDictionary[ClusteringProblem, dict] = WeakKeyDictionary()
+"""Best ratios of tables of counts by problem, number of clusters and level, as far as found."""
 
 
 def repair_to_limits(
@@ -219,8 +223,9 @@ def find_feasible_counts(
 
     # Another start may have found the best ratio, which does not depend on labels and centres.
     key = len(counts), limits.level
-    if key in problem.best_ratios:
-        best = search(problem.best_ratios[key])
+    best_ratios = _best_ratios.setdefault(problem, {})
+    if key in best_ratios:
+        best = search(best_ratios[key])
         if best is not None:
             return np.round(best).astype(np.int64)
     # Integers where each member counts. Other counts are rounded, which may cost a sample.
@@ -254,7 +259,7 @@ def find_feasible_counts(
         best = best if table is None else table
         ratio = (low + high) / 2
     if low > 0:
-        problem.best_ratios[key] = low
+        best_ratios[key] = low
     return np.round(counts if best is None else best).astype(np.int64)
 
 
