@@ -474,7 +474,7 @@ def two_of_three(kinds, number):
     Of constraints, bases and kinds of data all pairs occur together, and two thirds of the triples.
     """
     if len(kinds) < 6:
-        return kinds
+        return tuple(kinds)
     return tuple(kind for position, kind in enumerate(kinds) if (position + number) % 3)
 
 

@@ -19,7 +19,6 @@ from skfair.fitting._counting import (
     TIE_TOLERANCE,
     Candidate,
     LineStart,
-    TargetRanks,
     sort_key,
 )
 from skfair.problems._problem import draw_subsample
@@ -600,10 +599,9 @@ def round_to_bits(values: np.ndarray, bits: int) -> np.ndarray:
 def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     """The candidate of least violation, by a search of the last layer from the fairest fit.
 
-    Of equal violations, the ranks that agree best with the target are taken. Where no candidate
-    keeps the bound, opposite ranks come last. Where the metrics depend on ranks alone, scale and
-    intercept are those of least objective. The fairest fit itself is returned if no other is
-    better, and where samples are partitioned or too many.
+    Where the metrics depend on ranks alone, its scale and intercept are those of least objective.
+    The fairest fit itself is returned if no other is better, and where samples are partitioned or
+    too many.
     """
     problem = fitter.problem
     if problem.is_partitioned or len(problem.target) > MAX_SEARCHED:
@@ -613,17 +611,13 @@ def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     layer = problem.model.last_layer(fairest.parameters)
     before = fairest.parameters[: -layer.n_parameters]
     rng = np.random.default_rng(0)  # the same search for the same samples
-    ranks = TargetRanks(problem.target, problem.mean_weights)
 
     def evaluate(parameters: np.ndarray) -> Candidate:
         return fitter.evaluate(np.append(before, parameters), plain.result)
 
-    def key(candidate: Candidate) -> tuple[float, float]:
-        return round(candidate.violation, DECIMALS), -ranks.correlate(candidate.scores)  # type: ignore[arg-type]
-
     # Near the fairest fit, where the objective is low.
     center = fairest.parameters[len(before) :]
-    ends = [fairest, _local_search(evaluate, key, center, rng)]
+    best = _local_search(evaluate, center, rng)
     # Farther and farther away, at distances relative to its length, unless samples are many; at
     # last anywhere, first where scores agree with those of the plain fit, then where they do not.
     drawn = rng.normal(size=(100, layer.n_parameters))
@@ -632,13 +626,11 @@ def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     is_large = len(problem.target) > 1 << 13
     distances = () if is_large else (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
     for starts in (*(center + distance * steps for distance in distances), drawn, -drawn):
-        if ends[-1].violation > 0.0:
-            start = min(map(evaluate, starts), key=key)
-            ends.append(_local_search(evaluate, key, start.parameters[len(before) :], rng))
-    # Opposite ranks, too: they may violate the tolerances as much.
-    ends += [evaluate(-one.parameters[len(before) :]) for one in ends]
-    best = min(ends, key=lambda one: (one.violation > 0.0 and key(one)[1] > 0.0, key(one)))
-    if best is fairest:
+        if best.violation > 0.0:
+            chosen = min(map(evaluate, starts), key=_violation)
+            other = _local_search(evaluate, chosen.parameters[len(before) :], rng)
+            best = best if other.violation > 0.0 else other
+    if best.violation >= fairest.violation:
         return fairest
     # Ranks depend neither on scale nor on intercept.
     free = fitter.problem_with_constraint(ConstraintSystem(()))
@@ -646,13 +638,17 @@ def search_metric(fitter: Fitter, fairest: Candidate) -> Candidate:
     rescaled = optimize_scale_intercept(
         parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun
     )
-    return min(evaluate(rescaled), best, key=lambda one: one.violation)
+    return min(evaluate(rescaled), best, key=_violation)
+
+
+def _violation(candidate: Candidate) -> float:
+    return candidate.violation
 
 
 def _local_search(
-    evaluate: Callable, key: Callable, parameters: np.ndarray, rng: np.random.Generator
+    evaluate: Callable, parameters: np.ndarray, rng: np.random.Generator
 ) -> Candidate:
-    """The candidate of least key by random steps, each from the best parameters so far.
+    """The least violation by random steps, each from the best parameters so far.
 
     There are 60 of each length, relative to the parameters.
     """
@@ -662,7 +658,7 @@ def _local_search(
             break
         center = best.parameters[-len(parameters) :]
         size = radius * np.linalg.norm(center) / np.sqrt(len(center))
-        best = min(best, evaluate(center + size * rng.normal(size=len(center))), key=key)
+        best = min(best, evaluate(center + size * rng.normal(size=len(center))), key=_violation)
     return best
 
 

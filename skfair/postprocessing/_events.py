@@ -782,7 +782,7 @@ def fit_final_model(
     fitter, candidate = enforce(fitters)
     decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
     if decides_by_group and per_class[0].classes is not None:
-        candidate = search_starts(fitters[-1], candidate)
+        candidate = search_starts(fitters[-1], candidate, codes)  # type: ignore[arg-type]
         candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)  # type: ignore[arg-type]
     clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))

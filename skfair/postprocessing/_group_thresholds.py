@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from skfair.constraints._bound import decision_outcomes
+from skfair.constraints._bound import Sums, decision_outcomes
 from skfair.fitting._counting import sort_key
 from skfair.fitting._enforce import choose_loop
 from skfair.fitting._fitter import FULL
@@ -32,14 +32,15 @@ _ROUNDING = 1e-12
 """Rounding of sums of weights."""
 
 
-def search_starts(fitter: Fitter, candidate: Candidate) -> Candidate:
+def search_starts(fitter: Fitter, candidate: Candidate, codes: np.ndarray) -> Candidate:
     """The best of a candidate and of fits from random starts, where rates and quotients are equal.
 
     Such fits accept a group between two thresholds, and end at many local minima. There are further
-    starts where the constraints make decisions of more than .05 of the samples wrong.
+    starts for two groups, if the constraints make decisions of more than .05 of the samples wrong.
     """
-    has_quotient = any(one.sums.is_quotient for one in fitter.constraint)
-    if len(fitter.constraint) < 2 or not has_quotient:
+    sums = [one.sums for one in fitter.constraint]
+    has_quotient = any(isinstance(one, Sums) and one.is_quotient for one in sums)
+    if len(sums) < 2 or codes.max() > 1 or not has_quotient:
         return candidate
     if candidate.error - fitter.plain_fit.error < 0.05:
         return candidate
