@@ -203,7 +203,10 @@ def test_a_state_that_was_filed_before_is_resumed(tmp_path, capsys):
         capsys.readouterr()
         main(["monitor", str(tmp_path / "d.csv"), *columns, "--state", str(state), "--json", "-"])
         results.append(json.loads(capsys.readouterr().out))
-    assert results[0] == results[1] and len(results[0]["batches"]) == 4
+    # The state was filed by a processor whose logarithms may differ in the last digit.
+    batches = [pd.json_normalize(result.pop("batches")) for result in results]
+    pd.testing.assert_frame_equal(*batches, rtol=1e-12, atol=0)
+    assert results[0] == results[1] and len(batches[0]) == 4
     assert json.loads(state.read_text("utf-8"))["version"] == 9
     shutil.copy(FILED / "state_8.json", state)
     error = fail(capsys, "monitor", tmp_path / "d.csv", *columns, "--state", str(state), "--burden")
