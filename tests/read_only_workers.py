@@ -1,7 +1,7 @@
-"""Fits and functions of read-only input by four workers, compared with those of one process.
+"""Fits and functions of read-only input by several workers, compared with those of one process.
 
-``python -m tests.read_only_workers threads`` prints what differs; also ``fork``, ``spawn`` and
-``loky``, to whose workers joblib hands mapped files.
+``python -m tests.read_only_workers threads`` prints what differs; also ``fork``, and ``loky``, whose
+workers are new processes to which joblib hands mapped files.
 """
 
 import multiprocessing
@@ -15,7 +15,7 @@ from tests.test_common import ESTIMATORS
 from tests.test_read_only import COLUMNS_OF_FITS, assert_same, fit_and_predict, freeze
 from tests.test_refusals import list_functions
 
-N_WORKERS = 4
+N_WORKERS = {"threads": 4, "fork": 2, "loky": 2}
 FUNCTIONS = {name: (function, columns) for name, function, columns in list_functions()}
 CLASSES = {cls.__name__: cls for cls in ESTIMATORS}
 
@@ -42,14 +42,14 @@ def call(name, columns):
 
 
 def call_all(how, calls):
-    """The results of all calls, by four workers of a kind."""
+    """The results of all calls, by workers of a kind."""
     if how == "loky":
         # Every array is mapped, however small.
-        return Parallel(N_WORKERS, max_nbytes=1)(delayed(call)(*one) for one in calls)
+        return Parallel(N_WORKERS[how], max_nbytes=1)(delayed(call)(*one) for one in calls)
     if how == "threads":
-        pool = ThreadPoolExecutor(N_WORKERS)
+        pool = ThreadPoolExecutor(N_WORKERS[how])
     else:
-        pool = ProcessPoolExecutor(N_WORKERS, multiprocessing.get_context(how))
+        pool = ProcessPoolExecutor(N_WORKERS[how], multiprocessing.get_context(how))
     with pool:
         return list(pool.map(call, *zip(*calls, strict=True)))
 

@@ -114,16 +114,17 @@ def test_shell_takes_predictions_in_order(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("tolerance", [0.05, 0.1])
-def test_false_models_are_shown_as_rarely_as_stated(level, tolerance):
+def test_false_models_are_shown_as_rarely_as_stated(tolerance):
     """Of models on both sides of the tolerance, the one that is returned breaks it seldom."""
     shifts = tolerance * np.array([0.5, 0.8, 0.95, 1.001, 1.05, 1.2])
-    n_draws = 150
-    n_false = 0
+    n_draws = 100
+    n_false = {0.8: 0, 0.95: 0}
     for seed in range(n_draws):
         audits = audit_models(draw_models(seed, 1500, shifts))
-        position, _ = last_shown(audits, tolerance=tolerance, confidence_level=level)
-        n_false += position is not None and shifts[position] > tolerance
-    error = 1 - level
-    assert n_false / n_draws <= error + 2 * np.sqrt(error * level / n_draws)
+        for level in n_false:
+            position, _ = last_shown(audits, tolerance=tolerance, confidence_level=level)
+            n_false[level] += position is not None and shifts[position] > tolerance
+    for level, count in n_false.items():
+        error = 1 - level
+        assert count / n_draws <= error + 2 * np.sqrt(error * level / n_draws)
