@@ -383,21 +383,21 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     out = capsys.readouterr().out
     assert f"{required_sample_size(0.05, expected=0.03, rate=0.2):,} samples of each" in out
     assert "rates about 0.2 with a gap of 0.03" in out and "no gap" not in out
-    options = ["--tolerance", "0.05", "--shares", "0.1", "0.3", "0.6", "--json", "-"]
+    options = ["--tolerance", "0.2", "--shares", "0.1", "0.3", "0.6", "--json", "-"]
     assert main(["plan", *options]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert plan["n_samples"] == required_sample_size(0.05, n_groups=[0.1, 0.3, 0.6])
+    assert plan["n_samples"] == required_sample_size(0.2, n_groups=[0.1, 0.3, 0.6])
     assert plan["required_sample_size"] == int(np.ceil(0.1 * plan["n_samples"]))
     assert f"{plan['n_samples']:,} samples in all are required" in plan["text"]
     assert main(["plan", "--tolerance", "0.05", "--pairs", "0.1"]) == 0
     out = capsys.readouterr().out
     n = total_pair_size(0.05, 0.1, 0.0, 0.95, 0.8)
     assert f"{n:,} pairs of two versions are required" in out and "10 % of all pairs differ" in out
-    assert main(["plan", "--compare", "0.1", "--rate", "0.3", "--groups", "3"]) == 0
+    assert main(["plan", "--compare", "0.4", "--rate", "0.5", "--groups", "3"]) == 0
     out = capsys.readouterr().out
-    n = total_change_size(0.1, 0.3, [1 / 3] * 3, 0.95, 0.8)
+    n = total_change_size(0.4, 0.5, [1 / 3] * 3, 0.95, 0.8)
     assert f"{n:,} samples in all are required" in out and "in each of two files" in out
-    assert "smallest group has 0.25 and the largest 0.35 after" in out
+    assert "smallest group has 0.3 and the largest 0.7 after" in out
 
 
 @pytest.mark.parametrize(
