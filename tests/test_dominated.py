@@ -563,6 +563,7 @@ def test_the_last_shown_is_the_best_that_may_be_tested(kind):
     assert len(ends) > 1
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["plain", "weights", "few distinct rows", "group of 1 %"])
 @pytest.mark.parametrize("name", ["demographic parity", "equal opportunity", "equalized odds"])
 def test_constants_are_the_last_resort(name, kind):
@@ -587,6 +588,7 @@ def rank_attention(scores):
     return (total[above + ties] - total[above]) / ties
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.7])
 @pytest.mark.parametrize("seed", range(2))
 def test_offsets_of_rankings_are_the_smallest_ones(seed, share):

@@ -168,6 +168,7 @@ GRAPHS = {
 """Labels of an affinity, by the parts of the estimator that read it."""
 
 
+@pytest.mark.covering(1)
 @quiet
 @pytest.mark.parametrize("kind", ["dense", "frame", "sparse"])
 @pytest.mark.parametrize("name", GRAPHS)

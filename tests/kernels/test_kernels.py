@@ -309,6 +309,7 @@ def test_kernels_are_compiled_where_the_disk_is_full(compile_cached, monkeypatch
     assert not files_of(kernel, "nb*")
 
 
+@pytest.mark.covering(1)
 @compiled
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("share", [0, 0.5, 0.99])

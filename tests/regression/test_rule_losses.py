@@ -151,6 +151,7 @@ def check_nothing_changes(estimator):
     assert not model.multipliers_.any()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("base", [make_boosting(loss="quantile", quantile=0.9), PoissonRegressor()])
 @pytest.mark.parametrize(
     ("constraint", "params"),

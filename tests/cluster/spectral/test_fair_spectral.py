@@ -71,6 +71,7 @@ def random_graph(rng, n_nodes):
 # Known answers ------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("min_balance", [None, 0.8, 1])
 @pytest.mark.parametrize(
     "storage",
