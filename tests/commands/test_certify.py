@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -39,15 +40,21 @@ ON_DECISIONS = [name for name, kind in CONSTRAINTS.items() if kind().counts_deci
 ON_SCORES = sorted({*CONSTRAINTS} - {*ON_DECISIONS} - {"mean_error_parity"})
 
 
-@pytest.fixture
-def path(tmp_path):
+@cache
+def write_decisions():
+    """The text of a file of decisions."""
     decisions = MODEL.predict(HELD_OUT[0])
     unfair = np.where(SEX[500:] == "f", 0, decisions)
     columns = {"y": HELD_OUT[1], "d": decisions, "unfair": unfair, "sex": SEX[500:]}
     columns["p"] = MODEL.predict_proba(HELD_OUT[0])[:, 1]
     columns["some"] = np.where(np.arange(len(decisions)) < 40, "Unknown", SEX[500:])
     columns["month"] = np.repeat(["2026-01-05", "2026-02-05"], len(decisions) // 2)
-    pd.DataFrame(columns).to_csv(tmp_path / "decisions.csv", index=False)
+    return pd.DataFrame(columns).to_csv(index=False)
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "decisions.csv").write_text(write_decisions())
     return tmp_path / "decisions.csv"
 
 
