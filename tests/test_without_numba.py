@@ -108,6 +108,7 @@ def test_fits_without_numba_are_equal():
     assert interpreted == compiled
 
 
+@pytest.mark.slow
 def test_the_package_works_in_an_archive(tmp_path):
     archive = tmp_path / "skfair.zip"
     with zipfile.ZipFile(archive, "w") as file:

@@ -301,7 +301,9 @@ def test_scorers_of_exposure_take_the_queries_of_a_search(documents):
     assert scores["test_ratio"][0] == pytest.approx(exposure_ratio(scored, **held_out))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(one, marks=pytest.mark.slow) for one in range(4, 12))]
+)
 def test_of_two_known_groups_the_smallest_offset_that_keeps_the_bound_is_found(seed):
     """All offsets: ties of documents of one query, and points between and beyond them."""
     rng = np.random.default_rng(seed)

@@ -23,6 +23,7 @@ def cost_to(X, centers, labels, weights=1.0):
     return (weights * ((X - centers[labels]) ** 2).sum(axis=-1)).sum(axis=-1)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(5))
 def test_sizes_of_each_cluster_are_kept_at_least_cost(seed):
     X, groups, centers = draw(8, seed)
