@@ -86,7 +86,9 @@ def test_many_scores_have_a_hundred_quantiles():
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(100), pytest.param(range(100, 400), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [range(100), pytest.param(range(100, 400), marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 def test_limits_miss_the_truth_at_some_threshold_in_few_draws(seeds):
     """Normal scores of three groups, whose rates are known at every threshold."""
