@@ -49,7 +49,9 @@ def assert_same_fits(ladder, estimator, parameter, values, X, y, **fit_params):
 )
 def test_folds_are_fitted_once(parameter, values):
     X, score, sex = draw(0, 300)
-    model = ConstrainedClassifierCV(CountedRegression(), tolerance=0.05)
+    model = ConstrainedClassifierCV(
+        CountedRegression(), tolerance=0.05, group_estimator=LogisticRegression()
+    )
     CountedRegression.n_fits = 0
     options = {"parameter": parameter, "values": values}
     ladder = fit_ladder(model, X, score > 0.5, sensitive_features=sex, **options)

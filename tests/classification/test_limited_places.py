@@ -129,7 +129,7 @@ def test_scores_alone_are_kept_where_their_cut_keeps_the_bound():
     np.testing.assert_array_equal(plain.predict(X) == 1, top)
 
 
-@pytest.mark.parametrize("params", [KNOWN, {}])
+@pytest.mark.parametrize("params", [KNOWN, {"group_estimator": LogisticRegression()}])
 def test_ratios_and_weights(params):
     X, y, group = draw(8)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
