@@ -120,7 +120,7 @@ def test_a_pickled_copy_keeps_its_rows_and_goes_on_alone(X):
 
 
 @pytest.mark.callbacks
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_fills_the_log_for_any_n_jobs(X, n_jobs):
     monitor = FitMonitor()
     model = Halving().set_callbacks(monitor)

@@ -48,8 +48,10 @@ def assert_same_fits(ladder, estimator, parameter, values, X, y, **fit_params):
     ("parameter", "values"), [("confidence_level", (0.9, 0.5, None)), ("tolerance", (0.02, 0.1))]
 )
 def test_folds_are_fitted_once(parameter, values):
-    X, score, sex = draw(0)
-    model = ConstrainedClassifierCV(CountedRegression(), tolerance=0.05)
+    X, score, sex = draw(0, 300)
+    model = ConstrainedClassifierCV(
+        CountedRegression(), tolerance=0.05, group_estimator=LogisticRegression()
+    )
     CountedRegression.n_fits = 0
     options = {"parameter": parameter, "values": values}
     ladder = fit_ladder(model, X, score > 0.5, sensitive_features=sex, **options)
@@ -59,16 +61,16 @@ def test_folds_are_fitted_once(parameter, values):
 
 
 def test_regressors_and_weights():
-    X, target, sex = draw(1)
-    base = HistGradientBoostingRegressor(max_iter=5, random_state=0)
-    model = ConstrainedRegressorCV(base, group_estimator="sensitive_features")
+    X, target, sex = draw(1, 300)
+    base = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4, random_state=0)
+    model = ConstrainedRegressorCV(base, group_estimator="sensitive_features", cv=2)
     data = {"sensitive_features": sex, "sample_weight": np.arange(len(sex)) % 3}
     values = (0.05, 0.3)
     options = {"parameter": "tolerance", "values": values}
     ladder = fit_ladder(model, X, target, **options, **data)
     for fitted, value in zip(ladder, values, strict=True):
         alone = ConstrainedRegressorCV(
-            base, tolerance=value, group_estimator="sensitive_features"
+            base, tolerance=value, group_estimator="sensitive_features", cv=2
         ).fit(X, target, **data)
         predictions = fitted.predict(X, sensitive_features=sex)
         np.testing.assert_array_equal(predictions, alone.predict(X, sensitive_features=sex))

@@ -405,6 +405,7 @@ def test_clients_of_a_classifier_state_numbers_by_hand(constraint):
     check_clients(ConstrainedERMClassifier, draw("log-normal", None), constraint)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("position", range(len(criteria_of_numbers(1.0))))
 @pytest.mark.parametrize("unit", [1.0, 100.0])
 def test_clients_of_a_regressor_state_numbers_by_hand(unit, position):

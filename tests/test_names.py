@@ -9,7 +9,7 @@ import skfair
 from skfair import constraints
 from skfair._names import SUBMODULES
 from skfair.constraints import Constraint, EqualizedOddsLossParity
-from tests import maintainability
+from tests import density, maintainability
 
 
 @pytest.mark.parametrize("home", SUBMODULES)
@@ -55,11 +55,18 @@ ROLES = {
 """Names that stood for several classes -> what users and functions pass by this name today."""
 
 
+def list_arguments(trees):
+    """Arguments of all functions, also of those in others."""
+    functions = (one for tree in trees for one in density.find_functions(tree))
+    nodes = (node for one in functions for node in ast.walk(one.args))
+    return [node for node in nodes if isinstance(node, ast.arg)]
+
+
 def find_other_classes(trees):
     """Parameters with a name of `ROLES` that are annotated by other classes: name -> those."""
     others = {}
-    for node in (one for tree in trees for one in ast.walk(tree)):
-        if isinstance(node, ast.arg) and node.arg in ROLES and node.annotation is not None:
+    for node in list_arguments(trees):
+        if node.arg in ROLES and node.annotation is not None:
             others.setdefault(node.arg, set()).update(_classes(node.annotation) - ROLES[node.arg])
     return {name: classes for name, classes in others.items() if classes}
 
@@ -87,6 +94,5 @@ def check(constraint: BoundConstraint, start: int | None, *, data: dict[str, Tab
 
 def test_each_name_of_parameters_stands_for_one_class():
     trees = [tree for _, tree in maintainability.trees()]
-    used = {node.arg for tree in trees for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    assert {*ROLES} <= used
+    assert {*ROLES} <= {node.arg for node in list_arguments(trees)}
     assert find_other_classes(trees) == {}

@@ -3,7 +3,7 @@
 import pytest
 
 from tests import words
-from tests.one_value_per_line import FOLDERS, ROOT, find_files, find_pairs, split_pairs
+from tests.one_value_per_line import FOLDERS, ROOT, find_files, split_pairs
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_each_value_has_a_line_of_its_own():
     pairs = [
         f"{path.relative_to(ROOT)}:{pair.node.lineno}"
         for path in find_files([ROOT / folder for folder in FOLDERS])
-        for pair in find_pairs(path.read_text(encoding="utf-8"), words.parse(path))
+        for pair in words.read_facts(path).pairs
     ]
     assert pairs == [], "run `python -m tests.one_value_per_line`, then `ruff format`"

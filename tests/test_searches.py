@@ -156,6 +156,7 @@ def test_searches_that_raise_errors_raise_the_error_itself(run, scoring, routing
         run(MODEL, GRID, scoring, {}, error_score="raise")
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
 def test_with_groups_every_search_has_scores(run, scoring):
     with sklearn.config_context(enable_metadata_routing=True):

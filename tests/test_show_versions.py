@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
@@ -51,9 +50,3 @@ def test_processor_cores_and_kernels_are_printed(output):
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
     assert all(f"architecture: {library['architecture']}" in output for library in libraries)
     assert output.count("num_threads:") >= len(libraries)
-
-
-def test_versions_are_printed_where_numba_is_blocked():
-    code = "import sys; sys.modules['numba'] = None; import skfair; skfair.show_versions()"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert read_lines(done.stdout)["numba"] == numba.__version__

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 import skfair
 from skfair._names import SUBMODULES
+from tests import words
 
 HOME = Path(skfair.__file__).parents[1]
 MODULES = {name: importlib.import_module(f"skfair.{name}") for name in SUBMODULES}
@@ -46,8 +47,8 @@ def test_each_list_of_public_names_has_the_same():
     stated = {*PUBLIC, "show_versions", "warm_up"}
     everywhere = {
         node.value
-        for path in HOME.glob("skfair/**/*.py")
-        for statement in ast.parse(path.read_text(encoding="utf-8")).body
+        for path in words.PACKAGE
+        for statement in words.parse(path).body
         if path.name != "_sklearn.py"  # what the package takes from scikit-learn
         and isinstance(statement, ast.Assign)
         and ast.unparse(statement.targets[0]) == "__all__"

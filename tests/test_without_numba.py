@@ -1,11 +1,13 @@
 """Where numba is blocked: imports and audits need none, and fits interpret their kernels."""
 
+import re
 import subprocess
 import sys
 import textwrap
 import zipfile
 from pathlib import Path
 
+import numba
 import pytest
 
 import skfair
@@ -89,11 +91,14 @@ def run(code, *, path=None, blocks_numba=True):
 def test_audits_and_imports_need_no_numba():
     names = [name for name in SUBMODULES if name != "torch"]
     imports = "".join(f"import skfair.{name}\n" for name in names)
-    printed, warned = run(AUDITS + imports)
-    assert printed == "audited\n"
+    mark = 'print("imports", file=sys.stderr)\n'
+    printed, warned = run(AUDITS + mark + imports + "skfair.show_versions()")
+    printed, _, versions = printed.partition("\n")
+    assert printed == "audited"
     # One warning, by the kernels of clusterings, whatever is imported.
-    assert warned.count("numba cannot be imported") == 1
-    assert run(AUDITS)[1] == ""
+    by_audits, _, by_imports = warned.partition("imports\n")
+    assert by_audits == "" and by_imports.count("numba cannot be imported") == 1
+    assert re.search(rf"^ *numba: {numba.__version__}$", versions, flags=re.MULTILINE)
 
 
 @pytest.mark.slow
@@ -103,6 +108,7 @@ def test_fits_without_numba_are_equal():
     assert interpreted == compiled
 
 
+@pytest.mark.slow
 def test_the_package_works_in_an_archive(tmp_path):
     archive = tmp_path / "skfair.zip"
     with zipfile.ZipFile(archive, "w") as file:

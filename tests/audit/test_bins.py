@@ -181,9 +181,12 @@ def test_five_clients_read_named_bins_as_one():
     assert audit.reading.columns[-1].notation == "numbers in bins that are named"
 
 
-def test_random_bins_are_those_of_pandas(tmp_path):
+@pytest.mark.parametrize(
+    "seeds", [range(6), pytest.param(range(6, 30), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_random_bins_are_those_of_pandas(seeds, tmp_path):
     """By `pandas.cut`, closed on the left: integers, decimals, text of files, missing values."""
-    for seed in range(30):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         numbers = rng.integers(-50, 50, 300) / rng.choice([1, 2, 10])
         cuts = np.unique(rng.choice(numbers, rng.integers(1, 5))).tolist()

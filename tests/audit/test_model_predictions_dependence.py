@@ -17,6 +17,7 @@ def draw_households(rng, n=900):
     return X, y, rng.integers(2, size=n)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("make", [certify_model, report_model])
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearRegression()])
 def test_members_of_households_are_warned_of(make, model):

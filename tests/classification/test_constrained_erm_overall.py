@@ -59,6 +59,7 @@ def excesses(model):
     return rates.drop("overall") - rates["overall"]
 
 
+@pytest.mark.covering(1)
 @models
 @pytest.mark.parametrize("aggregate", ["max", "mean"])
 def test_no_rate_is_far_from_the_overall_rate(make, aggregate):

@@ -76,6 +76,7 @@ def test_by_hand():
         assert (decisions != y).sum() == n_errors
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("parity", PARITIES, ids=str)
 def test_decisions_keep_the_ratio(data, parity, weighted):

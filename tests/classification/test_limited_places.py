@@ -49,6 +49,7 @@ def fit_scores(X, y, group, **params):
     return ConstrainedClassifierCV(vendor, **params).fit(X, y, sensitive_features=group)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("seed", range(3))
 def test_known_groups_are_as_good_as_the_best_cuts_by_group(name, seed):
@@ -76,6 +77,7 @@ def test_known_groups_are_as_good_as_the_best_cuts_by_group(name, seed):
     np.testing.assert_array_equal(fair.predict(X, sensitive_features=group) == 1, selected)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("known", [False, True])
 def test_the_bound_holds_for_the_highest_scores_of_three_groups(name, known):
@@ -97,6 +99,7 @@ def test_the_bound_holds_for_the_highest_scores_of_three_groups(name, known):
     np.testing.assert_array_equal(proba > 0.5, fair.predict(X, **passed) == 1)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "params", [KNOWN, {}, {"group_estimator": DecisionTreeClassifier(max_depth=3)}]
 )
@@ -126,7 +129,7 @@ def test_scores_alone_are_kept_where_their_cut_keeps_the_bound():
     np.testing.assert_array_equal(plain.predict(X) == 1, top)
 
 
-@pytest.mark.parametrize("params", [KNOWN, {}])
+@pytest.mark.parametrize("params", [KNOWN, {"group_estimator": LogisticRegression()}])
 def test_ratios_and_weights(params):
     X, y, group = draw(8)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
@@ -197,22 +200,22 @@ def test_batches_that_are_cut_elsewhere_are_warned_of():
         plain.select(new, 10)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"k": 601}, "k must be a number of samples from 1 to 600"),
-        ({"confidence_level": 0.9}, "not with confidence_level=0.9; pass confidence_level=None"),
-        ({"constraint": ["demographic_parity", "equal_opportunity"]}, "not with 2 constraints"),
-        ({"constraint": RateParity("precision")}, "k selects the highest of one score, not with"),
-        ({"constraint": "mean_parity"}, "k selects the highest of one score, not with"),
-        ({"missing": "exclude"}, "not with missing='exclude'"),
-    ],
+REFUSED = (
+    ({"k": 601}, "k must be a number of samples from 1 to 600"),
+    ({"confidence_level": 0.9}, "not with confidence_level=0.9; pass confidence_level=None"),
+    ({"constraint": ["demographic_parity", "equal_opportunity"]}, "not with 2 constraints"),
+    ({"constraint": RateParity("precision")}, "k selects the highest of one score, not with"),
+    ({"constraint": "mean_parity"}, "k selects the highest of one score, not with"),
+    ({"missing": "exclude"}, "not with missing='exclude'"),
 )
-def test_what_k_does_not_select_is_refused(params, message):
+
+
+def test_what_k_does_not_select_is_refused():
     X, y, group = draw(12)
-    model = ConstrainedClassifierCV(LogisticRegression(), k=50).set_params(**params)
-    with pytest.raises(ValueError, match=message):
-        model.fit(X, y, sensitive_features=group)
+    for params, message in REFUSED:
+        model = ConstrainedClassifierCV(LogisticRegression(), k=50).set_params(**params)
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, sensitive_features=group)
     # The next call is not affected.
     model = ConstrainedClassifierCV(LogisticRegression(), k=50, tolerance=0.05)
     assert (model.fit(X, y, sensitive_features=group).oof_decision_function_ > 0).sum() == 50

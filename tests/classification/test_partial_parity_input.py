@@ -334,6 +334,7 @@ def test_a_real_target_must_be_finite(data):
         fit(make(PartialParityRegressor), X, np.where(y > 3, np.nan, y), groups)
 
 
+@pytest.mark.covering(1)
 @every_linear
 @pytest.mark.parametrize("interactions", [False, True])
 def test_the_scale_of_columns_does_not_matter(estimator, interactions, data):

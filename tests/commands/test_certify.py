@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -39,15 +40,21 @@ ON_DECISIONS = [name for name, kind in CONSTRAINTS.items() if kind().counts_deci
 ON_SCORES = sorted({*CONSTRAINTS} - {*ON_DECISIONS} - {"mean_error_parity"})
 
 
-@pytest.fixture
-def path(tmp_path):
+@cache
+def write_decisions():
+    """The text of a file of decisions."""
     decisions = MODEL.predict(HELD_OUT[0])
     unfair = np.where(SEX[500:] == "f", 0, decisions)
     columns = {"y": HELD_OUT[1], "d": decisions, "unfair": unfair, "sex": SEX[500:]}
     columns["p"] = MODEL.predict_proba(HELD_OUT[0])[:, 1]
     columns["some"] = np.where(np.arange(len(decisions)) < 40, "Unknown", SEX[500:])
     columns["month"] = np.repeat(["2026-01-05", "2026-02-05"], len(decisions) // 2)
-    pd.DataFrame(columns).to_csv(tmp_path / "decisions.csv", index=False)
+    return pd.DataFrame(columns).to_csv(index=False)
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "decisions.csv").write_text(write_decisions())
     return tmp_path / "decisions.csv"
 
 
@@ -383,21 +390,21 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     out = capsys.readouterr().out
     assert f"{required_sample_size(0.05, expected=0.03, rate=0.2):,} samples of each" in out
     assert "rates about 0.2 with a gap of 0.03" in out and "no gap" not in out
-    options = ["--tolerance", "0.05", "--shares", "0.1", "0.3", "0.6", "--json", "-"]
+    options = ["--tolerance", "0.2", "--shares", "0.1", "0.3", "0.6", "--json", "-"]
     assert main(["plan", *options]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert plan["n_samples"] == required_sample_size(0.05, n_groups=[0.1, 0.3, 0.6])
+    assert plan["n_samples"] == required_sample_size(0.2, n_groups=[0.1, 0.3, 0.6])
     assert plan["required_sample_size"] == int(np.ceil(0.1 * plan["n_samples"]))
     assert f"{plan['n_samples']:,} samples in all are required" in plan["text"]
     assert main(["plan", "--tolerance", "0.05", "--pairs", "0.1"]) == 0
     out = capsys.readouterr().out
     n = total_pair_size(0.05, 0.1, 0.0, 0.95, 0.8)
     assert f"{n:,} pairs of two versions are required" in out and "10 % of all pairs differ" in out
-    assert main(["plan", "--compare", "0.1", "--rate", "0.3", "--groups", "3"]) == 0
+    assert main(["plan", "--compare", "0.4", "--rate", "0.5", "--groups", "3"]) == 0
     out = capsys.readouterr().out
-    n = total_change_size(0.1, 0.3, [1 / 3] * 3, 0.95, 0.8)
+    n = total_change_size(0.4, 0.5, [1 / 3] * 3, 0.95, 0.8)
     assert f"{n:,} samples in all are required" in out and "in each of two files" in out
-    assert "smallest group has 0.25 and the largest 0.35 after" in out
+    assert "smallest group has 0.3 and the largest 0.7 after" in out
 
 
 @pytest.mark.parametrize(

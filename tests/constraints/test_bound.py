@@ -124,6 +124,7 @@ def minimize_violation(bound, scores):
     return result.fun
 
 
+@pytest.mark.covering(1)
 @specs
 @forms
 @kinds
@@ -165,6 +166,7 @@ def test_one_group(spec, single):
         assert bound.value(scores) == 0
 
 
+@pytest.mark.covering(1)
 @specs
 @forms
 @kinds

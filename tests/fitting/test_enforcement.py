@@ -397,6 +397,7 @@ def test_an_event_that_the_subsample_lacks_leaves_the_fit_to_all_samples(monkeyp
     assert enforce(fitter).keeps_bound
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_last_digits_of_the_features_do_not_matter(spec, seed):

@@ -45,6 +45,7 @@ def test_the_program_has_the_values_of_the_problem():
     assert program.evaluate(x[np.newaxis])[0] == pytest.approx(expected)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_model_of_a_grid_is_below_the_bound(seed):
     program = QuadraticProgram.from_problem(draw_problem(seed))

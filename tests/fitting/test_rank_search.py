@@ -1,7 +1,10 @@
 """Searches for ranks that agree with the target, of models that keep constraints on ranks."""
 
+from functools import cache
+
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -49,6 +52,12 @@ def draw(seed, n=600, shift=1.0):
     return X, y, groups
 
 
+def descend(areas, scores):
+    """Pairs of an area and its scores, from the largest area on."""
+    order = np.argsort(-areas)
+    return zip(areas[order], scores[order], strict=True)
+
+
 def gap(scores, groups):
     """The raw gap of partial statistical parity."""
     return partial_statistical_parity_difference(
@@ -56,19 +65,30 @@ def gap(scores, groups):
     )
 
 
-@pytest.mark.parametrize("seed", [1, 4])
+@cache
+def fit_ranks(seed):
+    """A fit whose ranks were searched."""
+    X, y, groups = draw(seed)
+    constraint = PartialStatisticalParity(INTERVAL, scale="raw", tolerance=0.05)
+    return PartialParityClassifier(constraint).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_ranks_are_the_best_of_all_directions(seed):
     """Ranks depend on the direction of two coefficients alone, of which 720 are tried."""
     X, y, groups = draw(seed)
     angles = np.linspace(0.0, 2.0 * np.pi, 720, endpoint=False)
     scores = X @ [np.cos(angles), np.sin(angles)]
-    areas = [roc_auc_score(y, one) for one in scores.T if gap(one, groups) <= 0.05]
-    constraint = PartialStatisticalParity(INTERVAL, scale="raw", tolerance=0.05)
-    model = PartialParityClassifier(constraint).fit(X, y, sensitive_features=groups)
+    ranks = rankdata(scores, axis=0)[y == 1].sum(axis=0)
+    n_positive = y.sum()
+    areas = (ranks / n_positive - (n_positive + 1) / 2) / (len(y) - n_positive)
+    # From the best one on, the first that keeps the bound.
+    best = next(area for area, one in descend(areas, scores.T) if gap(one, groups) <= 0.05)
+    model = fit_ranks(seed)
     fitted = model.decision_function(X)
     assert gap(fitted, groups) <= 0.05
     assert model.constraint_violation_ == 0.0
-    assert roc_auc_score(y, fitted) >= max(areas) - 0.01
+    assert roc_auc_score(y, fitted) >= best - 0.01
     assert roc_auc_score(y, fitted) > 0.5
 
 
@@ -76,11 +96,8 @@ def test_the_same_search_for_the_same_samples():
     X, y, groups = draw(4)
     X.flags.writeable = False
     constraint = PartialStatisticalParity(INTERVAL, scale="raw", tolerance=0.05)
-    fits = [
-        PartialParityClassifier(constraint).fit(X, y, sensitive_features=groups).coef_
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(*fits)
+    again = PartialParityClassifier(constraint).fit(X, y, sensitive_features=groups)
+    np.testing.assert_array_equal(again.coef_, fit_ranks(4).coef_)
 
 
 @pytest.mark.parametrize(

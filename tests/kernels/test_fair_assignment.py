@@ -472,6 +472,7 @@ def test_the_ascent_reaches_the_optimum_of_the_programme(n_groups):
     assert solve(problem).value == pytest.approx(optimum, rel=1e-3)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("share", [0.0, 0.9])
 @pytest.mark.parametrize("sizes", [(95.0, np.inf), (-np.inf, 105.0), (100.0, 100.0), (90.0, 120.0)])
 def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):

@@ -62,6 +62,7 @@ def test_a_search_ends_where_no_move_nor_exchange_is_cheaper(problem, share, see
         assert_none_is_cheaper(after, all_exchanges(after), level)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("level", [0.0, 0.5, 1.0])
 def test_many_kicks_lead_to_the_cheapest_clustering_there_is(seed, level):

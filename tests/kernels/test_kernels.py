@@ -30,7 +30,7 @@ from skfair._kernels import _numba
 from skfair._kernels._numba import sources_digest
 from skfair._warm_up import check_stored_kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
+from skfair.cluster import AlternatingSwaps, FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 from skfair.utils._fit import restore_on_failure
 
@@ -47,7 +47,9 @@ ESTIMATORS = {
     "k-means": FairKMeans(4, random_state=0),
     "threads": FairKMeans(4, random_state=0, n_jobs=2),
     "front": Front(),
-    "alternating": FairKMeans(4, min_balance=0.0, algorithm="alternating", random_state=0),
+    "alternating": FairKMeans(
+        4, min_balance=0.0, algorithm=AlternatingSwaps(n_iter=200), random_state=0
+    ),
     "spectral": FairSpectralClustering(4, random_state=0),
     "partial": PartialParityClassifier(tolerance=0.2),
     "regressor": PartialParityRegressor(tolerance=0.2),
@@ -309,6 +311,7 @@ def test_kernels_are_compiled_where_the_disk_is_full(compile_cached, monkeypatch
     assert not files_of(kernel, "nb*")
 
 
+@pytest.mark.covering(1)
 @compiled
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("share", [0, 0.5, 0.99])

@@ -48,6 +48,7 @@ COMPARED = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("transform, direction", COMPARED)
 @pytest.mark.parametrize(
     "metric",

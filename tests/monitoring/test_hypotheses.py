@@ -96,6 +96,7 @@ def test_the_projection_on_one_side_is_the_nearest_point(cls, seed):
     assert divergence(projected, q, n) <= best.fun + 1e-6
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("share", [1.0, 0.75])
 @pytest.mark.parametrize("cls", SIDES)

@@ -226,6 +226,7 @@ def test_damage_in_the_middle_of_a_parquet_file(parquet):
         blocks.read(0)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(5))
 def test_damage_before_the_footer_is_named_or_does_no_harm(parquet, seed):
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=200), "g": list("fm") * 100})

@@ -99,6 +99,7 @@ def test_parity_is_always_possible(constraint):
     assert find_conflict(bound, weights, outcomes, chances) is None
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(8))
 def test_smallest_excess_is_that_of_a_search_over_decisions(seed):
     """Three kinds of samples per group: a fine grid of decisions has the same smallest excess."""

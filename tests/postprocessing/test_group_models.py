@@ -236,6 +236,7 @@ def draw_text(kind):
     return X, (number + rng.normal(size=1200) > 0.5).astype(int), group
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["str", "string", "object", "rare", "category"])
 @pytest.mark.parametrize("as_array", [False, True], ids=["table", "array"])
 def test_groups_are_learned_from_text_and_wide_categories(kind, as_array):

@@ -15,6 +15,7 @@ def draw(n_labels, n_columns, seed=0, n_samples=400):
     return X, scores.argmax(axis=1), rng.uniform(0.2, 3.0, size=n_samples)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("n_labels", [2, 3, 4])
 @pytest.mark.parametrize("n_columns", [3, 70])  # Newton's method, L-BFGS
 @pytest.mark.parametrize("penalty", [0.1, 1e-3])
@@ -27,6 +28,7 @@ def test_probabilities_are_those_of_scikit_learn(n_labels, n_columns, penalty):
     np.testing.assert_array_equal(model.classes_, np.unique(y))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n_columns", [3, 70])
 def test_sparse_and_single_precision_give_the_same_model(n_columns, seed):

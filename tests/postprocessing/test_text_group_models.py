@@ -54,6 +54,7 @@ def fit(model, base, group_estimator, X):
     return model.fit(X, Y, sensitive_features=GROUPS, **queries)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("form", FORMS)

@@ -95,6 +95,7 @@ def test_rankings_by_offset_have_the_largest_gain_of_all_with_their_exposures():
     assert gain >= max(one for one, other in results if other <= gap) - 1e-9
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("groups", ["ab", "abcd"])
 @pytest.mark.parametrize(
     "constraint",
@@ -300,7 +301,9 @@ def test_scorers_of_exposure_take_the_queries_of_a_search(documents):
     assert scores["test_ratio"][0] == pytest.approx(exposure_ratio(scored, **held_out))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(one, marks=pytest.mark.slow) for one in range(4, 12))]
+)
 def test_of_two_known_groups_the_smallest_offset_that_keeps_the_bound_is_found(seed):
     """All offsets: ties of documents of one query, and points between and beyond them."""
     rng = np.random.default_rng(seed)
@@ -332,8 +335,9 @@ def test_of_two_known_groups_the_smallest_offset_that_keeps_the_bound_is_found(s
     ties = np.unique(np.round(differences[is_pair], 9))
     between = np.concatenate(([ties[0] - 1.0], (ties[1:] + ties[:-1]) / 2.0, [ties[-1] + 1.0]))
     all_offsets = np.concatenate((ties, between, [0.0]))
-    feasible = [abs(one) for one in all_offsets if excess(one) <= 1e-12]
-    if not feasible:
+    feasible = (one for one in sorted(all_offsets, key=abs) if excess(one) <= 1e-12)
+    nearest = next(feasible, None)
+    if nearest is None:
         assert fair.status_ == "infeasible"
         smallest = min(excess(one) for one in all_offsets)
         assert fair.constraint_violation_ == pytest.approx(smallest, abs=1e-9)
@@ -342,4 +346,4 @@ def test_of_two_known_groups_the_smallest_offset_that_keeps_the_bound_is_found(s
     assert fair.constraint_violation_ == 0.0
     assert excess(offset) <= 1e-9
     # No tie or interval that is nearer to 0 keeps the bound.
-    assert abs(offset) <= min(feasible) + 1e-4
+    assert abs(offset) <= abs(nearest) + 1e-4

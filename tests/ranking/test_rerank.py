@@ -34,6 +34,7 @@ def best_gain(scores, groups, attention, k, minimum):
     return max(gains, default=None)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(8))
 def test_no_ranking_within_the_quota_has_a_larger_gain(seed):
     rng = np.random.default_rng((1, seed))

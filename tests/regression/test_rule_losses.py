@@ -151,6 +151,7 @@ def check_nothing_changes(estimator):
     assert not model.multipliers_.any()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("base", [make_boosting(loss="quantile", quantile=0.9), PoissonRegressor()])
 @pytest.mark.parametrize(
     ("constraint", "params"),
@@ -188,7 +189,7 @@ def test_a_frozen_quantile_is_left_as_it_is():
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_quantiles_under_a_bound_stay_quantiles(quantile):
     data = draw(2000)
-    base = HistGradientBoostingRegressor(loss="quantile", quantile=quantile, max_iter=30)
+    base = make_boosting(loss="quantile", quantile=quantile)
     model = fit(data, base, tolerance=0.5)
     assert gap_of(model.oof_prediction_, data[2]) == pytest.approx(0.5, abs=1e-4)
     assert np.mean(data[1] <= model.oof_prediction_) == pytest.approx(quantile, abs=0.01)

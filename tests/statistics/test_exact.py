@@ -9,6 +9,7 @@ from skfair.statistics._estimates import (
 )
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("n1, n2, difference", [(8, 8, 0.2), (14, 5, 0.1), (9, 12, 0.5)])
 def test_the_error_is_at_most_the_level_at_every_rate(n1, n2, difference):
     """For every pair of counts, at rates on a fine grid."""

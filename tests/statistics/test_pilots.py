@@ -20,6 +20,7 @@ def draw_of_curve(size, slope):
     return draw
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("slope", [1.5, 4.0, 8.0])
 @pytest.mark.parametrize("size", [60, 700, 9000])
 def test_the_power_at_the_planned_size_is_that_of_the_curve(size, slope):

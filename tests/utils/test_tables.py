@@ -146,6 +146,7 @@ def call_with_pandas(door):
     return DOORS[door](pd.DataFrame)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.filterwarnings("ignore:.*samples")
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("door", DOORS)

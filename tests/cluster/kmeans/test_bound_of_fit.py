@@ -129,6 +129,7 @@ def cheapest_assignment(X, centers, groups, ratio):
     return solved.fun
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore:inertia_ is")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_assignment_is_near_that_of_an_integer_program(seed):

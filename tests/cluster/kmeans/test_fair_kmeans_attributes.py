@@ -210,9 +210,9 @@ def test_counts_of_an_integer_programme_are_rounded(monkeypatch):
 
 @pytest.mark.parametrize("required", [{"min_balance": 0.8}, {"min_share_ratio": 0.8}])
 def test_subsampled_fits_keep_the_balance_of_every_attribute(required):
-    X, groups = make_data(1, 3000)
+    X, groups = make_data(1, 1500)
     model = FairKMeans(
-        5, attributes="each", algorithm=Homotopy(max_samples=1000), random_state=0, **required
+        4, attributes="each", algorithm=Homotopy(max_samples=500), random_state=0, **required
     )
     model.fit(X, sensitive_features=groups)
     assert model.status_ in {"optimal", "feasible"}

@@ -32,7 +32,7 @@ def blobs():
 @pytest.fixture(scope="module")
 def front(blobs):
     X, groups = blobs
-    return cluster_front(FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=6)
+    return cluster_front(FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=3)
 
 
 @st.composite
@@ -92,7 +92,7 @@ def test_points_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
 def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blobs):
     X, groups = blobs
     assert isinstance(front, ParetoFront)
-    assert len(front) > 20
+    assert len(front) > 15
     plain = FairKMeans(4, min_balance=0, n_init=10, random_state=0)
     plain.fit(X, sensitive_features=groups)
     assert front.cost[0] == pytest.approx(plain.objective_, rel=1e-3)
@@ -227,7 +227,7 @@ def test_a_cluster_per_sample_costs_nothing():
 def test_the_seed_decides(front, blobs):
     X, groups = blobs
     again = cluster_front(
-        FairKMeans(4, random_state=0, n_jobs=2), X, sensitive_features=groups, n_levels=6
+        FairKMeans(4, random_state=0, n_jobs=2), X, sensitive_features=groups, n_levels=3
     )
     np.testing.assert_array_equal(front.cost, again.cost)
     np.testing.assert_array_equal(front.balance, again.balance)
@@ -312,7 +312,7 @@ def test_other_estimators_are_refused(blobs):
 def test_the_bound_of_the_estimator_changes_no_front(front, blobs):
     X, groups = blobs
     kmeans = FairKMeans(4, min_balance=0.3, min_share_ratio=0.9, random_state=0)
-    same = cluster_front(kmeans, X, sensitive_features=groups, n_levels=6)
+    same = cluster_front(kmeans, X, sensitive_features=groups, n_levels=3)
     np.testing.assert_array_equal(same.cost, front.cost)
     assert kmeans.min_balance == 0.3
 
@@ -333,14 +333,14 @@ def shares(uneven_groups):
         FairKMeans(4, random_state=0),
         X,
         sensitive_features=groups,
-        n_levels=6,
+        n_levels=3,
         metric="share_ratio",
     )
 
 
 def test_share_ratios_rise_and_are_those_of_the_labels(shares, uneven_groups, from_scratch):
     X, groups = uneven_groups
-    assert len(shares) > 20
+    assert len(shares) > 15
     assert (np.diff(shares.cost) > 0).all()
     assert (np.diff(shares.share_ratio) > 0).all()
     for i in range(0, len(shares), 3):
@@ -371,7 +371,7 @@ def test_a_front_of_share_ratios_is_about_as_good_as_single_fits(shares, uneven_
 def test_a_front_of_balances_knows_no_cheaper_way_to_the_four_fifths_rule(shares, uneven_groups):
     X, groups = uneven_groups
     balances = cluster_front(
-        FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=6
+        FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=3
     )
     balanced = balances.share_ratio >= 0.8
     chosen = shares.select(min_share_ratio=0.8)
@@ -389,7 +389,8 @@ def test_a_point_of_share_ratios_becomes_an_estimator_with_that_ratio(shares, un
 
 
 def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
-    X, groups = uneven_groups
+    X = uneven_groups[0][:150]
+    groups = uneven_groups[1][:150]
     draw_problem = np.column_stack([groups, np.arange(len(X)) % 2])
     weights = (np.arange(len(X)) % 5 > 0).astype(float)  # of some none
     front = cluster_front(
@@ -448,17 +449,17 @@ def test_no_point_of_an_alternating_list_is_cheaper(seed):
 @pytest.mark.parametrize("metric", ["balance", "share_ratio"])
 def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, metric):
     rng = np.random.default_rng(0)
-    groups = np.column_stack([rng.integers(2, size=200), rng.integers(3, size=200)])
-    sample_weight = rng.choice([0.0, 0.3, 1.0, 1.7], 200)
+    groups = np.column_stack([rng.integers(2, size=120), rng.integers(3, size=120)])
+    sample_weight = rng.choice([0.0, 0.3, 1.0, 1.7], 120)
     front = cluster_front(
         FairKMeans(3, attributes=attributes, n_init=1, random_state=0),
-        rng.normal(size=(200, 2)) + groups[:, :1],
+        rng.normal(size=(120, 2)) + groups[:, :1],
         sensitive_features=groups,
         sample_weight=sample_weight,
-        n_levels=6,
+        n_levels=3,
         metric=metric,
     )
-    assert len(front) > 20
+    assert len(front) > 15
     for i in range(len(front)):
         columns = groups.T if attributes == "each" else [groups @ [3, 1]]
         tables = [np.zeros((3, column.max() + 1)) for column in columns]

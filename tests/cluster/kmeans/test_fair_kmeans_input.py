@@ -7,7 +7,13 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.cluster import FairKMeans, FairSpectralClustering, Homotopy, cluster_front
+from skfair.cluster import (
+    AlternatingSwaps,
+    FairKMeans,
+    FairSpectralClustering,
+    Homotopy,
+    cluster_front,
+)
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
@@ -81,7 +87,9 @@ def test_a_read_only_memmap_will_do(blobs, expected_labels, tmp_path):
     model.predict(mapped, sensitive_features=groups)
 
 
-@pytest.mark.parametrize("settings", [{}, {"algorithm": "alternating", "min_balance": 0.1}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"algorithm": AlternatingSwaps(n_iter=200), "min_balance": 0.1}]
+)
 @pytest.mark.parametrize("n_samples", [60, 120])
 def test_float32_gives_the_clusters_of_float64(blobs, settings, n_samples):
     X = blobs[0][:n_samples].astype(np.float32)

@@ -114,6 +114,7 @@ def smallest_ratio(counts):
     return (shares.min(axis=1) / np.maximum(shares.max(axis=1), 1e-12)).min()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("counts", [(5, 3, 1), (1, 1, 7), (9, 0, 0), (3, 3, 3), (0, 4, 5)])
 @pytest.mark.parametrize(("smallest", "largest"), [(2, 4), (3, 3), (1, 7), (0, 4), (2, np.inf)])
 def test_sizes_without_groups_are_the_nearest_within_their_bounds(counts, smallest, largest):

@@ -40,6 +40,7 @@ def oracle(graph, group, n_components):
     return linalg.eigvalsh(Z.T @ M @ Z)[-n_components:].sum(), F
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS, "auto"])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array, sparse.coo_matrix])
 def test_solvers_reach_the_dense_optimum(eigen_solver, storage):
@@ -335,6 +336,7 @@ def test_isolated_nodes_are_not_in_the_known_vector_if_that_is_fair():
     np.testing.assert_allclose(result.embedding[:, 0], np.r_[np.full(6, 6**-0.5), 0, 0])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e-46, 1e39, 1e120, 1e305])

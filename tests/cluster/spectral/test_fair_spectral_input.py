@@ -127,6 +127,7 @@ def test_rows_may_be_sparse_or_a_frame_or_a_kernel(blobs):
     )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.filterwarnings("ignore:The embedding of eigen_solver='dca-admm'")
 @pytest.mark.parametrize("eigen_solver", ["auto", *EIGEN_SOLVERS])
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
@@ -276,6 +277,7 @@ def test_bad_affinities_are_refused(storage, entry, message):
             model(2, affinity=lambda X, Y: graph).fit(np.eye(8), sensitive_features=[0, 1] * 4)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
 def test_a_graph_without_precomputed_affinity_is_warned_of(storage, affinity):

@@ -71,6 +71,7 @@ def neighbors(X, Y):
     return NearestNeighbors(n_neighbors=10).fit(Y).kneighbors_graph(X).toarray()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("min_balance", [None, 0.8])
 @pytest.mark.parametrize(
     ("settings", "similarity"),
