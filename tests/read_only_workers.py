@@ -1,7 +1,7 @@
 """Fits and functions of read-only input by several workers, compared with those of one process.
 
-``python -m tests.read_only_workers threads`` prints what differs; also ``fork``, and ``loky``, whose
-workers are new processes to which joblib hands mapped files.
+``python -m tests.read_only_workers threads`` prints what differs; also ``fork`` and ``loky``,
+whose workers are new processes to which joblib hands mapped files.
 """
 
 import multiprocessing

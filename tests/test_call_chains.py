@@ -73,6 +73,7 @@ class Ignoring(DummyClassifier):
         return super().fit(X, y)
 
 
+@pytest.mark.slow
 def test_calls_to_files_that_import_the_caller_go_up():
     rows = call_chains.PACKAGE / "constraints" / "_rows.py"
     bound = call_chains.PACKAGE / "constraints" / "_bound.py"

@@ -62,6 +62,7 @@ def test_no_text_leaves_its_cell():
         assert code.y0 >= axes[number].y1 - 2
 
 
+@pytest.mark.slow
 def test_both_files_are_written(tmp_path):
     cheat_sheet.write_sheet(tmp_path)
     assert (tmp_path / "cheat_sheet.pdf").read_bytes().startswith(b"%PDF")

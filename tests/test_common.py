@@ -301,11 +301,14 @@ def parameters_of(function):
 
 
 def public_methods(thing):
-    """Functions that the class itself defines, seen through decorators and classmethod."""
+    """Functions that the class itself defines, seen through decorators and classmethod.
+
+    From Python 3.14 on a class has a function that makes its annotations.
+    """
     members = (
         getattr(member, "__func__", member)
         for name, member in vars(thing).items()
-        if name.startswith("__") or not name.startswith("_")
+        if not re.match(r"_[^_]|__annotate", name)
     )
     functions = (inspect.unwrap(member) for member in members if callable(member))
     return [f for f in functions if inspect.isfunction(f) and not f.__name__.startswith("_")]

@@ -514,6 +514,7 @@ def test_the_cheapest_of_several_starts_is_kept():
     assert model.inertia_ <= min(costs) * (1.0 + ROUNDING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

@@ -43,6 +43,7 @@ def assert_same_fits(ladder, estimator, parameter, values, X, y, **fit_params):
         assert getattr(fitted, parameter) == value
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     ("parameter", "values"), [("confidence_level", (0.9, 0.5, None)), ("tolerance", (0.02, 0.1))]

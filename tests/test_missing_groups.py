@@ -148,6 +148,7 @@ def test_fits_of_recorded_groups_are_the_same(estimator, data):
     assert model.assumption_ == "" and not hasattr(expected, "assumption_")
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("estimator", EVERY, ids=name_of)
 def test_the_gap_of_all_samples_is_kept(estimator, data):
     """The recorded samples alone have other shares of classes, so that their gap says little."""

@@ -28,6 +28,7 @@ def test_pairs_are_split_where_their_values_are_independent(source, expected):
     assert split_pairs(source) == (source if expected is None else expected)
 
 
+@pytest.mark.slow
 def test_each_value_has_a_line_of_its_own():
     pairs = [
         f"{path.relative_to(ROOT)}:{pair.node.lineno}"

@@ -153,6 +153,7 @@ def make_problem(constraint, n_samples=300):
     return ConstrainedProblem(model, loss, target, weights, 0.01, ConstraintSystem((bound,)))
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("constraint", [DemographicParity(), PartialStatisticalParity()])
 def test_solvers_read_what_a_problem_declares(constraint):

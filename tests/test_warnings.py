@@ -104,6 +104,7 @@ def test_no_groups(name):
     assert_mine(caught)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", WITH_WEIGHTS)
 def test_a_group_without_weight(name):
     with pytest.warns(UserWarning, match="without any sample weight.*'ghost'") as caught:

@@ -118,6 +118,7 @@ def test_berkeley_by_hand():
     assert row["high"] - row["low"] == pytest.approx(2 * 1.959963984540054 * variance**0.5)
 
 
+@pytest.mark.slow
 def test_the_command_states_what_remains_within_strata(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     make_berkeley().to_csv("berkeley.csv", index=False)

@@ -132,6 +132,7 @@ def test_commands_have_the_same_bins(tmp_path, capsys):
 # Whole numbers, and bins that are named --------------------------------------------------------
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("dtype", [int, float, "Int64"])
 def test_many_integers_are_labels_however_they_are_stored(dtype, tmp_path, capsys):
     ages = (20 + np.arange(N) % 31).astype(str)
@@ -263,6 +264,7 @@ def test_a_monitor_keeps_the_cuts_of_its_first_batch():
     assert last["f", bins[-1]] == ((later["age"] > cut) & (later["sex"] == "f")).sum()
 
 
+@pytest.mark.slow
 def test_a_monitor_refuses_other_cuts_and_decimals_that_its_first_batch_had_not():
     known = SensitiveFeatures(TABLE, bins=NAMED)
     monitor = GapMonitor("demographic_parity", 0.2)
@@ -279,6 +281,7 @@ def test_a_monitor_refuses_other_cuts_and_decimals_that_its_first_batch_had_not(
     assert small.n_batches_ == 1
 
 
+@pytest.mark.slow
 def test_commands_take_bins(tmp_path, capsys):
     table = TABLE.assign(age=TABLE["age"].astype(int), d=DECISIONS)
     table["day"] = np.where(np.arange(N) < N // 2, "2026-01-05", "2026-02-05")

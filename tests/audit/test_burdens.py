@@ -248,6 +248,7 @@ def make_settings(name, race):
     }[name]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", ["all", "weights", "strata", "clusters", "missing"])
 def test_ratios_are_those_of_the_success_of_the_other_class(name):
     decisions, outcomes, race = draw_decisions()
@@ -292,6 +293,7 @@ def _check_same_ratios(burden, success):
         pd.testing.assert_frame_equal(first.drop(columns="metric"), second.drop(columns="metric"))
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("min_published", [5, 60])
 def test_what_is_not_published_of_a_burden_is_that_of_success(min_published):
     decisions, outcomes, race = draw_decisions(2, 900)
@@ -408,6 +410,7 @@ def test_a_scoring_rate_is_left_out_next_to_a_burden():
 # Words, formats and errors.
 
 
+@pytest.mark.slow
 def test_reports_speak_of_the_decision_in_the_words_of_the_file():
     decisions, outcomes, race = draw_decisions()
     scores = np.where(decisions == "yes", 0.8, 0.2) + np.arange(len(race)) % 2 / 10
@@ -440,6 +443,7 @@ def test_reports_speak_of_the_decision_in_the_words_of_the_file():
     assert "Not decided" not in parity and "Spared" in parity
 
 
+@pytest.mark.slow
 def test_labels_are_not_read_as_words():
     decisions = ["selected", "rejected, of all", "rejected, of all"] * 100
     settings = {"sensitive_features": ["f", "m"] * 150, "burden": True}

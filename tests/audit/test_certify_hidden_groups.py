@@ -65,6 +65,7 @@ def test_the_certificate_states_its_assumption():
     assert certify_model(MODEL, X, Y, sensitive_features=SEX, tolerance=0.3).assumption == ""
 
 
+@pytest.mark.slow
 def test_ratios_and_several_cells():
     ratio = certificate(constraint=DemographicParity(ratio=0.5), tolerance=None)
     assert ratio.is_shown and ratio.unit == "ratio"

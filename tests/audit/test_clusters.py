@@ -57,6 +57,7 @@ def test_limit_of_pairs_is_exact_for_gains_alone():
     assert "Limits count clusters of samples, not samples: 1,000 by groups." in report.findings
 
 
+@pytest.mark.slow
 def test_no_truth_just_above_limits_of_pairs_is_missed_too_often():
     # All outcomes of 9 pairs, at truths just above each limit, for a grid of nuisance rates.
     n = 9
@@ -186,6 +187,7 @@ def test_limits_of_all_kinds_count_clusters(constraint, tolerance):
     assert reach[1] > 1.3 * reach[0]
 
 
+@pytest.mark.slow
 def test_reports_count_clusters_and_leave_out_what_cannot():
     decisions, group, family = draw_families(200, np.random.default_rng(4))
     truth = np.tile([0, 1], 400)
@@ -204,6 +206,7 @@ def test_reports_count_clusters_and_leave_out_what_cannot():
         report.adverse_impact()
 
 
+@pytest.mark.slow
 def test_changes_count_clusters():
     rng = np.random.default_rng(5)
     decisions, group, family = draw_families(200, rng)

@@ -191,6 +191,7 @@ def test_scorers_of_sets_refuse_other_estimators_and_settings():
         make_scorer("coverage", transform="difference", k=10)
 
 
+@pytest.mark.slow
 def test_a_search_selects_by_the_coverage_of_groups():
     X = np.column_stack((Y, GROUPS == "b")) + RNG.normal(size=(800, 2))
     X = pd.DataFrame(X, index=np.arange(800) + 5)

@@ -51,6 +51,7 @@ def count_covered(seeds, n_samples=600):
     return n_first, np.mean(inside)
 
 
+@pytest.mark.slow
 def test_the_planted_column_is_first_in_three_models():
     n_first, coverage = count_covered(range(3))
     assert n_first == 3 and coverage >= 0.8
@@ -103,6 +104,7 @@ def test_a_rule_of_one_column_by_hand():
     assert table.loc["text", "group_auc"] > 0.6 and abs(table.loc["noise", "group_auc"] - 0.5) < 0.1
 
 
+@pytest.mark.slow
 def test_sets_of_columns_are_permuted_as_one():
     """Copies of a column carry half of a gap each, and all of it as one."""
     X, groups, _, planted, _ = draw_model(1)
@@ -119,6 +121,7 @@ def test_sets_of_columns_are_permuted_as_one():
     assert array.index.tolist() == [0, 2]
 
 
+@pytest.mark.slow
 def test_columns_of_a_pipeline_are_those_before_it_and_weights_count():
     X, y, groups = draw_text()
     model = make_pipeline(OneHotEncoder(max_categories=5), LogisticRegression()).fit(X, X["text"])

@@ -40,11 +40,13 @@ def read_numbers(page):
     return json.loads(text)
 
 
+@pytest.mark.slow
 def test_a_page_has_no_script_unless_it_is_interactive(report):
     assert "<script" not in report.to_html() and "<script" not in report.to_html(full=True)
     assert "<script" not in report._repr_html_()
 
 
+@pytest.mark.slow
 def test_without_its_two_scripts_an_interactive_page_is_the_static_one(report):
     page = report.to_html(interactive=True)
     assert page.count("<script") == page.count("</script>") == 2 and "<!--" not in page
@@ -157,6 +159,7 @@ def file(tmp_path, monkeypatch):
 COLUMNS = ["report", "data.csv", "--prediction", "d", "--sensitive", "district", "--target", "y"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page(file, capsys):
     assert main([*COLUMNS, "--probability", "p", "--interactive"]) in (0, 3)
     numbers = read_numbers(Path("report.html").read_text("utf-8"))

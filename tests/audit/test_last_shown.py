@@ -92,6 +92,7 @@ def test_samples_must_be_the_same():
         last_shown([], tolerance=0.1)
 
 
+@pytest.mark.slow
 def test_shell_takes_predictions_in_order(tmp_path, capsys):
     file = tmp_path / "models.csv"
     filed = tmp_path / "claim.json"

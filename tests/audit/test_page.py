@@ -82,6 +82,7 @@ def test_the_page_loads_and_runs_nothing(page_elements, report):
     assert "url(" not in report.to_html() and "@import" not in report.to_html()
 
 
+@pytest.mark.slow
 def test_user_text_is_shown_and_not_run(report):
     html = report.to_html()
     assert EVIL not in html and "&lt;script&gt;" in html

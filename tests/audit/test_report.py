@@ -580,6 +580,7 @@ def test_the_verdict_on_four_fifths_needs_the_interval(rates, n, verdict):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", [range(3), pytest.param(range(3, 50), marks=pytest.mark.slow)], ids=["few", "many"]
 )

@@ -55,6 +55,7 @@ def report():
     return make_report(metrics=["f1", "recall", COST, phi])
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", ["f1_score", "cost", "phi"])
 def test_values_and_intervals_are_those_of_the_group_report(report, name):
     metric = {"f1_score": "f1_score", "cost": COST, "phi": phi}[name]

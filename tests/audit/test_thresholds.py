@@ -42,6 +42,7 @@ def tabulate(table, level=0.95, min_group_size=1):
     return tabulate_thresholds(columns, 1.0, groupings(groups), level, min_group_size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", [range(12), pytest.param(range(12, 60), marks=pytest.mark.slow)], ids=["few", "many"]
 )
@@ -85,6 +86,7 @@ def test_many_scores_have_a_hundred_quantiles():
     assert len(thresholds) == MAX_THRESHOLDS and np.isin(thresholds, table["p"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds",
     [range(100), pytest.param(range(100, 400), marks=pytest.mark.slow)],
@@ -120,6 +122,7 @@ def file(tmp_path, monkeypatch):
 COLUMNS = ["--prediction", "d", "--sensitive", "sex", "--probability", "p", "--target", "y"]
 
 
+@pytest.mark.slow
 def test_the_command_prints_draws_and_stores_thresholds(file, capsys):
     main(
         ["report", "scores.csv", *COLUMNS, "--by-threshold", "--out", "r.html", "--json", "r.json"]

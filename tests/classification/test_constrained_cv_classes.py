@@ -181,6 +181,7 @@ def largest_rate_gap(decisions, codes):
 # Attributes ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_probabilities_agree_with_decisions_and_stay_calibrated(data, model_of):
     X, y, _ = data
     fair, plain = model_of("demographic_parity"), model_of(None)
@@ -194,6 +195,7 @@ def test_probabilities_agree_with_decisions_and_stay_calibrated(data, model_of):
     assert same.mean() > 0.5
 
 
+@pytest.mark.slow
 def test_the_report_has_every_class(data, model_of):
     report = model_of("equal_opportunity").constraint_report_
     assert report["class"].tolist() == np.repeat(LABELS, 3).tolist()

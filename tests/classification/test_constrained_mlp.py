@@ -204,6 +204,7 @@ def test_a_warm_start_continues_the_last_fit(data):
         model.fit(X, y, sensitive_features=groups)
 
 
+@pytest.mark.slow
 def test_the_first_class_may_be_the_positive_one(data, default_model):
     X, y, groups = data
     turned = np.where(y == 1, "hired", "rejected")

@@ -77,7 +77,7 @@ def test_known_groups_are_as_good_as_the_best_cuts_by_group(name, seed):
     np.testing.assert_array_equal(fair.predict(X, sensitive_features=group) == 1, selected)
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("known", [False, True])
 def test_the_bound_holds_for_the_highest_scores_of_three_groups(name, known):
@@ -165,6 +165,7 @@ def test_a_group_of_one_percent_counts_ties_and_names_do_not_matter():
     )
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("params", [KNOWN, {}])
 def test_the_positive_class_may_be_the_first_of_the_labels(params):
     X, y, group = draw(0)
@@ -178,6 +179,7 @@ def test_the_positive_class_may_be_the_first_of_the_labels(params):
     assert mask.sum() == 120 and y[mask].mean() > 0.6
 
 
+@pytest.mark.slow
 def test_batches_that_are_cut_elsewhere_are_warned_of():
     X, y, group = draw(10, n_samples=2000)
     model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.03, k=0.1)
@@ -210,6 +212,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.slow
 def test_what_k_does_not_select_is_refused():
     X, y, group = draw(12)
     for params, message in REFUSED:

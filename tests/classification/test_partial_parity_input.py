@@ -197,7 +197,7 @@ def test_one_group_gives_the_plain_fit(estimator, data):
     assert model.status_ == without.status_ == "unconstrained"
 
 
-@pytest.mark.covering(0)
+@pytest.mark.slow
 @every
 def test_labels_of_groups_may_have_any_dtype(estimator, data, model_of):
     X, y, groups = data

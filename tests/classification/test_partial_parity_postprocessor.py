@@ -134,6 +134,7 @@ def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
     assert model.status_ == "optimal"
 
 
+@pytest.mark.slow
 def test_accuracy_grows_with_the_tolerance():
     X, y, groups = population()
     errors = [
@@ -233,6 +234,7 @@ def test_rates_outside_the_interval_may_differ():
 # Classifiers --------------------------------------------------------------------------
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -67,6 +67,7 @@ def test_gaps_of_many_draws_are_those_of_numpy(seed):
     check_draw(seed)
 
 
+@pytest.mark.slow
 def test_other_classes_are_free_and_all_names_are_none():
     X, y, group, _ = draw(0)
 
@@ -88,6 +89,7 @@ def test_other_classes_are_free_and_all_names_are_none():
     assert free > 0.02
 
 
+@pytest.mark.slow
 def test_a_tolerance_for_each_attribute_of_named_classes():
     X, y, group, _ = draw(0)
     attributes = np.column_stack((group, np.where(np.arange(len(y)) % 2, "x", "y")))

@@ -165,6 +165,7 @@ def monitor(path, state, *options):
     return main(["monitor", str(path), *COLUMNS, *times, *options])
 
 
+@pytest.mark.slow
 def test_a_monitor_states_the_burden_and_keeps_it(path, tmp_path, capsys):
     state = tmp_path / "state.json"
     monitor(path, state, *BURDEN)
@@ -185,6 +186,7 @@ def test_a_monitor_states_the_burden_and_keeps_it(path, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["batches"] == results["batches"]
 
 
+@pytest.mark.slow
 def test_a_state_that_was_filed_before_is_resumed(tmp_path, capsys):
     table = read_table()
     later = pd.concat([table, table.assign(time="2026-04-01")])

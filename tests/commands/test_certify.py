@@ -380,6 +380,7 @@ def test_errors_are_one_sentence_with_status_2(path, options, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_plans_print_the_number_and_its_assumption(capsys):
     assert main(["plan", "--ratio", "0.8", "--rate", "0.2"]) == 0
     n = required_sample_size(ratio=0.8, rate=0.2)

@@ -34,6 +34,7 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_a_claim_about_clusters_is_that_of_the_audit_and_is_verified(run, capsys):
     options = ["--tolerance", "0.1", "--cluster", "prompt"]
     status, output, _ = run("certify", *COLUMNS, *options, "--json", "claim.json")

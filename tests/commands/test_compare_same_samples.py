@@ -65,6 +65,7 @@ def test_samples_of_one_file_alone_are_counted_as_other_samples(compare):
     assert (shorter < width).all()
 
 
+@pytest.mark.slow
 def test_an_id_is_the_same_however_it_is_written(compare):
     before = TABLE.assign(d=OLD, id=np.arange(N))
     after = TABLE.assign(d=NEW, id=np.arange(N))

@@ -37,6 +37,7 @@ def test_an_unknown_command_is_refused_with_the_known_ones(capsys):
     assert ended.value.code == 2 and "choose from" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="pipes of this system send no signal")
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
     (tmp_path / "decisions.csv").write_text("d,sex\n" + "1,f\n0,m\n" * 40)

@@ -197,6 +197,7 @@ def test_decisions_of_periods_that_were_read_before_are_in_the_reading(monitor):
     assert reading["left_out"] == {reason: 80} and reading["n_rows"] == 160
 
 
+@pytest.mark.slow
 def test_protected_pages_of_a_growing_file_have_verdicts_and_no_count(monitor, capsys):
     options = ["--min-published", "10", "--out", "page.html"]
     log = pd.concat([draw_month(month, 0.5, n=100) for month in (1, 2)])

@@ -43,6 +43,7 @@ def run(tmp_path, monkeypatch, capsys):
 QUARTERS = ["year/first/q1.csv", "year/q2.csv", "year/q3.json", "year/q4.csv"]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "command",
     [
@@ -82,6 +83,7 @@ def test_a_column_names_the_file(run):
     assert {*results["frame"]["group"]} == {"overall", "f", "m"}
 
 
+@pytest.mark.slow
 def test_folders_of_parquet_and_their_files(run, tmp_path):
     (tmp_path / "stored").mkdir()
     for number, rows in TABLE.groupby("quarter"):

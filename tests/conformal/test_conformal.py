@@ -406,6 +406,7 @@ def test_missing_groups_count_by_their_probability():
         model.set_params(confidence_level=0.9).fit(X, labels, sensitive_features=partly)
 
 
+@pytest.mark.slow
 def test_intervals_are_right_where_groups_are_missing_more_often_after_large_errors():
     X, y, group = draw(6000)
     rng = np.random.default_rng(1)

@@ -119,6 +119,7 @@ def check_draw(seed):
     assert not claim.is_contradicted or alone[stated].is_contradicted
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(3))
 def test_gaps_of_each_attribute_are_those_of_numpy(seed):
     check_draw(seed)
@@ -133,6 +134,7 @@ def test_gaps_of_many_draws_are_those_of_numpy(seed):
 TOLERANCES = {"sex": 0.03, "race": 0.08}
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "model",
     [

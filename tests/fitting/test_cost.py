@@ -91,6 +91,7 @@ def test_a_tiny_group_that_costs_the_accuracy_is_named(data):
     assert cost_warning(model.set_params(constraint="demographic_parity"), X, y, groups) is None
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "model",
     [
@@ -151,6 +152,7 @@ def test_regressors_compare_losses(data):
     assert cost_warning(ConstrainedERMRegressor(None), X, target, groups) is None
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("module", "model"),
     [

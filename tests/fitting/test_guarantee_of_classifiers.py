@@ -318,6 +318,7 @@ def test_networks_are_trained_once_per_fold():
     assert model.n_iter_ == 6 * 5  # the fit to all samples and one fit per fold
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 def test_criteria_on_an_interval_can_be_guaranteed(criterion):
     X, y, groups = draw(3000, seed=10)
@@ -330,6 +331,7 @@ def test_criteria_on_an_interval_can_be_guaranteed(criterion):
     assert model.tightened_tolerances_[0] < 0.08
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 def test_a_guarantee_shifts_ranks_less_far_apart(criterion):
     X, y, groups = draw(3000, seed=14, shift=1.5)

@@ -73,6 +73,7 @@ def fit_ranks(seed):
     return PartialParityClassifier(constraint).fit(X, y, sensitive_features=groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_ranks_are_the_best_of_all_directions(seed):
     """Ranks depend on the direction of two coefficients alone, of which 720 are tried."""
@@ -92,6 +93,7 @@ def test_ranks_are_the_best_of_all_directions(seed):
     assert roc_auc_score(y, fitted) > 0.5
 
 
+@pytest.mark.slow
 def test_the_same_search_for_the_same_samples():
     X, y, groups = draw(4)
     X.flags.writeable = False

@@ -330,7 +330,7 @@ def test_sizes_out_of_bounds_and_those_with_a_multiplier_are_rows():
     np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
 
 
-@pytest.mark.covering(0)
+@pytest.mark.slow
 def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     multipliers, counts, ratio, density = step
     free, direction = free_and_gradient(multipliers, counts, ratio)

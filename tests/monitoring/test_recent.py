@@ -182,6 +182,7 @@ def mean_run_length(shares, run_length, n_streams, windows=(3, 6, 12), n_batches
     return first.sum() / is_over.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "run_length, n_streams", [(20.0, 500), pytest.param(50.0, 3000, marks=pytest.mark.slow)]
 )

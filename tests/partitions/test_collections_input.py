@@ -189,7 +189,7 @@ def test_other_columns_of_features_are_refused(name, damage):
         call(CALLS[name], data)
 
 
-@pytest.mark.covering(0)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*FITS, *MEASURES])
 @pytest.mark.parametrize("which", ["y", "groups", "weights"])
 def test_other_indexes_are_refused(answers_in_memory, name, which):

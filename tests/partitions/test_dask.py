@@ -251,6 +251,7 @@ def remove_workers(cluster):
     assert not cluster.scheduler.workers
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers_ends_a_wait_after_a_warning(small_cluster, impatient):
     cluster, client = small_cluster
     remove_workers(cluster)
@@ -279,6 +280,7 @@ def set_status(cluster, status):
     assert {one.status.name for one in workers} == {status}
 
 
+@pytest.mark.slow
 def test_paused_workers_end_a_wait_after_a_warning(small_cluster, impatient):
     cluster, client = small_cluster
     partitions = on_workers(client, 3).keep()
@@ -311,6 +313,7 @@ def test_times_of_workers_that_are_paused_again_and_again_add_up(client, monkeyp
     assert isinstance(error, TimeoutError) and "has paused 1 of its workers" in str(error)
 
 
+@pytest.mark.slow
 def test_times_of_paused_workers_add_up_over_passes(small_cluster, impatient, monkeypatch):
     """Each pass loses two seconds and ends, as with workers that free memory by and by."""
     _, client = small_cluster
@@ -378,6 +381,7 @@ async def find_stall_of(identity):
     return await _dask._relieve_and_explain_stall(type("Client", (), {"scheduler": scheduler}))
 
 
+@pytest.mark.slow
 def test_a_collection_is_not_awaited_for_ever_either(small_cluster, impatient):
     cluster, client = small_cluster
     rows = da.ones((6, 2), chunks=(3, 2))
@@ -422,6 +426,7 @@ def test_setting_of_none_waits_for_ever(small_cluster, impatient):
         assert _dask._timeout() == 7
 
 
+@pytest.mark.slow
 def test_a_client_that_is_closed_is_named(small_cluster, monkeypatch):
     _, client = small_cluster
     partitions = on_workers(client, 3)
@@ -440,6 +445,7 @@ def test_a_client_that_is_closed_between_passes_is_named(small_cluster):
         partitions.gather(len)
 
 
+@pytest.mark.slow
 def test_a_client_that_is_restarted_is_named(small_cluster, monkeypatch):
     _, client = small_cluster
     partitions = on_workers(client, 3)

@@ -54,7 +54,7 @@ def fit(model, base, group_estimator, X):
     return model.fit(X, Y, sensitive_features=GROUPS, **queries)
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("form", FORMS)
@@ -71,6 +71,7 @@ def test_a_text_pipeline_reads_what_its_classifier_would_get(model, form):
         np.testing.assert_array_equal(predicted, known)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_models_that_read_the_features_still_get_them():
     """A scaler fails on text, and another model that reads neither raises its own error."""

@@ -175,6 +175,7 @@ def test_the_default_is_the_linear_ranker_in_folds_of_queries(documents):
     assert fair.score(X, y, query_id=columns["query_id"]) > 0.6
 
 
+@pytest.mark.slow
 def test_any_ranker_of_any_shape_serves(documents):
     X, y, columns = documents
     vendor = np.column_stack((100.0 * X[:, 0] + 3.0, X))
@@ -301,6 +302,7 @@ def test_scorers_of_exposure_take_the_queries_of_a_search(documents):
     assert scores["test_ratio"][0] == pytest.approx(exposure_ratio(scored, **held_out))
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(one, marks=pytest.mark.slow) for one in range(4, 12))]
 )

@@ -134,6 +134,7 @@ def test_each_of_several_constraints_keeps_its_tolerance(data):
     assert set(model.constraint_report_["constraint"]) == {"MeanParity", "BoundedGroupLoss"}
 
 
+@pytest.mark.slow
 def test_ranks_of_predictions_keep_the_tolerance(data):
     models = [fit(data, one, tolerance=0.1) for one in ("partial_statistical_parity", None)]
     reached, plain = (

@@ -46,6 +46,7 @@ def losses(data, model, loss="squared"):
     return np.array([each[group == g].mean() for g in "abc"])
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.parametrize("enforcement", ["auto", None])
@@ -106,6 +107,7 @@ def test_mean_losses_keep_the_tolerance(data, loss):
     assert model.constraint_violation_ == 0.0
 
 
+@pytest.mark.slow
 def test_group_losses_keep_their_bound(data):
     plain = losses(data, fit(data, None))
     bound = plain.max() - 0.01 * np.ptp(plain)

@@ -389,6 +389,7 @@ def test_around_an_unknown_loss_predictions_move_as_little_as_the_bound_allows()
     assert repr(model.loss_) == "SquaredLoss()"
 
 
+@pytest.mark.slow
 def test_a_group_of_one_percent_unequal_weights_and_read_only_columns():
     X, y, group = draw_counts(3000)
     group[:] = np.where(np.arange(3000) % 100 == 0, "a", "b")

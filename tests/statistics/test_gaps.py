@@ -317,6 +317,7 @@ def test_a_ratio_is_of_rates():
         ratio_interval([0.5, 1.0], sensitive_features=["a", "b"])
 
 
+@pytest.mark.slow
 def test_100_000_groups_are_refused_at_once():
     with pytest.raises(ValueError, match="must be at most 1000 groups, .* got 100000"):
         gap_interval(np.zeros(100_000), sensitive_features=np.arange(100_000).astype(str))

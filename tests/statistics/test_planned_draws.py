@@ -12,6 +12,7 @@ from skfair.statistics._bounded_means import is_mean_below, upper_mean
 from skfair.statistics._planned_draws import divide, total_change_size, total_pair_size
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "plan", [{"tolerance": 0.05, "rate": 0.2}, {"tolerance": 0.05, "expected": 0.02}]
 )
@@ -20,6 +21,7 @@ def test_equal_shares_need_the_size_of_equal_groups(plan):
     assert required_sample_size(**plan, n_groups=[0.5, 0.5]) == pytest.approx(2 * n, rel=0.02)
 
 
+@pytest.mark.slow
 def test_ratios_and_fits_of_equal_shares():
     n = required_sample_size(ratio=0.8, rate=0.3)
     total = required_sample_size(ratio=0.8, rate=0.3, n_groups=[0.5, 0.5])
@@ -29,6 +31,7 @@ def test_ratios_and_fits_of_equal_shares():
     assert total == pytest.approx(2 * n, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_floor_of_unequal_groups_has_the_product_of_exact_powers():
     shares = [0.1, 0.3, 0.6]
     total = required_sample_size(minimum=0.75, expected=0.8, n_groups=shares)
@@ -40,6 +43,7 @@ def test_a_floor_of_unequal_groups_has_the_product_of_exact_powers():
     assert ceiling == pytest.approx(total, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_largest_group_decides_little():
     """With a share of 3 % the total is the small group's size of one sample, over its share."""
     total = required_sample_size(0.05, n_groups=[0.03, 0.97])
@@ -48,6 +52,7 @@ def test_the_largest_group_decides_little():
     assert total == pytest.approx(expected, rel=0.03)
 
 
+@pytest.mark.slow
 def test_pairs_by_hand():
     """The difference of flips has the variance f / n: n = f (z_.95 + z_.9)^2 / tolerance^2."""
     n = total_pair_size(0.05, 0.2, 0.0, 0.95, 0.8)
@@ -68,6 +73,7 @@ def test_means_are_below_a_bound_where_their_upper_limit_is():
             assert (below == expected)[is_clear].all() and is_clear.sum() > 50
 
 
+@pytest.mark.slow
 def test_changes_by_hand():
     n = total_change_size(0.1, 0.3, [0.5, 0.5], 0.95, 0.8)
     variance = 2 * (2 * 0.3 * 0.7 + 0.25 * 0.75 + 0.35 * 0.65)

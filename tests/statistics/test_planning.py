@@ -24,6 +24,7 @@ TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
 }
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("n_groups", TABLE)
 def test_sample_sizes_equal_the_table(n_groups):
     """The table is rounded to the nearest, and sample sizes are rounded up."""

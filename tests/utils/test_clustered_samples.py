@@ -101,6 +101,7 @@ def test_consecutive_members_of_households_are_found(draw):
     assert count_described(draw, 800, is_shuffled=False) >= 0.95 * N_DRAWS
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("draw", [draw_numbers, draw_table, draw_indicators])
 def test_members_are_found_in_any_order(draw):
     assert count_described(draw, 800, is_shuffled=True) >= 0.95 * N_DRAWS
@@ -247,6 +248,7 @@ def test_what_shows_nothing_is_not_described(X):
     assert describe_clustered_samples(X) is None
 
 
+@pytest.mark.slow
 def test_wide_data_are_examined_at_a_hundred_columns():
     rng = np.random.default_rng(0)
     household = draw_households(2 * _N_EXAMINED, rng)

@@ -35,6 +35,7 @@ def test_bounds_are_as_they_were_passed(text):
     assert bound_text(float(text)) == text
 
 
+@pytest.mark.slow
 def test_a_fit_states_its_bound_as_it_was_passed_and_its_loss_without_exponent():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))

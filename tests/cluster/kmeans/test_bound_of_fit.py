@@ -22,6 +22,7 @@ def fit(X, groups, **parameters):
     return model.fit(X, sensitive_features=groups)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:inertia_ is")
 def test_another_repair_follows_only_far_above_the_bound(monkeypatch):
     X, groups = draw()
@@ -48,6 +49,7 @@ def test_another_repair_follows_only_far_above_the_bound(monkeypatch):
     assert attempts.count(True) == 0
 
 
+@pytest.mark.slow
 def test_a_small_group_far_above_the_bound_is_named():
     X, groups = draw(9)
     with pytest.warns(UserWarning, match=r"above assignment_lower_bound_") as caught:
@@ -65,6 +67,7 @@ def test_other_fits_do_not_warn(recwarn):
     assert not recwarn
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore:inertia_ is")
 @pytest.mark.parametrize("is_front", [False, True])
 def test_few_samples_and_points_of_fronts_try_more(monkeypatch, is_front):

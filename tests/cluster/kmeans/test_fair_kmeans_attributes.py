@@ -208,6 +208,7 @@ def test_counts_of_an_integer_programme_are_rounded(monkeypatch):
     assert all(keeps_balance(table, 0.5) for table in tables(model.labels_, groups))
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("required", [{"min_balance": 0.8}, {"min_share_ratio": 0.8}])
 def test_subsampled_fits_keep_the_balance_of_every_attribute(required):
     X, groups = make_data(1, 1500)

@@ -80,7 +80,7 @@ def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_lev
     check_points(front, X, groups, sample_weight, from_scratch)
 
 
-@pytest.mark.covering(0)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
 def test_points_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
     X = (5 * blobs[0]).astype(dtype)
@@ -89,6 +89,7 @@ def test_points_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
     check_points(front, X, groups, None, from_scratch)
 
 
+@pytest.mark.slow
 def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blobs):
     X, groups = blobs
     assert isinstance(front, ParetoFront)
@@ -121,7 +122,7 @@ def test_no_point_is_behind_a_fit(seed, metric, monkeypatch):
             assert front.cost[i] <= fit.objective_ * (1 + 1e-9)
 
 
-@pytest.mark.covering(0)
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(5, 5), (6, 4)])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_front_of_few_samples_is_exact(sizes, seed):
@@ -162,6 +163,7 @@ def test_a_point_becomes_an_estimator_with_its_numbers(front, blobs):
         assert (expected == model.labels_).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_an_estimator_of_a_point_has_the_settings_of_the_front(blobs):
     X, groups = blobs
     front = cluster_front(
@@ -172,6 +174,7 @@ def test_an_estimator_of_a_point_has_the_settings_of_the_front(blobs):
     assert model.min_balance == model.relative_balance_
 
 
+@pytest.mark.slow
 def test_samples_without_weight_get_labels(from_scratch, blobs):
     X, groups = blobs
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
@@ -224,6 +227,7 @@ def test_a_cluster_per_sample_costs_nothing():
     assert front.to_frame().shape == (1, 5)
 
 
+@pytest.mark.slow
 def test_the_seed_decides(front, blobs):
     X, groups = blobs
     again = cluster_front(
@@ -309,6 +313,7 @@ def test_other_estimators_are_refused(blobs):
         cluster_front(spectral, X, sensitive_features=groups, sample_weight=np.ones(len(X)))
 
 
+@pytest.mark.slow
 def test_the_bound_of_the_estimator_changes_no_front(front, blobs):
     X, groups = blobs
     kmeans = FairKMeans(4, min_balance=0.3, min_share_ratio=0.9, random_state=0)
@@ -338,6 +343,7 @@ def shares(uneven_groups):
     )
 
 
+@pytest.mark.slow
 def test_share_ratios_rise_and_are_those_of_the_labels(shares, uneven_groups, from_scratch):
     X, groups = uneven_groups
     assert len(shares) > 15
@@ -388,6 +394,7 @@ def test_a_point_of_share_ratios_becomes_an_estimator_with_that_ratio(shares, un
     np.testing.assert_allclose(model.cluster_share_ratios_, ratios)
 
 
+@pytest.mark.slow
 def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
     X = uneven_groups[0][:150]
     groups = uneven_groups[1][:150]
@@ -444,7 +451,7 @@ def test_no_point_of_an_alternating_list_is_cheaper(seed):
         assert front.cost[as_balanced].min(initial=np.inf) <= cost * 1.0005
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("attributes", ["intersections", "each"])
 @pytest.mark.parametrize("metric", ["balance", "share_ratio"])
 def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, metric):

@@ -56,7 +56,7 @@ BOUNDS = {
 }
 
 
-@pytest.mark.covering(0)
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
 @pytest.mark.parametrize("n_samples", [150, 700])
 def test_shares_are_kept_exactly(bounds, n_samples):
@@ -247,6 +247,7 @@ def test_labels_that_are_no_groups_are_refused_with_those_that_are():
         model.fit(X, sensitive_features=ATTRIBUTES["sex"])
 
 
+@pytest.mark.slow
 def test_weights_count(recwarn):
     X, groups = draw(300)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
@@ -271,6 +272,7 @@ def list_weighted_shares(n_clusters, groups, weights):
     return sums / sums.sum(axis=2, keepdims=True)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.parametrize("spread", [0.05, 0.2])
 def test_weighted_shares_are_exceeded_only_where_all_clusterings_do(spread):

@@ -87,6 +87,7 @@ def test_a_read_only_memmap_will_do(blobs, expected_labels, tmp_path):
     model.predict(mapped, sensitive_features=groups)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "settings", [{}, {"algorithm": AlternatingSwaps(n_iter=200), "min_balance": 0.1}]
 )

@@ -374,6 +374,7 @@ def test_the_alternating_algorithm_warns_of_sizes(blobs):
     assert model.constraint_violation_ == (model.cluster_sizes_.max() - 150) / len(X)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore:Groups have fewer members")
 @pytest.mark.parametrize("n_samples, n_clusters", [(120, 40), (300, 100)])
 def test_weights_keep_the_balance_of_many_small_clusters(n_samples, n_clusters):

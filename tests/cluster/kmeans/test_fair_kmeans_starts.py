@@ -172,6 +172,7 @@ def test_a_callback_that_stops_the_first_start_ends_the_fit():
 # Given centres ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_given_centres_are_one_start_and_several_are_warned_of(recwarn):
     X, groups = draw(0)
     expected = FairKMeans(3, init=X[:3], random_state=0).fit(X, sensitive_features=groups)

@@ -53,6 +53,7 @@ def test_sizes_of_each_cluster_are_kept_at_least_cost(seed):
     assert moved.inertia_ <= model.inertia_
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_assignments_that_keep_a_balance_are_near_the_cheapest(weighted):
     ratios = []
@@ -97,6 +98,7 @@ def test_new_samples_fill_the_places_of_each_cluster():
     assert (np.bincount(labels, minlength=3) <= places).all()
 
 
+@pytest.mark.slow
 def test_bounds_that_no_assignment_keeps_are_infeasible():
     X, _, _ = draw(8, 0)
     # Three members of group 0 are half of three clusters of two.

@@ -414,6 +414,7 @@ def test_many_small_groups_are_balanced():
     assert model.assignment_lower_bound_ <= model.inertia_
 
 
+@pytest.mark.slow
 def test_blocks_of_rows_are_added_in_one_order_by_any_number_of_threads():
     X, _, groups = make_fair_blobs(2 * BLOCK_SIZE + 100, n_features=2, centers=3, random_state=0)
     one, two = (

@@ -93,7 +93,7 @@ def same_bits(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8, 1.0])
 def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(

@@ -38,6 +38,7 @@ def test_on_mini_batches_it_comes_near(task):
     np.testing.assert_array_equal(first.x, second.x)
 
 
+@pytest.mark.slow
 def test_rows_on_a_batch_are_unbiased(task):
     task, start, _ = task
     here = task.evaluate(start)
