@@ -117,6 +117,18 @@ def test_a_sample_does_not_go_to_and_fro():
     assert (clustering.counts.min(axis=1) / clustering.counts.max(axis=1)).min() >= 0.5
 
 
+def test_a_tie_of_largest_groups_ends_no_path():
+    """4 4 1 against 2 2 2: one of each tied group has to leave before the ratio rises."""
+    codes = np.repeat([0, 1, 2, 0, 1, 2], [4, 4, 1, 2, 2, 2])
+    labels = np.repeat([0, 1], [9, 6])
+    X = np.random.default_rng(0).normal(size=(15, 2))
+    # The two members of group 2 in the other cluster stay.
+    rows = np.flatnonzero(codes < 2)
+    path, clustering = climb(Problem(X, np.ones(15), codes, labels, 2, 3), 1 / 3, rows)
+    assert sorted(codes[path.samples]) == [0, 1]
+    np.testing.assert_array_equal(clustering.counts, [[3, 3, 1], [3, 3, 2]])
+
+
 def test_a_missing_group_is_brought_in():
     X = np.array([[0.0], [0.1], [5.0], [5.1], [6.0], [7.0]])
     codes = np.array([0, 0, 0, 1, 1, 1])
