@@ -35,8 +35,8 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.cluster.kmeans._repair import (
     GAP_MARGIN,
-    MAX_PAIRED_SAMPLES,
     MAX_MOVES,
+    MAX_PAIRED_SAMPLES,
     follow_path,
     iterate_local_search,
     measure_share_excess,
