@@ -97,8 +97,9 @@ class Homotopy(BaseEstimator):
     counts or moves first. Up to 1,000 samples leave a local optimum by random moves, as long as
     these lead to something cheaper; above 100 only with bounds, and where weights are unequal or an
     intersection has at most 100 members per cluster. Where the cost is then more than 2 % above the
-    bound at its centres, the other repair, one more start and further random moves are tried, but
-    not where samples times clusters are more than 200 million, nor by passes over partitioned data.
+    bound at its centres, the other repair, one more start and further random moves are tried, or
+    with more than 1,000 samples repairs from the means of the last one. Nothing more is tried where
+    samples times clusters are more than 200 million, nor by passes over partitioned data.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
