@@ -208,8 +208,8 @@ class Homotopy(BaseEstimator):
         # Clusters of integer counts have other means than those of the fair assignment: assign
         # and repair again from these, while that gains a hundredth. Of few samples random moves do.
         cost = np.inf
-        while problem.n_samples > MAX_PAIRED_SAMPLES and best.point.cost < 0.99 * cost:
-            cost = best.point.cost
+        while problem.n_samples > MAX_PAIRED_SAMPLES and best.point.cost < 0.99 * cost:  # type: ignore[operator]
+            cost = best.point.cost  # type: ignore[assignment]
             again = runs._replace(init=best.point.centers, labels=None)
             best = min(best, search_nearby(problem, level, again), key=partial(sort_key, problem))
         return shake_end(problem, best, runs, random_state), n_iter
