@@ -566,7 +566,8 @@ def _may_change(clustering, k, target, code, change, above, limits):
     ``above`` is the ratio of the target, and the other clusters must stay above it. The target may
     keep it. A sample that joins breaks a tie of smallest groups or adds a missing group. In one
     scale a sample that leaves may break a tie of largest groups, but it adds no smallest one.
-    So no move is ever undone, and the path is finite.
+    So no move is ever undone, and the path is finite. Below a hundred samples of the smallest
+    group, where one sample more is worth many of the others, ties of these stay.
     """
     counts = clustering.counts[k]
     members = clustering.members[k]
@@ -582,7 +583,9 @@ def _may_change(clustering, k, target, code, change, above, limits):
         scaled = counts * limits.scales[0]
         g = limits.intersections[code, 0]
         smallest, _ = find_least_ratio(counts, limits)
-        return scaled[g] + change * limits.scales[0, g] > scaled[smallest]
+        return counts[smallest] >= 100.0 and (
+            scaled[g] + change * limits.scales[0, g] > scaled[smallest]
+        )
     return after > above or (after == above and change > 0.0)
 
 
