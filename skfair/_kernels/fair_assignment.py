@@ -563,11 +563,9 @@ def _stays_above(counts, members, code, change, above, limits):
 def _may_change(clustering, k, target, code, change, above, limits):
     """Whether cluster k may gain (change > 0) or lose (change < 0) a sample of an intersection.
 
-    ``above`` is the ratio of the target, and the other clusters must stay above it. The target may
-    keep it. A sample that joins breaks a tie of smallest groups or adds a missing group. In one
-    scale a sample that leaves may break a tie of largest groups, but it adds no smallest one.
-    So no move is ever undone, and the path is finite. Below a hundred samples of the smallest
-    group, where one sample more is worth many of the others, ties of these stay.
+    ``above`` is the ratio of the target, and the other clusters must stay above it. A sample that
+    leaves must raise the ratio of the target. One that joins may keep it, as it breaks a tie of
+    smallest groups or adds a missing group. So no move is ever undone, and the path is finite.
     """
     counts = clustering.counts[k]
     members = clustering.members[k]
@@ -579,13 +577,6 @@ def _may_change(clustering, k, target, code, change, above, limits):
     if k != target:
         return _stays_above(counts, members, code, change, above, limits)
     after = ratio_after(counts, members, code, change, limits)
-    if change < 0.0 and after == above > 0.0 and limits.factors.size == 1:
-        scaled = counts * limits.scales[0]
-        g = limits.intersections[code, 0]
-        smallest, _ = find_least_ratio(counts, limits)
-        return counts[smallest] >= 100.0 and (
-            scaled[g] + change * limits.scales[0, g] > scaled[smallest]
-        )
     return after > above or (after == above and change > 0.0)
 
 

@@ -117,23 +117,6 @@ def test_a_sample_does_not_go_to_and_fro():
     assert (clustering.counts.min(axis=1) / clustering.counts.max(axis=1)).min() >= 0.5
 
 
-@pytest.mark.parametrize("size, n_moves", [(100, 200), (50, 0)])
-def test_a_tie_of_largest_groups_ends_no_path_unless_one_is_small(size, n_moves):
-    """4 4 1 against 2 2 2: one of each tied group has to leave before the ratio rises."""
-    codes = np.repeat([0, 1, 2, 0, 1, 2], size * np.array([4, 4, 1, 2, 2, 2]))
-    labels = np.repeat([0, 1], [9 * size, 6 * size])
-    X = np.random.default_rng(0).normal(size=(len(codes), 2))
-    # The members of group 2 in the other cluster stay.
-    rows = np.flatnonzero(codes < 2)
-    path, clustering = climb(
-        Problem(X, np.ones(len(X)), codes, labels, 2, 3), 1 / 3, rows, max_moves=300
-    )
-    assert np.bincount(codes[path.samples], minlength=2).tolist() == [n_moves / 2, n_moves / 2]
-    moved = n_moves // 2
-    expected = size * np.array([[4, 4, 1], [2, 2, 2]]) + moved * np.array([[-1, -1, 0], [1, 1, 0]])
-    np.testing.assert_array_equal(clustering.counts, expected)
-
-
 def test_a_missing_group_is_brought_in():
     X = np.array([[0.0], [0.1], [5.0], [5.1], [6.0], [7.0]])
     codes = np.array([0, 0, 0, 1, 1, 1])

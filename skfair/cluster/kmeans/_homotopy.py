@@ -36,7 +36,6 @@ from skfair.cluster.kmeans._problem import (
 from skfair.cluster.kmeans._repair import (
     GAP_MARGIN,
     MAX_MOVES,
-    MAX_PAIRED_SAMPLES,
     follow_path,
     iterate_local_search,
     measure_share_excess,
@@ -97,9 +96,8 @@ class Homotopy(BaseEstimator):
     counts or moves first. Up to 1,000 samples leave a local optimum by random moves, as long as
     these lead to something cheaper; above 100 only with bounds, and where weights are unequal or an
     intersection has at most 100 members per cluster. Where the cost is then more than 2 % above the
-    bound at its centres, the other repair, one more start and further random moves are tried, or
-    with more than 1,000 samples repairs from the means of the last one. Nothing more is tried where
-    samples times clusters are more than 200 million, nor by passes over partitioned data.
+    bound at its centres, the other repair, one more start and further random moves are tried, but
+    not where samples times clusters are more than 200 million, nor by passes over partitioned data.
 
     Partitioned data of more than 100,000 samples are warm-started on as many of them, and finished
     by passes over all. Then the samples nearest to a tie are moved in memory.
@@ -205,13 +203,6 @@ class Homotopy(BaseEstimator):
             )
             ends.append(more)
         best = min(ends, key=partial(sort_key, problem))
-        # Clusters of integer counts have other means than those of the fair assignment: assign
-        # and repair again from these, while that gains a hundredth. Of few samples random moves do.
-        cost = np.inf
-        while problem.n_samples > MAX_PAIRED_SAMPLES and best.point.cost < 0.99 * cost:  # type: ignore[operator]
-            cost = best.point.cost  # type: ignore[assignment]
-            again = runs._replace(init=best.point.centers, labels=None)
-            best = min(best, search_nearby(problem, level, again), key=partial(sort_key, problem))
         return shake_end(problem, best, runs, random_state), n_iter
 
     def _lead_starts(
