@@ -201,10 +201,10 @@ def compare_drawn(seed, min_published=MINIMUM):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("start", range(0, 20, 10))
+@pytest.mark.parametrize("start", [0, 10])
 def test_no_small_count_follows_from_two_files(start):
     n_reports = 0
-    for seed in range(start, start + 10):
+    for seed in range(start, start + 6):
         plain, *_ = compare_drawn(seed, None)
         try:
             changes, tables, kind = compare_drawn(seed)
@@ -214,4 +214,4 @@ def test_no_small_count_follows_from_two_files(start):
         n_reports += 1
         assert not [*list_disclosed(changes, tables, kind)]
         assert changes.gaps["verdict"].tolist() == plain.gaps["verdict"].tolist()
-    assert n_reports >= 4
+    assert n_reports >= 2

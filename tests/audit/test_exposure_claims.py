@@ -79,7 +79,7 @@ def test_claims_at_the_gap_of_the_population_are_rarely_shown(monkeypatch):
     gap = exposure_difference(
         population[0], sensitive_features=population[1], query_id=population[2]
     )
-    n_draws, n_shown, n_excluded = 200, 0, 0
+    n_draws, n_shown, n_excluded = 80, 0, 0
     for seed in range(n_draws):
         claim = audit_rankings(*draw_rankings(100 + seed)).certify(ExposureParity(tolerance=gap))
         n_shown += claim.verdict == "shown"
