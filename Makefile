@@ -74,11 +74,12 @@ test-digits: $(VENV)/.has-test
 	$(PYTEST) -m "not slow" tests skfair $(wildcard doc/*.rst) $(addprefix --ignore=tests/, \
 		$(TEXTS) $(if $(shell $(BIN)/python tests/newest.py),$(SELECTION)))
 
-# Chromium and npm are programs of the system; those of Debian are installed if they are missing.
+# Chromium and npm are programs of the system. Those of Debian are installed where one is missing,
+# and only that one: npm of another source conflicts with Debian's.
 page-tools: $(VENV)/.has-test $(VENV)/.has-browser
-	@$(BIN)/python -c 'import sys; from tests.browser.chromium import find_browser; sys.exit(not find_browser())' \
-		&& command -v npm >/dev/null || \
-		{ apt-get -qq update && apt-get -qq -y install chromium npm; } || { \
+	@missing="$$($(BIN)/python -c 'from tests.browser.chromium import find_browser; print("" if find_browser() else "chromium")') \
+		$$(command -v npm >/dev/null || echo npm)"; \
+	[ -z "$$(echo $$missing)" ] || { apt-get -qq update && apt-get -qq -y install $$missing; } || { \
 		echo "Chromium and npm are needed (Debian: apt install chromium npm)." >&2; \
 		exit 1; }
 	$(BIN)/python examples/browser/build.py $(DEMO_PAGE) --no-serve

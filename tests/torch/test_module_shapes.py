@@ -316,7 +316,7 @@ def test_a_compiled_module_in_half_precision_is_not_compiled_again():
     assert module.module_at(module.initial())._compiled_call_impl is None
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.torch.jit.script:FutureWarning")
 def test_a_scripted_module_is_named():
     with pytest.raises(TypeError, match=r"but that is a .*of torch\.jit; pass the module that was"):
         TorchModel(torch.jit.script(nn.Linear(2, 1)), np.ones((3, 2)))
