@@ -187,7 +187,8 @@ def test_a_monitor_states_the_burden_and_keeps_it(path, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_state_that_was_filed_before_is_resumed(tmp_path, capsys):
+def test_a_state_that_was_filed_before_is_resumed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     table = read_table()
     later = pd.concat([table, table.assign(time="2026-04-01")])
     state = tmp_path / "state.json"
