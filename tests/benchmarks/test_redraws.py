@@ -5,13 +5,22 @@ import pytest
 
 from benchmarks.guarantees import redraws
 from benchmarks.guarantees.populations import REAL, REPORTING, TUNING, Case
-from benchmarks.guarantees.redraws import CASES, LEVELS, records_of, reliability, summary, table
+from benchmarks.guarantees.redraws import (
+    CASES,
+    LEVELS,
+    records_of,
+    reliability,
+    requirements,
+    summary,
+    table,
+)
 from benchmarks.timing import QUICK
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
     ConstrainedMLPClassifier,
 )
+from skfair.constraints import resolve_constraints
 
 
 @pytest.fixture
@@ -44,6 +53,20 @@ def test_the_table_has_every_case_at_every_level(small):
     expected = [(name, level) for name in (small, "all") for level in LEVELS]
     assert [(row["case"], row["level"]) for row in rows] == expected
     assert sum(one["fits"] for one in bins) == 2 * len(LEVELS)
+
+
+def test_of_stored_redraws_alone_none_is_made(small):
+    assert table([small], 2, recorded_only=True) == ([], [])
+    records_of(small, 1)
+    rows, _ = table([small], 2, recorded_only=True)
+    assert {(row["case"], row["redraws"]) for row in rows} == {(small, 1), ("all", 1)}
+
+
+def test_no_case_has_two_bounds():
+    for name, case in CASES.items():
+        # Cells get their bounds from plain fits.
+        if case.unit is None:
+            assert resolve_constraints(*requirements(name))
 
 
 def test_kinds_are_checked_as_all_cases_are(small, monkeypatch):
