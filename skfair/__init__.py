@@ -107,7 +107,7 @@ def show_versions() -> None:
     sklearn.show_versions()
     print("\nskfair:", __version__, "\nCPU cores:", os.cpu_count())
     for name in "numba llvmlite dask polars pyarrow skops torch fairlearn".split():
-        print(f"{name}:", *(package.version for package in distributions(name=name)))
+        print(f"{name}:", *{package.version for package in distributions(name=name)})
     # Last, since it fails where llvmlite cannot be loaded, and then says why.
     print("CPU:", importlib.import_module("llvmlite.binding").get_host_cpu_name())
 

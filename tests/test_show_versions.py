@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import numba
 import pytest
@@ -41,6 +42,13 @@ def test_a_package_that_is_not_installed_has_no_version(output):
         except PackageNotFoundError:
             expected = ""
         assert lines[name] == expected
+
+
+def test_a_package_that_is_found_twice_has_its_version_once(capsys, monkeypatch):
+    folder = Path(numba.__file__).parents[1]
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path, str(folder)])
+    skfair.show_versions()
+    assert read_lines(capsys.readouterr().out)["numba"] == numba.__version__
 
 
 def test_processor_cores_and_kernels_are_printed(output):
