@@ -519,10 +519,7 @@ def test_the_cheapest_of_several_starts_is_kept():
     "kind",
     [
         "plain",
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in ("weights", "three groups", "two attributes", "each attribute")
-        ),
+        *(one for one in ("weights", "three groups", "two attributes", "each attribute")),
     ],
 )
 def test_the_last_shown_is_the_best_that_may_be_tested(kind):

@@ -25,7 +25,7 @@ from skfair.datasets import make_fair_blobs
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # ratios of shares
 
 MAX_RUNS = 3
-"""Starts of each case of `size_bounds`: ten starts of the peer take up to 40 seconds."""
+"""Runs of each case of `size_bounds`: one of the peer, of ten starts, takes up to 47 seconds."""
 
 
 class SizeCase(NamedTuple):

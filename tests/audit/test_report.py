@@ -581,12 +581,9 @@ def test_the_verdict_on_four_fifths_needs_the_interval(rates, n, verdict):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "seeds", [range(3), pytest.param(range(3, 50), marks=pytest.mark.slow)], ids=["few", "many"]
-)
-def test_a_ratio_has_one_interval_and_one_verdict(seeds):
+def test_a_ratio_has_one_interval_and_one_verdict():
     verdicts = {"below four fifths": "below", "kept": "not below", "undecided": "undecided"}
-    for seed in seeds:
+    for seed in range(50):
         rng = np.random.default_rng(seed)
         table = pd.DataFrame({"sex": rng.choice([*"fm"], 2000)})
         table["race"] = rng.choice(["r1", "r2", "r3", "r4"], 2000, p=[0.5, 0.25, 0.15, 0.1])

@@ -183,9 +183,7 @@ def mean_run_length(shares, run_length, n_streams, windows=(3, 6, 12), n_batches
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "run_length, n_streams", [(20.0, 500), pytest.param(50.0, 3000, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("run_length, n_streams", [(20.0, 500), (50.0, 3000)])
 def test_late_outcomes_make_windows_err_up_to_half_more_often(run_length, n_streams):
     at_once = mean_run_length([1.0], run_length, n_streams)
     for shares in ([0.25] * 4, [0.5, *[0.1] * 5], [1 / 12] * 12):

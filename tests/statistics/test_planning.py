@@ -76,8 +76,8 @@ def test_successes_and_failures_need_samples_of_the_same_size():
     ("ratio", "rate", "n_groups"),
     [
         (0.8, 0.3, 2),
-        pytest.param(0.8, 0.9, 4, marks=pytest.mark.slow),
-        pytest.param(0.6, 0.05, 3, marks=pytest.mark.slow),
+        (0.8, 0.9, 4),
+        (0.6, 0.05, 3),
     ],
 )
 def test_ratios_have_the_requested_power(ratio, rate, n_groups):
@@ -109,7 +109,7 @@ def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_groups", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_groups", [2, 5])
 @pytest.mark.parametrize("bound", ["tolerance", "ratio"])
 def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_groups):
     """Intervals of drawn decisions, of half of the groups with either rate."""
@@ -129,9 +129,7 @@ def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_grou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rate", "expected"), [(0.03, 0.02), pytest.param(0.96, 0.05, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("rate", "expected"), [(0.03, 0.02), (0.96, 0.05)])
 def test_the_power_at_an_expected_gap_is_exact_at_small_rates(rate, expected, monkeypatch):
     """Two routes: binomial sums, and `certify` on drawn decisions."""
     skip_unexamined_numbers(monkeypatch)
@@ -372,7 +370,7 @@ def test_certificates_of_floors_have_the_power(minimum, rate, n_groups):
 
 @pytest.mark.slow
 @pytest.mark.covering(0)
-@pytest.mark.parametrize("n", [40, pytest.param(77, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [40, 77])
 @pytest.mark.parametrize("constraint", [MinimumRate, MaximumRate])
 def test_planned_floors_are_those_of_certificates(n, constraint):
     """The probability is the sum over the counts that are certified."""

@@ -203,7 +203,7 @@ def costs_and_counts(X, groups, n_clusters):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by_share", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("by_share", [True, False])
 def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share):
     excess = []
     for seed in range(24):

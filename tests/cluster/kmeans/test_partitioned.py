@@ -183,7 +183,7 @@ class Recorder:
 
 @pytest.mark.slow
 @pytest.mark.callbacks
-@pytest.mark.parametrize("size", [1500, pytest.param(N_SAMPLES, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [1500, N_SAMPLES])
 def test_callbacks_and_verbose_see_every_pass(monkeypatch, capsys, size):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
     X, groups, weights = draw()
@@ -316,7 +316,7 @@ def test_unclear_clusters_take_few_passes_over_the_data(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("weighted", [False, True])
 def test_exact_balance_holds_where_no_sample_is_near_a_tie(monkeypatch, weighted):
     monkeypatch.setattr(_partitioned, "MIN_CANDIDATES", 20)
     rng = np.random.default_rng(0)
