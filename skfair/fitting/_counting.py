@@ -104,7 +104,7 @@ def evaluate_lines(problem: Problem, effects: tuple, starts: list[LineStart]) ->
     `DecisionCounter.evaluate_along_lines`. Points that are worse than others of their line are left
     out, but for a few.
     """
-    from skfair._kernels.lines import (
+    from skfair.fitting._lines import (
         COUNT,
         ERROR,
         MEANS,
