@@ -10,7 +10,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._names import refuse_unknown_names
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints._units import Unit
 from skfair.exceptions import MissingSensitiveFeaturesWarning
@@ -499,5 +498,3 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
 
 
 __all__ = ["ConformalClassifier", "ConformalRegressor"]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -18,7 +18,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from skfair._names import refuse_unknown_names
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment, check_samples
 from skfair.groups._state import PlainStateMixin
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]
-
-__getattr__ = refuse_unknown_names(__name__)
 
 
 def reweighing_weights(

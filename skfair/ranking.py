@@ -17,7 +17,6 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._names import refuse_unknown_names
 from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
 from skfair.constraints._constraint import warn_of_small_groups
 from skfair.exceptions import InfeasibleConstraintWarning
@@ -751,5 +750,3 @@ def _warn_of_lacking_documents(
 
 
 __all__ = ["ConstrainedRanker", "ConstrainedRankerCV", "rerank"]
-
-__getattr__ = refuse_unknown_names(__name__)

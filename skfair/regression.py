@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
-from skfair._names import refuse_unknown_names
 from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
@@ -796,5 +795,3 @@ def _describe_regressor(training: TrainingData, rule: Rule) -> tuple:
 
 
 __all__ = ["ConstrainedERMRegressor", "ConstrainedRegressorCV", "PartialParityRegressor"]
-
-__getattr__ = refuse_unknown_names(__name__)

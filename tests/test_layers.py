@@ -24,7 +24,7 @@ MAY_IMPORT = {
     | {"partitions", "plotting", "utils"},
     "exceptions": set(),
     "_kernels": set(),
-    "utils": {"_kernels", "exceptions"},
+    "utils": {"_kernels"},
     "groups": {"exceptions", "partitions", "utils"},
     "statistics": {"groups", "utils"},
     "partitions": {"utils"},

@@ -5,7 +5,6 @@ parity difference, equal opportunity, and errors by groups of protected attribut
 report can be attached to a model card.
 """
 
-from skfair._names import refuse_unknown_names
 from skfair.audit._audit import Audit
 from skfair.audit._claims import Claim, verify
 from skfair.audit._fairness_front import FairnessFront, fairness_front
@@ -26,5 +25,3 @@ __all__ = [
     "last_shown",
     "verify",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

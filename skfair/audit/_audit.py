@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from skfair.audit._report import ReportSettings, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import search_audit
 from skfair.audit._task_metrics import find_positive_label, infer_task
-from skfair.utils._checks import join_names, refuse_clusters
+from skfair.utils._checks import join_names, mute_warnings, refuse_clusters
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
@@ -267,9 +267,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         >>> audit.certify(tolerance=0.1).verdict
         'shown'
         """
-        with warnings.catch_warnings():
-            if min_published is not None:  # warnings state the numbers of samples of small groups
-                warnings.simplefilter("ignore", UserWarning)
+        # Warnings state the numbers of samples of small groups.
+        with nullcontext() if min_published is None else mute_warnings(UserWarning):
             claim = certify_audit(self, constraint, tolerance, confidence_level, ledger, salt)
         return claim if min_published is None else protect_claim(claim, self, min_published)
 

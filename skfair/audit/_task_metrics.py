@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from skfair.metrics._group_metrics import (
 )
 from skfair.metrics._rates import find_positive_multiclass
 from skfair.statistics._group_estimates import estimate_means
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, join_names, mute_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -342,8 +341,7 @@ def tabulate_reliability(
     edges = make_bin_edges(probabilities, weights, N_BINS, "uniform")
     tables = []
     for attribute, groups in by_name.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
+        with mute_warnings(UserWarning):  # of uneven weights, once is enough
             table = bin_frequencies(
                 groups.subset(rows), weights, is_true, probabilities, edges, (1.0 + level) / 2.0
             )

@@ -1,6 +1,5 @@
 """Clusterings whose clusters mirror the groups of the data."""
 
-from skfair._names import refuse_unknown_names
 from skfair.cluster._fronts import ParetoFront, cluster_front
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
@@ -22,5 +21,3 @@ __all__ = [
     "cluster_front",
     "fair_embedding",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -415,8 +415,9 @@ def store_fit(estimator: BaseEstimator, fitted: dict[str, Any]) -> None:
 
     An earlier fit stays intact until then.
     """
-    settings = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    estimator.__dict__ = settings | fitted
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)  # of an earlier fit, which may have had more of them
+    vars(estimator).update(fitted)
 
 
 class Subtask:

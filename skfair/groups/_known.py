@@ -26,7 +26,6 @@ from skfair.groups._groups import (
 )
 from skfair.partitions._collections import check_alignment, load_columns
 from skfair.utils._checks import argument_error, join_names, warn
-from skfair.utils._sklearn import error_that_stops_search
 from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
@@ -253,21 +252,18 @@ def encode_groups_for_prediction(
     """As `encode_known_groups`, for predictions that depend on the group.
 
     `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
-    depend on the group, and how to do without, as sentences for the error: a
-    MissingSensitiveFeaturesError, or an `UnscorableSearchError` in a search that would score it as
-    nan.
+    depend on the group, and how to do without, as sentences for the MissingSensitiveFeaturesError.
     """
     if sensitive_features is not None:
         return encode_known_groups(sensitive_features, n_samples, summary, handle_unknown)
     if len(summary.labels) == 1:
         return np.zeros(n_samples, dtype=np.intp)
-    error = MissingSensitiveFeaturesError(
+    raise MissingSensitiveFeaturesError(
         f"{reason} Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, "
         f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with scoring=None or with "
         'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
         'scoring="accuracy", do not pass groups to predict.'
     )
-    raise error_that_stops_search(error)
 
 
 def encode_known_values(

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -201,9 +202,13 @@ class GroupMetric:
 
     def _evaluate(self, columns: list[np.ndarray], weights: np.ndarray | None) -> float:
         """Value of the function as a float; nan where it is undefined."""
-        params = {} if weights is None else {"sample_weight": weights}
+        params: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+        # Asked for nan, precision and its like need no warning to say that they are undefined.
+        if _warns_of_division(self.metric):
+            params["zero_division"] = np.nan
         errors = []  # numpy keeps its own record by thread, which warnings do not
         with (
+            _RECORDING,
             np.errstate(all="call", call=lambda *error: errors.append(error)),
             warnings.catch_warnings(record=True) as caught,
         ):
@@ -225,6 +230,19 @@ class GroupMetric:
             for one in caught
         )
         return np.nan if undefined else float(value)
+
+
+_RECORDING = RLock()
+"""Held while warnings are recorded, which all threads share."""
+
+
+def _warns_of_division(function: Callable) -> bool:
+    """Whether a function of scikit-learn warns where it divides by zero, as it does by default."""
+    try:
+        parameter = inspect.signature(function).parameters.get("zero_division")
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.default == "warn"
 
 
 def _takes_weights(function: Callable) -> bool:

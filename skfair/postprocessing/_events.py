@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,7 +47,7 @@ from skfair.postprocessing._out_of_fold_scores import (
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
-from skfair.utils._checks import check_column, join_names, text_columns
+from skfair.utils._checks import check_column, join_names, mute_warnings, text_columns
 from skfair.utils._sklearn import count_samples, safe_indexing
 
 if TYPE_CHECKING:
@@ -284,8 +283,7 @@ def check_ranked_sizes(
     tolerance: float | dict[int | str, float | str] | None,
 ) -> None:
     """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small groups, which the fit warns of
+    with mute_warnings():  # of small groups, which the fit warns of
         for constraint in constraints:
             if hasattr(constraint, "interval"):
                 sums = constraint.bind(samples, None, None, tolerance).sums  # type: ignore[arg-type]
@@ -820,8 +818,7 @@ def make_fitter(*request: Any) -> Fitter:
 
     Nothing warns of small groups: the plain fit, which is tried before, has done so.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with mute_warnings():
         return _make_fitter(*request)
 
 

@@ -407,6 +407,11 @@ class ClusteringProblem(BaseClusteringProblem):
     numbers: np.ndarray | None = None  # (n_samples,) row numbers in partitioned data
     background: FixedSamples | None = None
 
+    @cached_property
+    def best_ratios(self) -> dict:
+        """Best ratios of tables of counts by number of clusters and level, as far as found."""
+        return {}
+
     @property
     def masses(self) -> np.ndarray:
         """Cost of a squared distance, by weight: with it a sample attracts its centre."""

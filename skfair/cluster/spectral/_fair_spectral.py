@@ -259,8 +259,9 @@ default=None
             Row numbers of two samples that must be in one cluster, or in different clusters. Linked
             samples have equal coordinates ``D^(-1/2) H``: they are more columns of the constraint.
             Pairs need ``assign_labels="ncut"``, no landmarks, and an ``eigen_solver`` that is exact
-            for them: "auto", "block-lanczos", "chebyshev" or "nullspace". They are of rows of the
-            complete X and are not routed to the fits of a cross-validation.
+            for them: "auto", "block-lanczos", "chebyshev" or "nullspace". They name rows of
+            the X that is fitted: metadata routing does not pass them on, and a cross-validation
+            without it would link other rows in every fold.
 
         Returns
         -------

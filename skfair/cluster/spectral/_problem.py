@@ -50,7 +50,6 @@ from skfair.partitions._partitions import (
 )
 from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import warn
-from skfair.utils._sklearn import fits_a_fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -720,8 +719,6 @@ def add_pairs(
         wrong = "have no landmarks, no partitioned data and assign_labels='ncut'"
     elif not (isinstance(solver, str) and solver in exact):
         wrong = f"have one of the eigen_solver {list(exact)}, got {solver!r}"
-    elif fits_a_fold():
-        wrong = "have all rows of X, by whose numbers pairs are named, not those of a fold"
     else:
         pairs = Pairs.check(must_link, cannot_link, problem.operator.n_nodes)
         if pairs is not None:
