@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from skfair.fitting._counting import DecisionCounter
     from skfair.models._linear import LinearModel
-    from skfair.problems._evaluation import Evaluation
     from skfair.problems._problem import Problem
     from skfair.solvers import Solver
     from skfair.solvers._solver import Progress, Result
@@ -143,7 +142,8 @@ class Fitter:
 
     def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
-        return self.counter.evaluate([move_cut(self, parameters)], result)[0]
+        parameters = parameters if self.share is None else move_cut(self, parameters)
+        return self.counter.evaluate([parameters], result)[0]
 
     def fit(self, problem, x, solver=None, is_finished=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
@@ -171,10 +171,11 @@ class Fitter:
                 message="The search took a model that no solver has certified, so another one may "
                 "have a smaller objective. A larger tolerance or alpha makes the problem easier.",
             )
-        parameters = move_cut(self, result.x[: problem.n_parameters])
+        parameters = result.x[: problem.n_parameters]
         if self.share is not None:
+            parameters = move_cut(self, parameters)
             result = replace(result, x=parameters)
-        return self.evaluate(parameters, result)
+        return self.counter.evaluate([parameters], result)[0]
 
     @cached_property
     def plain_fit(self) -> Any:
@@ -299,8 +300,6 @@ def move_cut(fitter: Fitter, parameters: np.ndarray) -> np.ndarray:
 
     Of equal scores at the cut all or none are selected, whichever is nearer to the share.
     """
-    if fitter.share is None:
-        return parameters
     problem = fitter.problem
     costs, codes = np.unique(-problem.predict_scores(parameters), return_inverse=True)
     filled = np.cumsum(np.bincount(codes, problem.mean_weights))
@@ -459,7 +458,13 @@ class _LineSearch:
             on_subsample = subsample.evaluate(x, multipliers)
         is_rough = getattr(self.fitter.solver, "hessian", None) == "secants"
         hessian = on_subsample.hessian(multipliers, **({"is_rough": True} if is_rough else {}))
-        newton, effects = _newton_directions(evaluation, hessian)
+        # Newton's direction H^-1 J' of each row, and what each row gains by each.
+        p = len(self.parameters)
+        jacobian = evaluation.jacobian[:, :p]
+        hessian = hessian[:p, :p]
+        # Where all scores are far from 0, as those of separable classes, no curvature is left.
+        hessian = hessian + 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(p)
+        newton = cho_solve(cho_factor(hessian), jacobian.T)
         # The three tightest rows of the constraint, and the intercept.
         slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
         tightest = np.argsort(np.round(slack, 6), kind="stable")[:3]
@@ -474,7 +479,7 @@ class _LineSearch:
             for value in coef[largest[:n_coefficients]]:
                 is_equal = np.isclose(coef, value, rtol=1e-4, atol=0.0)
                 directions.append((is_equal & (coef != 0.0)).astype(float))
-        return self.scale(directions), newton, effects
+        return self.scale(directions), newton, jacobian @ newton
 
     def _scores(self, candidate: Candidate) -> np.ndarray:
         """Scores in memory of a candidate: of all samples, or of the subsample."""
@@ -564,19 +569,6 @@ def _sort_points(
             if n_of_line[line] <= 20:
                 candidate, direction = steps[line]
                 yield candidate, line, direction, float(lengths[k])
-
-
-def _newton_directions(
-    evaluation: Evaluation, hessian: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's direction ``H^-1 J'`` of each row, and what each row gains by each."""
-    n_parameters = evaluation.problem.n_parameters
-    jacobian = evaluation.jacobian[:, :n_parameters]
-    hessian = hessian[:n_parameters, :n_parameters]
-    # Where all scores are far from 0, as those of separable classes, no curvature is left.
-    hessian = hessian + 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(len(hessian))
-    newton = cho_solve(cho_factor(hessian), jacobian.T)
-    return newton, jacobian @ newton
 
 
 def round_to_bits(values: np.ndarray, bits: int) -> np.ndarray:

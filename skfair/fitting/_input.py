@@ -26,7 +26,7 @@ from skfair.models._linear import LinearModel
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem
-from skfair.problems._problem import draw_subsample, needs_subsample
+from skfair.problems._problem import draw_subsample
 from skfair.solvers import SQP
 from skfair.statistics._hidden_groups import (
     ASSUMPTIONS,
@@ -234,7 +234,7 @@ def _check_group_arguments(
             f"{setting} is about probabilities alone, but sensitive_features was passed; leave one "
             "of the two out."
         )
-    if probabilities is None or assumes:
+    if assumes:
         return
     if groups is None:
         raise ValueError(
@@ -259,7 +259,7 @@ def estimate_missing_groups(training: TrainingData, missing: str) -> TrainingDat
     samples = training.samples
     groups = samples.groups
     columns = [training.X, samples.target[:, np.newaxis]]
-    if not groups.is_partly_recorded or missing == "sufficient":
+    if missing == "sufficient":
         return training
     if missing == "independent":
         probabilities = unmix_group_probabilities(_stack(columns), groups.matrix.toarray())
@@ -427,7 +427,11 @@ def _check_input(
         else None
     )
     # Samples of zero weight are left out of all that follows.
-    _check_group_arguments(estimator, columns)
+    if (
+        columns.get("group_probabilities") is not None
+        or getattr(estimator, "missing", "") in ASSUMPTIONS
+    ):
+        _check_group_arguments(estimator, columns)
     options = {"overlapping": True, "missing_groups": getattr(estimator, "missing", "error")}
     samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
     if sparse.issparse(checked):
@@ -598,12 +602,11 @@ def _count_ordered_pairs(counts: np.ndarray) -> float:
 def partition_problem(problem: Problem, solver: BaseEstimator, n_jobs: int | None) -> Problem:
     """A problem of very many samples in blocks of rows for threads.
 
-    The problem itself if it is small, or not a sum over its samples.
+    The problem itself if it is not a sum over its samples.
     """
     is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
     is_linear = isinstance(problem.model, LinearModel)
-    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
-    if not (needs_subsample(problem) and is_exact and is_linear and adds_up):
+    if not (is_exact and is_linear and problem.constraint.adds_up) or is_pairwise(problem.loss):
         return problem
     subsample = draw_subsample(problem, SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:

@@ -49,6 +49,7 @@ from skfair.models._model import times_vector
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, sampling_rates
+from skfair.problems._problem import needs_subsample
 from skfair.solvers import SOLVERS, SQP
 from skfair.solvers._solver import choose_rows
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name, validate_data
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
 
     from skfair.constraints import Constraint
     from skfair.constraints._partial import PartialParity
-    from skfair.fitting._counting import Candidate
     from skfair.partitions._blocks import Blocks
     from skfair.partitions._collections import Block
     from skfair.partitions._partitions import Partitions
@@ -149,9 +149,11 @@ def fit_samples(
     if is_partitioned(X, y, *columns.values()):
         return fit_partitioned(estimator, X, y, columns, constraints)
     # Samples of positive weight, whose missing groups become probabilities of groups.
-    check_missing_group_settings(estimator, constraints, {"group_interactions": False})
+    if estimator.missing != "error":
+        check_missing_group_settings(estimator, constraints, {"group_interactions": False})
     training = check(estimator, X, y, columns, bool(constraints))
-    training = estimate_missing_groups(training, estimator.missing)
+    if training.samples.groups.is_partly_recorded:
+        training = estimate_missing_groups(training, estimator.missing)
     check_loss(estimator, "numbers" if training.classes is None else "classes")
     # The penalty must not depend on the unit of y: fit it in standard deviations.
     if training.classes is None:
@@ -177,14 +179,18 @@ def fit_linear_model(
         model = _make_linear_model(estimator, training)
         problem = make_problem(estimator, model, training, constraints)
         problem = choose_rows(solver, problem)
-        if estimator.confidence_level is None:
+        if estimator.confidence_level is None and needs_subsample(problem):
             problem = partition_problem(problem, solver, estimator.n_jobs)
-    if estimator.solver == "sqp" and _suits_secants(estimator, problem):
-        solver.hessian = "secants"
+    ranks = "ranks" in problem.constraint.metric_inputs
+    if estimator.solver == "sqp" and not ranks and estimator.confidence_level is None:
+        # Secants cost less than Hessians of many columns, for losses of similar curvature. Fits
+        # without folds, for guarantees, start so near their answers that a Hessian costs less.
+        if isinstance(problem.loss, LogisticLoss) and has_rough_gram(problem.model):
+            solver.hessian = "secants"
     task = FitTask.begin(estimator, X, y, training, problem, _describe_coefficients)
     # From smooth rates to decisions, and on to the population if a confidence is requested.
     options = {"random_state": check_random_state(estimator.random_state), "callback": task.watch}
-    if isinstance(estimator.solver, str) and "ranks" in problem.constraint.metric_inputs:
+    if isinstance(estimator.solver, str) and ranks:
         # Residual at which a solver chosen by name stops, where gaps are differences of ranks.
         # Their problems are not convex, and another test ends at another model. So all linear
         # estimators have one.
@@ -196,18 +202,12 @@ def fit_linear_model(
     # What predictions need, and the shared thresholds of percentiles; then the outcome.
     candidate = guarantee.candidate
     fitted = _describe_coefficients(estimator, problem.model, candidate.parameters, training)
-    fitted |= _describe_thresholds(constraints, fitter.problem, candidate, training.unit)
+    if ranks and len(constraints) == 1:
+        # The thresholds of percentiles are the auxiliary unknowns of a constraint on ranks.
+        thresholds = candidate.result.x[problem.n_parameters :]
+        of_groups = thresholds if constraints[0].adds_up else thresholds[:0]
+        fitted |= {"thresholds_": training.unit.from_unit(of_groups)}
     return task.finish(fitter, guarantee, fitted)
-
-
-def _suits_secants(estimator: ConstrainedEstimator, problem: Problem) -> bool:
-    """Whether secants cost less than Hessians: of many columns, and losses of similar curvature.
-
-    Fits without folds, for guarantees, start so near their answers that a Hessian costs less.
-    """
-    is_smooth = isinstance(problem.loss, LogisticLoss)
-    is_smooth &= "ranks" not in problem.constraint.metric_inputs
-    return estimator.confidence_level is None and is_smooth and has_rough_gram(problem.model)
 
 
 def _make_linear_model(
@@ -273,16 +273,6 @@ def _expand_groups(
     coef, intercept = coefficients
     _, positions = training.samples.merge_small_groups()
     return coef if estimator._shares_coefficients else coef[positions], intercept[positions]  # type: ignore[index]
-
-
-def _describe_thresholds(
-    constraints: list[Constraint], problem: Problem, candidate: Candidate, unit: Unit
-) -> dict[str, np.ndarray]:
-    """The thresholds of percentiles, which are the auxiliary unknowns of a constraint on ranks."""
-    if len(constraints) != 1 or problem.constraint.metric_inputs != {"ranks"}:
-        return {}
-    thresholds = candidate.result.x[problem.n_parameters :]
-    return {"thresholds_": unit.from_unit(thresholds if constraints[0].adds_up else thresholds[:0])}
 
 
 def _make_start(

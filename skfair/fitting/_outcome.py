@@ -207,7 +207,7 @@ def warn_of_outcome(
         warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
-    elif estimator.status_ != "infeasible":
+    elif candidate.is_local:
         _warn_of_distant_bound(candidate)
     if _warn_of_constant_decisions(estimator, system, candidate):
         return
@@ -249,7 +249,7 @@ def _warn_of_distant_bound(candidate: Candidate) -> None:
     bound = candidate.objective_bound
     objective = candidate.result.fun
     excess = objective - bound
-    if candidate.is_local and np.isfinite(bound) and excess > FAR_GAP * abs(bound):
+    if np.isfinite(bound) and excess > FAR_GAP * abs(bound):
         # A share, which is the same in every unit of the target; squared losses are not negative.
         share = min(excess / objective, 1.0)
         warn(

@@ -394,6 +394,7 @@ class Groups:
         self.ranks = np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
         self._codes = codes
         self.is_disjoint = codes is not None
+        self.is_partly_recorded = matrix is not None and matrix.dtype != bool
         if matrix is not None:
             self.matrix = matrix
 
@@ -504,11 +505,6 @@ class Groups:
         if self.is_partly_recorded:
             return self.matrix.data
         return np.ones(len(self.memberships[0]))
-
-    @property
-    def is_partly_recorded(self) -> bool:
-        """Whether groups are probabilities, estimated where a group is missing."""
-        return not self.is_disjoint and self.matrix.dtype != bool
 
     @property
     def recorded_codes(self) -> np.ndarray:
