@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-12  # of sums and ratios
-SIZE_ROUNDING = 1e-9  # relative: sizes miss their bounds by less than the heaviest sample
+SIZE_ROUNDING = 1e-9  # relative, of sizes
 GROUP_SHARE_PARAMETERS = ("min_group_share", "max_group_share")
 BALANCE_PARAMETERS = ("min_balance", "min_share_ratio", *GROUP_SHARE_PARAMETERS)
 """Parameters that require balanced clusters."""
@@ -265,27 +265,27 @@ def resolve_size(size: Any, total: float, absent: float) -> float:
 def keeps_balance(
     counts: np.ndarray,
     ratio: float,
-    largest_weight: float,
+    rounding_weight: float,
     scale: np.ndarray | float = 1.0,
     members: np.ndarray | None = None,
 ) -> bool:
     """Whether every cluster has balance ``ratio`` up to one sample, and lacks no large group.
 
     That is ``(n_kj + w) s_j >= ratio (n_kj' - w) s_j'`` for all clusters k and groups j, j', with w
-    the largest weight of a sample, and ``n_kj > 0`` for all groups that have at least as many
+    the weight of the lightest sample, and ``n_kj > 0`` for all groups that have at least as many
     members as there are clusters. A ratio of 0 is always kept.
     """
     if ratio == 0:
         return True
     # One sample of slack on both sides: the smallest group may gain it, the largest lose it.
-    lowest = ratio * ((counts - largest_weight) * scale).max(axis=1)
-    is_balanced = ((counts + largest_weight) * scale).min(axis=1) >= lowest * (1 - 1e-12)
+    lowest = ratio * ((counts - rounding_weight) * scale).max(axis=1)
+    is_balanced = ((counts + rounding_weight) * scale).min(axis=1) >= lowest * (1 - 1e-12)
     is_large = np.full(counts.shape[1], True) if members is None else members >= len(counts)
     return bool(is_balanced.all() and (counts[:, is_large] > 0).all())
 
 
 def balance_attributes(
-    weights: np.ndarray, requirements: ClusterRequirements, largest_weight: float = 1.0
+    weights: np.ndarray, requirements: ClusterRequirements, rounding_weight: float = 1.0
 ) -> Any:
     """The fitted attributes that follow from a table of sums of weights by cluster and group."""
     tables = [weights[:, groups] for groups in requirements.attribute_slices]
@@ -302,17 +302,17 @@ def balance_attributes(
         "cluster_sizes_": sizes,
         "group_weights_": weights,
     }
-    largest = max(list_shortfalls(attributes, requirements, largest_weight), default=(0.0, ""))
+    largest = max(list_shortfalls(attributes, requirements, rounding_weight), default=(0.0, ""))
     return attributes | {"constraint_violation_": largest[0]}
 
 
 def list_shortfalls(
-    attributes: Any, requirements: ClusterRequirements, largest_weight: float
+    attributes: Any, requirements: ClusterRequirements, rounding_weight: float
 ) -> list[tuple[float, str]]:
-    """Amounts and sentences of the requirements missed by more than one sample.
+    """Amounts and sentences of the requirements that are missed.
 
-    Amounts of sizes are shares of all; ``attribute_slices`` are as `balance_attributes` returns
-    them.
+    The weight of the lightest sample is no miss. Amounts of sizes are shares of all;
+    ``attribute_slices`` are as `balance_attributes` returns them.
     """
     tables, shortfalls = [], []
     keeps_balances = keeps_share_ratios = True
@@ -322,9 +322,9 @@ def list_shortfalls(
         totals = table.sum(axis=0)
         members = None if requirements.members is None else requirements.members[groups]
         balance_ratio = requirements.balance * data_balance(totals)
-        keeps_balances &= keeps_balance(table, balance_ratio, largest_weight, members=members)
+        keeps_balances &= keeps_balance(table, balance_ratio, rounding_weight, members=members)
         keeps_share_ratios &= keeps_balance(
-            table, requirements.share_ratio, largest_weight, 1 / totals, members
+            table, requirements.share_ratio, rounding_weight, 1 / totals, members
         )
         tables.append(table)
     if not keeps_balances:
@@ -350,7 +350,7 @@ def list_shortfalls(
             excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
             sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."
             shortfalls.append((excess, sentence))
-    return [*shortfalls, *_describe_size_violations(sizes, requirements, largest_weight)]
+    return [*shortfalls, *_describe_size_violations(sizes, requirements, rounding_weight)]
 
 
 def _balance_details(
@@ -366,11 +366,11 @@ def _balance_details(
 
 
 def _describe_size_violations(
-    sizes: TableLike, requirements: ClusterRequirements, largest_weight: float
+    sizes: TableLike, requirements: ClusterRequirements, rounding_weight: float
 ) -> Iterator[tuple[float, str]]:
     """Yield amounts and sentences of the sizes that are missed, as `list_shortfalls` does."""
-    # Integer counts make integer sizes; of other weights the last sample may not fit.
-    rounding = largest_weight * (1 - SIZE_ROUNDING)
+    # Integer counts make integer sizes.
+    rounding = max(rounding_weight * (1 - SIZE_ROUNDING), SIZE_ROUNDING * float(sizes.sum()))
     for sign, bounds, finding in (
         (-1, requirements.smallest, "not reached by all clusters: the minimum"),
         (1, requirements.largest, "exceeded: the maximum"),
@@ -379,8 +379,12 @@ def _describe_size_violations(
         excess = sign * (sizes - bounds)
         k = int(excess.argmax())
         if excess[k] > rounding:
-            sentence = f"A cluster size of {bounds[k]:.12g} is {finding} is {sizes[k]:.12g}."
-            yield excess[k] / float(sizes.sum()), sentence
+            share = excess[k] / float(sizes.sum())
+            sentence = (
+                f"A cluster size of {bounds[k]:.12g} is {finding} is {sizes[k]:.12g}. It is off by "
+                f"{share:.3g} of all."
+            )
+            yield share, sentence
 
 
 def status_attributes(
@@ -423,9 +427,13 @@ def warn_of_status(
     small = small_groups_message(estimator)
     if estimator.status_ == "infeasible":
         shortfalls = list_shortfalls(
-            vars(estimator), fit_input.requirements, fit_input.largest_weight
+            vars(estimator), fit_input.requirements, fit_input.rounding_weight
         )
         sentences = [sentence for _, sentence in shortfalls]
+        if sentences and fit_input.largest_share > 0:
+            sentences.append(
+                f"The heaviest sample has {fit_input.largest_share:.3g} of the weight of all."
+            )
         if sentences:  # of broken pairs there is a warning already
             warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
         return
@@ -612,7 +620,7 @@ def store_clusters(
 ) -> FairClusterer:
     """The estimator with the attributes of its best clustering; then warn.
 
-    ``fit_input`` has ``requirements``, ``largest_weight``, and ``lacks_groups``, if balanced
+    ``fit_input`` has ``requirements``, ``rounding_weight``, and ``lacks_groups``, if balanced
     clusters are required, but there are no two groups. The status that was fitted is "optimal",
     "feasible" or "max_iter". ``advice`` is for requirements that are not reached, ``cut_short``
     says what ended a search too early, if something did.

@@ -27,7 +27,6 @@ from skfair.utils._parameters import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from skfair._kernels.literature.alternating import (
@@ -407,9 +406,8 @@ class AlternatingSwaps(BaseEstimator):
         problem: ClusteringProblem,
         runs: RunSettings,
         random_state: np.random.RandomState,
-        watch: Callable,
     ) -> tuple[ClusteringPoint, int, Literal["feasible"]]:
-        """The clustering that Algorithm 2 ends with, from random labels; `watch` sees it."""
+        """The clustering that Algorithm 2 ends with, from random labels; ``runs.watch`` sees it."""
         validate_params(self)
         if not isinstance(problem, ClusteringProblem):
             raise ValueError(
@@ -422,7 +420,7 @@ class AlternatingSwaps(BaseEstimator):
         n_clusters = runs.n_clusters
         labels, _, _ = run_alternating_swaps(X, codes, weights, n_clusters, self, random_state)
         point = recompute_point(problem, labels, n_clusters)
-        watch(point)
+        runs.watch(point)
         return point, self.n_iter, "feasible"
 
 

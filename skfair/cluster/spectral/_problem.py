@@ -87,7 +87,8 @@ BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mea
 class LandmarkProblem:
     """Samples in memory or on partitions, and their fair embedding once computed."""
 
-    largest_weight = 1.0  # every sample counts the same
+    rounding_weight = 1.0  # every sample counts the same
+    largest_share = 0.0
 
     def __init__(
         self,
@@ -163,7 +164,7 @@ class LandmarkProblem:
             coordinates, summary, self.requirements, n_jobs=parameters.n_jobs
         )
         runs = RunSettings(n_clusters, n_init=parameters.n_init)
-        point, n_iter, status = Homotopy()._solve(problem, runs, random_state, lambda point: False)
+        point, n_iter, status = Homotopy()._solve(problem, runs, random_state)
         labels = point.labels.keep()
         counts = point.counts[:, requirements.group_positions]
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
@@ -177,7 +178,7 @@ class LandmarkProblem:
             "landmarks_": embedding.landmarks.rows,
             "objective_": embedding.normalized_cut(links),
             "groups_": groups,
-            **balance_attributes(counts, requirements, problem.largest_weight),
+            **balance_attributes(counts, requirements, problem.rounding_weight),
             "group_counts_": counts,
             "n_iter_": n_iter,
             "status_": status,
@@ -568,7 +569,8 @@ class SpectralProblem(NamedTuple):
     group_positions: np.ndarray | slice = slice(None)  # of the groups in the order of their labels
     pairs: Pairs | None = None
 
-    largest_weight = 1.0  # every node counts the same
+    rounding_weight = 1.0  # every node counts the same
+    largest_share = 0.0
 
     @property
     def data_balance(self) -> float:
