@@ -784,7 +784,7 @@ def _choose_cv(
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
-    is_large = not is_real and (is_wide or shape[0] >= 10_000)
+    is_large = not is_real and (is_wide or shape[0] >= 3_000)
     n_folds = 3 if is_large else 5
     return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
 
