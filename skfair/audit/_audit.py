@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skfair.audit._alternatives import find_alternatives
 from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit, protect_claim
 from skfair.audit._changes import compare_audits
@@ -21,12 +22,13 @@ from skfair.utils._checks import join_names, mute_warnings, refuse_clusters
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from os import PathLike
     from typing import Any, Literal
 
     from numpy.typing import ArrayLike
 
+    from skfair.audit._alternatives import Alternatives
     from skfair.audit._changes import Changes
     from skfair.audit._claims import Claim
     from skfair.audit._report import FairnessReport
@@ -448,6 +450,110 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         True
         """
         return compare_audits(self, other, metrics, confidence_level, ids, min_published)
+
+    def alternatives(
+        self,
+        candidates: dict[str, Any],
+        constraint: str | Constraint = "demographic_parity",
+        *,
+        margin: float,
+        performance: str | Callable = "accuracy",
+        min_reduction: float = 0.0,
+        order: str | None = None,
+        confidence_level: float = CONFIDENCE_LEVEL,
+        ledger: str | PathLike[str] | None = None,
+    ) -> Alternatives:
+        r"""Which of several candidates are less discriminatory alternatives of this model.
+
+        This audit is of the model in use, on held-out samples. A candidate is an alternative if, in
+        the population, its gap :math:`g` is smaller, by `min_reduction` at least, and its
+        performance :math:`p` is worse by `margin` at most:
+
+        .. math:: g_0 - g \ge \text{min\_reduction}, \quad p_0 - p \le \text{margin}.
+
+        It is shown if both are, each by a limit at the full level ([1]_), on the same samples, so
+        that errors which both models share cancel. All candidates that are shown are alternatives
+        with the confidence level: by Holm's procedure, or in a fixed order.
+
+        Parameters
+        ----------
+        candidates : dict
+            Candidates by name: decisions of these samples, audits of the same samples, or, if this
+            audit is :meth:`from_estimator`, fitted models. Also a DataFrame with a column for each,
+            or a list.
+        constraint : str or Constraint, default="demographic_parity"
+            Criterion of the gap, on differences or ratios, as in :meth:`certify`.
+        margin : float
+            By how much the performance may be worse, in its own unit: .01 is a point of accuracy.
+            It is a decision of the business, to be written down before the candidates are seen.
+        performance : str or callable, default="accuracy"
+            "accuracy", "roc_auc", "neg_log_loss" or "neg_brier_score"; or a function of `y_true`
+            and `y_pred`, of the samples whose outcome is known, that returns the gain of each
+            decision, such as its profit. Larger is better.
+        min_reduction : float, default=0.0
+            By how much the gap must be smaller, at least. Of ratios, the share by which the
+            smallest one must rise: .1 is from .70 to .77.
+        order : {None, "given", "front"}, default=None
+            What is known of the candidates without these samples. None: nothing; the error is
+            divided among them by Holm's procedure. "given": they are passed from the most promising
+            on, such as by cross-validation of the training samples, and each is tested at the full
+            level up to the first that is not shown. "front": they are passed from the smallest
+            expected gap to the best expected performance, as tolerances from tight to loose are;
+            gaps are tested from the first on and performances from the last on, each with half of
+            the error. Any order is valid if it is fixed without these samples; a good one shows
+            more. From the least disparate on is a bad one for "given": the first candidates of a
+            front cost most performance.
+        confidence_level : float, default=0.95
+            Probability, over samples, with which all that are shown are alternatives.
+        ledger : path-like, default=None
+            File that counts attempts on these samples, as in :meth:`certify`.
+
+        Returns
+        -------
+        report : Alternatives
+            A table (``to_frame``), a sentence for each candidate (``findings``), a page
+            (``to_html``), a picture (``plot``), and JSON that :func:`verify` recomputes.
+
+        Raises
+        ------
+        ValueError
+            If candidates are not of the same samples, have no decisions or scores that the
+            performance needs, or the constraint bounds one direction alone.
+
+        See Also
+        --------
+        skfair.model_selection.fit_ladder : Fits candidates of several tolerances.
+
+        References
+        ----------
+        .. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
+           Technometrics 24, 1982.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skfair.audit import Audit
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.choice(["f", "m"], size=4000)
+        >>> merit = rng.normal(size=4000)
+        >>> y = merit + rng.normal(size=4000) > 0
+        >>> in_use = merit + 0.4 * (sex == "m") > 0.2
+        >>> audit = Audit.from_predictions(y, in_use, sensitive_features=sex)
+        >>> answer = audit.alternatives({"without sex": merit > 0}, margin=0.01)
+        >>> answer.shown_names
+        ['without sex']
+        """
+        return find_alternatives(
+            self,
+            candidates,
+            constraint,
+            performance,
+            margin,
+            min_reduction,
+            order,
+            confidence_level,
+            ledger,
+        )
 
     def top(self, k: float) -> Audit:
         """The audit of decisions that select the k highest scores.

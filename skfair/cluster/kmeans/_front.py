@@ -207,7 +207,7 @@ def search_gaps(
         costs, ratios, positions = front_points(routes)
         levels = np.append(0.0, ratios[:-1]) * (1 + GAP_MARGIN)
         keys = list(zip(*positions.T.tolist(), levels.tolist(), strict=True))
-        # Neighbours differ by a move, and most searches end alike: those of the largest steps.
+        # Neighbours differ by a move, and most searches end at one point: those of large steps.
         steps = np.diff(costs, prepend=costs[0]) * np.diff(ratios, prepend=0.0)
         order = np.argsort(-steps, kind="stable").tolist()
         chosen = [i for i in order if keys[i] not in searched][:GAP_SEARCHES]
