@@ -171,9 +171,11 @@ def compute_share(case, share):
         candidates = evaluate(counter, points, result)
         is_counted = "decisions" in counter.problem.constraint.metric_inputs
         measure = count_errors if is_counted else average_loss
-        for one in candidates:
-            if one.has_stable_decisions and len(one.scores) == len(case.data.y):
-                computed.append(Computed(one.violation, measure(counter.problem, one.scores)))
+        computed.extend(
+            Computed(one.violation, measure(counter.problem, one.scores))
+            for one in candidates
+            if one.has_stable_decisions and len(one.scores) == len(case.data.y)
+        )
         return candidates
 
     def record_ends(problem, *args, **settings):

@@ -309,7 +309,8 @@ def test_attributes_are_matched_by_name(model):
     try:
         results = dict(apply_methods(fitted, X, y, other))
     except ValueError as error:
-        assert "attribute(s) of the fit, 'woman', 'old', but has 2: 'woman', 'young'" in str(error)
+        message = str(error)
+        assert "attribute(s) of the fit, 'woman', 'old', but has 2: 'woman', 'young'" in message
     else:
         np.testing.assert_equal(results, expected)
     fitted = clone(model).fit(*args, sensitive_features=groups.to_numpy())

@@ -12,7 +12,6 @@ import pytest
 
 import skfair
 from tests import words
-from tests.one_value_per_line import walk_statements
 
 PACKAGE = Path(skfair.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -96,7 +95,7 @@ def imports(path):
     """Absolute dotted names of everything that a file imports, wherever in the file."""
     package = ["skfair", *path.relative_to(PACKAGE).parent.parts]
     names = []
-    for node in walk_statements(words.parse(path)):
+    for node in words.walk_statements(words.parse(path)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

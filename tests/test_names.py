@@ -4,7 +4,7 @@ import ast
 
 from skfair import constraints
 from skfair.constraints import Constraint, EqualizedOddsLossParity
-from tests import density, maintainability
+from tests import words
 
 
 def test_constraints_are_found_by_the_names_in_files():
@@ -29,7 +29,8 @@ ROLES = {
 
 def list_arguments(trees):
     """Arguments of all functions, also of those in others."""
-    functions = (one for tree in trees for one in density.find_functions(tree))
+    statements = (one for tree in trees for one in words.walk_statements(tree))
+    functions = (one for one in statements if isinstance(one, ast.FunctionDef))
     nodes = (node for one in functions for node in ast.walk(one.args))
     return [node for node in nodes if isinstance(node, ast.arg)]
 
@@ -65,6 +66,6 @@ def check(constraint: BoundConstraint, start: int | None, *, data: dict[str, Tab
 
 
 def test_each_name_of_parameters_stands_for_one_class():
-    trees = [tree for _, tree in maintainability.trees()]
+    trees = [*map(words.parse, words.PACKAGE)]
     assert {*ROLES} <= {node.arg for node in list_arguments(trees)}
     assert find_other_classes(trees) == {}

@@ -391,8 +391,11 @@ _FIELD_TYPES = {
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
     **dict.fromkeys(("required_sample_size", "n_smallest", "attempt"), (int, type(None))),
-    **{"min_published": (int, type(None)), "unpublished": str},
-    **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
+    "min_published": (int, type(None)),
+    "unpublished": str,
+    "is_exact": bool,
+    "shown_threshold": (int, float, type(None)),
+    "rare_outcomes": str,
 }
 """Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""
 

@@ -219,7 +219,7 @@ def comparison_columns(
     nothing = np.full(n, np.nan)
     columns = {"estimate": estimates.values, "low": low, "high": high}
     names = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
-    columns |= {name: nothing for name in names}
+    columns |= dict.fromkeys(names, nothing)
     if reference is None or n < 2:
         return columns
     # Differences and ratios of the other groups to the reference.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from skfair.partitions._collections import Block
     from skfair.utils._tables import TableLike
 
-    pass
-
 
 def merge_duplicate_rows(
     sensitive_features: TableLike, sample_weight: TableLike | None, **columns: Any

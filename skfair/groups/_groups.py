@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from skfair.utils._api import MatrixLike
     from skfair.utils._tables import TableLike
 
-    pass
-
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from skfair.groups._groups import GroupSummary
     from skfair.utils._tables import TableLike
 
-    pass
-
 
 # Missing values of sensitive features, as a group of their own.
 

@@ -280,7 +280,7 @@ def _check_task(estimator: BaseEstimator, metric: Metric) -> None:
     if task != "classifier":
         return
     # The classifier must have the method whose output the metric takes.
-    methods = {name: ("predict",) for name in ("classification", "prediction", "set")}
+    methods = dict.fromkeys(("classification", "prediction", "set"), ("predict",))
     methods |= {"labelled_margin": ("decision_function",)}
     methods |= {"labelled_probability": ("predict_proba",)}
     needed = methods.get(metric.kind, ("predict_proba", "decision_function"))

@@ -541,14 +541,15 @@ def _enable_out_of_bag_scores(estimator: BaseEstimator) -> BaseEstimator:
     return estimator
 
 
-def _refuse_supervised_steps(estimator: BaseEstimator, X: np.ndarray, y: np.ndarray) -> Any:
+def _refuse_supervised_steps(estimator: BaseEstimator, X: np.ndarray, y: np.ndarray) -> None:
     """Raise for preprocessing that uses y: out-of-bag scores would depend on their own labels."""
     if not isinstance(estimator, Pipeline):
         return
     before = estimator[:-1]
     last = estimator.steps[-1][1]
     if not len(before):
-        return _refuse_supervised_steps(last, X, y)
+        _refuse_supervised_steps(last, X, y)
+        return
     # Fit the steps with and without y: equal features prove that y is not used.
     error = None
     try:

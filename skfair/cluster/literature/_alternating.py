@@ -83,11 +83,12 @@ def run_alternating_swaps(
     # Algorithm 2: alternate k-means updates and swaps, in calls short enough for Ctrl-C.
     kernels.recompute_sums(points, state)
     kernels.recenter(points, state)
-    trace = [np.empty((0, 2))]
     block = max(1, MAX_POINTS_PER_CALL // len(X))
-    for first in range(0, len(batches), block):
-        trace.append(kernels.run(points, state, pair, rule, batches[first : first + block], rng))
-    cost, balance = np.concatenate(trace).T
+    trace = [
+        kernels.run(points, state, pair, rule, batches[first : first + block], rng)
+        for first in range(0, len(batches), block)
+    ]
+    cost, balance = np.concatenate([np.empty((0, 2)), *trace]).T
     return state.labels, cost, balance
 
 

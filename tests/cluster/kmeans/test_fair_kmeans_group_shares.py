@@ -1,5 +1,6 @@
 """Bounds on the shares of groups among the samples of every cluster."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -238,10 +239,9 @@ def test_labels_that_are_no_groups_are_refused_with_those_that_are():
     X = np.random.default_rng(0).normal(size=(200, 2))
     for attributes, known in (("intersections", "('f', 'old')"), ("each", "('sex', 'f')")):
         model = FairKMeans(3, attributes=attributes, min_group_share={"f": 0.2, "x": 0.1})
-        with pytest.raises(ValueError) as raised:
+        message = f"no group is called 'f', 'x'. The groups are {known}, "
+        with pytest.raises(ValueError, match=re.escape(message)):
             model.fit(X, sensitive_features=ATTRIBUTES)
-        message = str(raised.value)
-        assert f"no group is called 'f', 'x'. The groups are {known}, " in message
     model = FairKMeans(3, min_group_share={"f": 0.9})
     with pytest.raises(ValueError, match="its share of all samples: 0.25 of group 'f', not"):
         model.fit(X, sensitive_features=ATTRIBUTES["sex"])

@@ -318,6 +318,7 @@ class Recorder(Callback):
         if context.parent is not None:
             self.views.append(fitted_estimator)
             return len(self.views) == self.stop_after
+        return None
 
 
 @pytest.mark.callbacks

@@ -179,6 +179,7 @@ class Recorder:
         if context.parent is not None:
             self.rounds.append(vars(fitted_estimator))
             return len(self.rounds) == self.stop_after
+        return None
 
 
 @pytest.mark.slow
