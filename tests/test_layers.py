@@ -45,11 +45,11 @@ MAY_IMPORT = {
     | {"problems", "solvers", "statistics", "surrogates", "utils"},
     "postprocessing": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
     | {"partitions", "problems", "solvers", "statistics", "surrogates", "fitting", "utils"},
-    "conformal": {"classification", "constraints", "exceptions", "fitting", "partitions"}
-    | {"postprocessing", "regression", "utils"},
+    "conformal": {"classification", "constraints", "exceptions", "fitting", "groups"}
+    | {"partitions", "postprocessing", "regression", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
     | {"partitions", "postprocessing", "solvers", "fitting", "utils"},
-    "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
+    "regression": {"constraints", "groups", "losses", "partitions", "postprocessing", "solvers"}
     | {"fitting", "utils"},
     "ranking": {"constraints", "exceptions", "groups", "losses", "models", "partitions"}
     | {"postprocessing", "solvers", "fitting", "utils"},

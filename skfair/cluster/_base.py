@@ -29,7 +29,7 @@ from skfair.groups._state import PlainStateMixin
 from skfair.metrics import non_dominated_mask
 from skfair.partitions import partitions_of
 from skfair.partitions._blocks import Blocks
-from skfair.partitions._collections import check_alignment, feature_attributes
+from skfair.partitions._collections import feature_attributes
 from skfair.utils._checks import check_finite_squares, explain_conversion, join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
 from skfair.utils._tables import TableLike
@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from networkx import Graph
-
     from skfair._kernels.kmeans import Clustering
     from skfair._kernels.limits import Limits
+    from skfair.groups._arguments import FitArguments
     from skfair.groups._groups import Groups, GroupSummary
     from skfair.partitions._partitions import Partitions
 
@@ -445,9 +444,7 @@ def warn_of_status(
 
 def check_rows(
     estimator: FairClusterer,
-    X: TableLike | Graph,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None = None,
+    arguments: FitArguments,
     **accepted: Any,
 ) -> tuple:
     """Check rows in memory, with the options of `check_array` that are accepted of X.
@@ -455,15 +452,13 @@ def check_rows(
     Returns X, `Samples` and the positions of those of positive weight, and the message of a fit
     without groups whose parameters require balance.
     """
-    # Metadata are aligned with X as it was passed: an index of pandas is lost by the conversion.
-    passed = X
-    check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
-    with explain_conversion(X, estimator):
-        X = check_array(X, **accepted, input_name="X", estimator=estimator)
+    with explain_conversion(arguments.X, estimator):
+        X = check_array(arguments.X, **accepted, input_name="X", estimator=estimator)
     X = canonical_rows(X) if sparse.issparse(X) else X
     check_finite_squares(X, "X", estimator)
-    missing = missing_groups_message(estimator) if sensitive_features is None else None
-    samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
+    lacks_groups = arguments.sensitive_features is None
+    missing = missing_groups_message(estimator) if lacks_groups else None
+    samples, present = check_samples(arguments, missing=missing)
     check_finite_squares(samples.weights, "sample_weight")
     refuse_continuous_attributes(samples.groups)
     among = "" if len(present) == X.shape[0] else " rows of positive sample_weight"
@@ -674,10 +669,7 @@ class RoundReporter:
 
 
 def encode_and_summarize(
-    estimator: BaseEstimator,
-    X: TableLike,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None = None,
+    estimator: BaseEstimator, arguments: FitArguments
 ) -> tuple[Partitions, SampleSummary]:
     """The encoded blocks of partitioned data, and their `SampleSummary`.
 
@@ -687,13 +679,12 @@ def encode_and_summarize(
         For what is refused of data in memory, with the number of the partition; if clusters are to
         be balanced, but there are no groups; if there are fewer samples than clusters.
     """
-    if sensitive_features is None and missing_groups_message(estimator) is not None:
+    if arguments.sensitive_features is None and missing_groups_message(estimator) is not None:
         raise ValueError(
             "Balanced clusters of partitioned data need sensitive_features, but none came; pass a "
             "collection with the same partitions, or min_balance=None."
         )
-    columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    rows = partitions_of(estimator.n_jobs, X=X, **columns)
+    rows = partitions_of(estimator.n_jobs, **vars(arguments))
     blocks = rows.map(encode_block, type(estimator).__name__).persist()
     summary = SampleSummary(blocks)
     groups = summary.intersection_groups()

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from skfair.constraints._gap import GapBase, make_rows
 from skfair.constraints._rows import (
+    NO_ROWS,
     ConstraintValues,
     ScoreJacobian,
     StackedRows,
@@ -102,7 +103,7 @@ class BoundConstraint:
     def rows(self) -> Any:
         """The rows that solvers see; none where nothing is compared."""
         rows = self.sums.make_rows(self)
-        return StackedRows(()) if rows is None else rows
+        return NO_ROWS if rows is None else rows
 
     def value(self, scores: np.ndarray) -> float:
         """The gap by the public metric; nan where it is unknown."""
@@ -184,6 +185,8 @@ class ConstraintSystem(tuple):
         One unit of each gap and tolerance in the user's.
     adds_up : bool
         Whether rows of partitions add up, and are all of means or all of ranks.
+    is_on_ranks_alone : bool
+        Whether the public metrics depend on ranks alone, not on the scale or sign of scores.
 
     Examples
     --------
@@ -198,9 +201,11 @@ class ConstraintSystem(tuple):
         self.metric_inputs = {one.sums.metric_input for one in self}
         self.tolerances = np.array([one.tolerance for one in self])
         self.units = np.array([1.0 if one.gap.is_ratio else one.sums.unit.spread for one in self])
+        are_ranks = self.metric_inputs == {"ranks"}
         # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
-        self.adds_up = self.metric_inputs == {"ranks"} or "ranks" not in self.metric_inputs
+        self.adds_up = are_ranks or "ranks" not in self.metric_inputs
         self.adds_up &= all(one.gap.adds_up and not one.one_row for one in self)
+        self.is_on_ranks_alone = are_ranks and not any(one.gap.is_correctable for one in self)
 
     @cached_property
     def stacked_rows(self) -> StackedRows:
@@ -211,12 +216,7 @@ class ConstraintSystem(tuple):
     def rows(self) -> Any:
         """The rows that solvers see: those of the only constraint, or of all."""
         # A single constraint needs no stacking, whose products would be slower.
-        return self[0].rows if len(self) == 1 else self.stacked_rows
-
-    @property
-    def is_on_ranks_alone(self) -> bool:
-        """Whether the public metrics depend on ranks alone, not on the scale or sign of scores."""
-        return self.metric_inputs == {"ranks"} and not any(one.gap.is_correctable for one in self)
+        return NO_ROWS if not self else self[0].rows if len(self) == 1 else self.stacked_rows
 
     @cached_property
     def row_units(self) -> np.ndarray:

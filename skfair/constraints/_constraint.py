@@ -704,7 +704,10 @@ def bind_all(
     for constraint in constraints:
         constraint._check_parameters()
     for constraint in chain.from_iterable(
-        split_by_attribute(one, tolerance, per_class[0].groups) for one in constraints
+        split_by_attribute(one, tolerance, per_class[0].groups)
+        if isinstance(find_tolerance(one, tolerance), Mapping)
+        else [one]
+        for one in constraints
     ):
         # Groups are the same in each class; only targets differ.
         if isinstance(constraint.reference, Mapping):

@@ -317,8 +317,7 @@ def search_intercept(fitter: Fitter, candidate: Candidate) -> Candidate:
     intercept = lines.model.intercept_direction()
     if intercept is None:
         return candidate
-    points = lines.better_points([(candidate, lines.scale([intercept]))])
-    return next(lines.improvements(points), (candidate, None))[0]
+    return next(lines.improve([(candidate, lines.scale([intercept]))]), (candidate, None))[0]
 
 
 def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candidate:
@@ -341,13 +340,8 @@ def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candi
     best = fitter.evaluate(rounded, candidate.result)
     starts = [(best, None)]
     for _ in range(effort.rounds):
-        points = lines.better_points(
-            [(one, lines.find_lines(one, latest)) for one, latest in starts]
-        )
-        starts = sorted(
-            itertools.islice(lines.improvements(points), breadth),
-            key=lambda pair: pair[0].sort_key,
-        )
+        points = lines.improve([(one, lines.find_lines(one, latest)) for one, latest in starts])
+        starts = sorted(itertools.islice(points, breadth), key=lambda pair: pair[0].sort_key)
         if not starts or not starts[0][0].sort_key < best.sort_key:
             break
         is_slow = best.keeps_bound and best.error - starts[0][0].error < min_gain
@@ -380,8 +374,7 @@ def _search_planes(lines: _LineSearch, best: Candidate) -> Candidate:
             starts.append((beside, across))
         if not starts:  # all lines are along single coefficients
             break
-        points = lines.better_points(starts)
-        latest, _ = next(lines.improvements(points), (best, None))
+        latest, _ = next(lines.improve(starts), (best, None))
         if latest is best:
             break
         best = latest
@@ -487,13 +480,12 @@ class _LineSearch:
             return candidate.scores
         return self.scored.predict_scores(candidate.parameters)
 
-    def better_points(self, starts: list[tuple[Candidate, list]]) -> Iterator:
-        """Points that are better than their start by count, best first, before they are evaluated.
+    def improve(self, starts: list[tuple[Candidate, list]]) -> Iterator[tuple[Candidate, Any]]:
+        """Yield the first point of each line that is better than its start, and its direction.
 
-        Each is its start, the number of its line, and the line's direction and the length along it.
-
-        `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
-        line to the point nearest to its start.
+        `starts` are pairs of a candidate and lines through it. The points that are better by count
+        are evaluated one after the other, best first. Ties go to the first line, and on a line to
+        the point nearest to its start.
         """
         ranks = np.array([candidate.sort_key for candidate, _ in starts], dtype=float)
         # Only fewer errors are better than a start within all bounds.
@@ -516,11 +508,9 @@ class _LineSearch:
         violations = np.round(np.where(excess > TIE_TOLERANCE, excess, 0.0), DECIMALS)
         is_better = violations < violation
         is_better |= (violations == violation) & ((is_unclear > 0.0) | (errors < error))
-        points = violations, errors, numbers, lengths
-        return _sort_points(*(values[is_better] for values in points), steps)  # type: ignore[call-arg]
-
-    def improvements(self, points: Iterator) -> Any:
-        """Yield the first point of each line that is better than its start, and its direction."""
+        counts = (violations, errors, numbers, lengths)
+        points = _sort_points(*(values[is_better] for values in counts), steps)  # type: ignore[call-arg]
+        # Evaluate them, until each line has one.
         lines = set()
         batches = ([point] for point in points if point[1] not in lines)
         if self.fitter.problem.is_partitioned:  # two points, both in one pass
@@ -532,17 +522,13 @@ class _LineSearch:
                 for origin, _, direction, length in batch
             ]
             candidates = self.fitter.counter.evaluate(parameters, batch[0][0].result)
-            evaluated = zip(batch, candidates, strict=True)
-            for (origin, line, direction, _), candidate in sorted(
-                evaluated, key=lambda pair: pair[1].sort_key
-            ):
-                if (
-                    line not in lines
-                    and candidate.has_stable_decisions
-                    and candidate.sort_key < origin.sort_key
-                ):
+            keys = [one.sort_key for one in candidates]
+            for k in sorted(range(len(batch)), key=keys.__getitem__):
+                origin, line, direction, _ = batch[k]
+                is_stable = candidates[k].has_stable_decisions
+                if line not in lines and is_stable and keys[k] < origin.sort_key:
                     lines.add(line)
-                    yield candidate, direction
+                    yield candidates[k], direction
 
 
 def _sort_points(

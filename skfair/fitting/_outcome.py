@@ -153,7 +153,7 @@ def compares_nothing(
 ) -> bool:
     """Whether groups were to be compared, but no bound constraint of several compares any."""
     samples = training.samples
-    is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
+    is_single = np.count_nonzero(samples.are_enough(samples.groups.counts)) <= 1
     # Rows of ranks may come with the first solution.
     is_free = [
         is_single if one.sums.metric_input == "ranks" else not len(one.rows.lower)

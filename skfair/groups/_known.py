@@ -22,7 +22,6 @@ from skfair.groups._groups import (
     is_encoded,
     normalize_label,
     refuse_continuous_attributes,
-    warn_of_similar_labels,
 )
 from skfair.partitions._collections import check_alignment, load_columns
 from skfair.utils._checks import argument_error, join_names, warn
@@ -78,7 +77,20 @@ def warn_of_missing_marks(
 
 def warn_of_unclear_labels(groups: Groups) -> None:
     """Warn of labels of attributes that may be one, and of those that look like missing values."""
-    warn_of_similar_labels(groups)
+    # Labels that `normalize_label` makes equal may be one group. A sparse matrix has no attributes.
+    for name, column in zip(groups.attributes, groups.labels.T, strict=False):
+        by_text: dict = {}
+        for label in dict.fromkeys(column):
+            by_text.setdefault(normalize_label(label), []).append(label)
+        similar = [labels for labels in by_text.values() if len(labels) > 1]
+        if similar:
+            named = join_names(" and ".join(map(repr, labels)) for labels in similar)
+            warn(
+                f"Labels of attribute {name!r} of sensitive_features differ in case, surrounding "
+                f"spaces or Unicode form alone, but count as different groups: {named}. If they "
+                "mean the same, write them in one way, as by "
+                'column.str.normalize("NFKC").str.strip().str.lower().'
+            )
     for name, column in zip(groups.attributes, groups.labels.T, strict=False):
         about = f"attribute {name!r} of sensitive_features"
         warn_of_missing_marks(dict.fromkeys(column), about, are_groups=True)

@@ -338,7 +338,7 @@ class CompiledBlock:
         combines = [one.rows.rates_to_rows for one in self.block.constraint]
         if not any(map(sparse.issparse, combines)):
             padded = [np.column_stack((one, np.zeros(len(one)))) for one in combines]
-            return block_diagonal(padded)
+            return padded[0] if len(padded) == 1 else block_diagonal(padded)
         no_event = sparse.csr_array((0, 1))
         pairs = zip(combines, [no_event] * len(combines), strict=True)
         return sparse.block_diag([one for pair in pairs for one in pair], format="csr")

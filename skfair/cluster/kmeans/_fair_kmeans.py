@@ -49,6 +49,7 @@ from skfair.cluster.kmeans._problem import (
 from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
+from skfair.groups._arguments import FitArguments
 from skfair.groups._groups import GroupSummary, data_balance, group_names
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows
@@ -272,12 +273,7 @@ def append_empty_clusters(attributes, merged):
         attributes[name] = np.concatenate([attributes[name], added])
 
 
-def check_input(
-    estimator: FairKMeans,
-    X: TableLike,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None,
-) -> KMeansInput:
+def check_input(estimator: FairKMeans, arguments: FitArguments) -> KMeansInput:
     """Validate the input of ``estimator.fit``.
 
     Raises
@@ -287,14 +283,13 @@ def check_input(
         for fewer rows of positive weight than clusters, for sizes that no clusters have; of
         partitioned data the message says in which partition.
     """
-    if is_partitioned(X, sensitive_features, sample_weight):
-        return _check_partitioned(estimator, X, sensitive_features, sample_weight)
-    X, samples, present, missing = check_rows(
-        estimator, X, sensitive_features, sample_weight, **ACCEPTED
-    )
+    if arguments.is_partitioned:
+        return _check_partitioned(estimator, arguments)
+    X, samples, present, missing = check_rows(estimator, arguments, **ACCEPTED)
     # The groups that are compared, in an order that does not depend on their labels.
     groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
-    is_single = sensitive_features is not None and warn_if_one_group(estimator, groups, attributes)
+    has_groups = arguments.sensitive_features is not None
+    is_single = has_groups and warn_if_one_group(estimator, groups, attributes)
     first_rows = find_first_rows(samples.groups.codes, len(intersections))
     order, intersections, places = order_groups(first_rows, intersections, attributes)
     codes = np.argsort(order)[samples.groups.codes]
@@ -343,21 +338,16 @@ def _complete_labels(
     return completed
 
 
-def _check_partitioned(
-    estimator: FairKMeans,
-    X: TableLike,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None,
-) -> Any:
+def _check_partitioned(estimator: FairKMeans, arguments: FitArguments) -> Any:
     """The input of partitioned data, from a pass that summarizes them."""
-    blocks, summary = encode_and_summarize(estimator, X, sensitive_features, sample_weight)
+    blocks, summary = encode_and_summarize(estimator, arguments)
     total = summary.weights.sum()
     is_count = summary.weight_range == (1, 1)
     requirements = check_requirements(estimator, total, is_count)
     problem, groups, requirements = make_partitioned_problem(
         blocks, summary, requirements, estimator.attributes, estimator.n_jobs
     )
-    is_single = sensitive_features is not None and warn_if_one_group(
+    is_single = arguments.sensitive_features is not None and warn_if_one_group(
         estimator, groups, requirements.attribute_slices
     )
     mean, complete = summary.mean, problem.complete_labels
@@ -687,7 +677,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             data are partitioned.
         """
         validate_params(self)
-        fit_input = check_input(self, X, sensitive_features, sample_weight)
+        arguments = FitArguments(
+            X=X, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
+        fit_input = check_input(self, arguments)
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
         rounds = RoundReporter(self, X, fit_input.lacks_groups)

@@ -17,6 +17,7 @@ from skfair.cluster.spectral._fair_embedding import Affinity, EigenSolver, worki
 from skfair.cluster.spectral._problem import add_pairs, make_spectral_problem
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.groups._arguments import FitArguments
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import row_by_row
 from skfair.partitions._partitions import blocks
@@ -279,7 +280,8 @@ default=None
             tile by tile; nothing is allocated.
         """
         validate_params(self)
-        problem = make_spectral_problem(self, X, sensitive_features)
+        arguments = FitArguments(X=X, sensitive_features=sensitive_features)
+        problem = make_spectral_problem(self, arguments)
         problem = add_pairs(self, problem, must_link, cannot_link)  # type: ignore[arg-type]
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.

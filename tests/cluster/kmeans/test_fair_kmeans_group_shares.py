@@ -16,6 +16,7 @@ from skfair.cluster.kmeans._dual import gather_labels_and_gaps, solve_dual, zero
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.groups._arguments import FitArguments
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, make_partitions
 
 
@@ -110,7 +111,8 @@ def test_the_dual_reaches_the_optimum_of_the_programme(attributes):
     columns = np.column_stack([groups, np.arange(160) % 2])
     features = groups if attributes == "intersections" else columns
     settings = {"max_group_share": 0.6, "min_group_share": 0.1, "attributes": attributes}
-    data = check_input(FairKMeans(3, min_balance=None, **settings), X, features, None)
+    arguments = FitArguments(X=X, sensitive_features=features)
+    data = check_input(FairKMeans(3, min_balance=None, **settings), arguments)
     problem, limits = data.problem, data.problem.limits
     centers = problem.X[[3, 70, 110]]
     distances = ((problem.X - centers[:, None]) ** 2).sum(axis=2)

@@ -13,6 +13,7 @@ from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster._base import encode_and_summarize
 from skfair.cluster.kmeans import _partitioned
 from skfair.datasets import make_fair_blobs, open_blocks
+from skfair.groups._arguments import FitArguments
 from skfair.partitions import _dask
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers
@@ -232,8 +233,9 @@ def test_the_scatter_is_that_of_all_samples(weighted):
     X, groups, weights = draw()
     weights = weights if weighted else np.ones(N_SAMPLES)
     weights[:CHUNK] *= not weighted  # nothing of the first block counts
-    collections = open_in_memory(X, groups, weights)
-    _, summary = encode_and_summarize(FairKMeans(4), *collections)
+    X_, groups_, weights_ = open_in_memory(X, groups, weights)
+    arguments = FitArguments(X=X_, sensitive_features=groups_, sample_weight=weights_)
+    _, summary = encode_and_summarize(FairKMeans(4), arguments)
     mean = np.average(X, axis=0, weights=weights)
     np.testing.assert_allclose(summary.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(summary.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)
