@@ -22,7 +22,7 @@ from skfair.constraints._criteria import (
     check_constraint,
 )
 from skfair.constraints._gap import Gap, LargestMean, RangeGap, RatioGap, Shortfall, TotalRangeGap
-from skfair.constraints._overall_gap import DistanceToOverall, ExcessOverOverall
+from skfair.constraints._pair_gap import DistanceToOverall, ExcessOverOverall
 from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,

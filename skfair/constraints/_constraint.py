@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._bound import BoundConstraint, Sums
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import RangeGap, RatioGap
-from skfair.constraints._overall_gap import AGGREGATES
-from skfair.constraints._reference_gap import REFERENCE_GAPS
+from skfair.constraints._pair_gap import AGGREGATES, REFERENCE_GAPS
 from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
 from skfair.groups._events import cell_events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
