@@ -305,6 +305,12 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         The short list has the subgroup of the limit furthest from 0, then those of which half lies
         outside the subgroups listed before, and which depart from the rest there too.
 
+        The metric "calibration_error" compares the share of positives of each subgroup with the
+        mean of its own predicted probabilities, `y_score`, which are one more column of conditions
+        (multicalibration, [3]_). All samples are a subgroup too, and there need be no rest. Limits
+        are those of the share, given the probabilities: Clopper and Pearson's, narrowed by the part
+        of the variance that the probabilities explain.
+
         Decisions are between two classes, and samples independent. With
         ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with
         "exclude" samples whose value is missing meet no condition on the column.
@@ -313,7 +319,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         ----------
         metrics : str or list of str, default="selection_rate"
             Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
-            "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
+            "positive_predictive_value", "accuracy" or "base_rate"; or "calibration_error", which
+            needs no decisions. Several share the error equally.
             Of prediction sets the coverage is compared.
         max_conditions : {1, 2, 3}, default=2
             Largest number of conditions of a subgroup.
@@ -338,7 +345,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         Raises
         ------
         ValueError
-            If an argument is out of its range, classes are more than two, a column has more than 50
+            If an argument is out of its range, classes are more than two, the calibration is asked
+            for without outcomes or probabilities, a column has more than 50
             labels, has missing values or equals the outcomes or decisions, samples have unequal
             weights, no subgroup is large enough, or there are more than 5,000,000 subgroups.
 
@@ -354,6 +362,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
            proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
         .. [2] G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a
            general approach", Statistics in Medicine 27, 2008.
+        .. [3] U. Hebert-Johnson, M. P. Kim, O. Reingold and G. N. Rothblum, "Multicalibration:
+           calibration for the (computationally-identifiable) masses", ICML 2018.
 
         Examples
         --------

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
 from skfair.audit._last_shown import last_shown
+from skfair.audit._subgroups import CALIBRATION
 from skfair.audit._task_metrics import REPORTED_RATES
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -173,14 +174,16 @@ def add_subgroups_options(command: ArgumentParser) -> None:
     )
     add_column_options(command, ["classification"])
     add = command.add_argument
-    rates = {"choices": REPORTED_RATES, "default": ["selection_rate"]}
-    add("--metric", nargs="+", help="rates to compare", **rates)  # type: ignore[arg-type]
+    rates = {"choices": (*REPORTED_RATES, CALIBRATION), "default": ["selection_rate"]}
+    about = "rates to compare, or calibration_error of --probability"
+    add("--metric", nargs="+", help=about, **rates)  # type: ignore[arg-type]
+    add("--probability", help="column of the probability of the positive class")
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command)
-    command.set_defaults(run=_run_subgroups, probability=None)
+    command.set_defaults(run=_run_subgroups)
 
 
 def _run_subgroups(options: Namespace) -> int:

@@ -17,7 +17,11 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from skfair.groups._samples import check_metric_input, cover_truth
-from skfair.metrics._calibration import check_unit_range, expected_calibration_error
+from skfair.metrics._calibration import (
+    check_probabilities,
+    check_unit_range,
+    expected_calibration_error,
+)
 from skfair.metrics._rates import (
     RATES,
     RATES_BY_ANY_NAME,
@@ -29,6 +33,7 @@ from skfair.metrics._rates import (
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
+from skfair.statistics._calibration_errors import BinnedCalibrationErrors
 from skfair.statistics._group_estimates import (
     GroupFunction,
     estimate_areas,
@@ -309,6 +314,26 @@ class _BalancedAccuracy(GroupMetric):
         return estimate_averages(recalls)
 
 
+@dataclass(frozen=True)
+class _ExpectedCalibrationError(GroupMetric):
+    """The expected calibration error of ten bins, with limits that allow for its bias."""
+
+    def estimate(self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray) -> Any:  # type: ignore[override]
+        """As `GroupMetric.estimate`."""
+        is_true, probabilities = check_probabilities(columns["y_true"], columns["probabilities"])
+        rows, codes = groups.memberships
+        present, codes = np.unique(codes, return_inverse=True)
+        errors = BinnedCalibrationErrors(
+            codes,
+            weights[rows],
+            groups.row_counts[rows],
+            (is_true - probabilities)[rows],
+            probabilities[rows],
+            n_bins=10,
+        )
+        return errors, present
+
+
 # Metrics by name.
 
 
@@ -352,7 +377,9 @@ GROUP_METRICS = {
         _AreaUnderCurve(estimate_areas, "roc_auc", "decision_function"),
         GroupMetric(average_precision_score, "average_precision", "decision_function"),
         MeanMetric(_squared_errors, "brier_score", "predict_proba"),
-        GroupMetric(expected_calibration_error, "expected_calibration_error", "predict_proba"),
+        _ExpectedCalibrationError(
+            expected_calibration_error, "expected_calibration_error", "predict_proba"
+        ),
         MeanMetric(_errors, "mean_error"),
         MeanMetric(_absolute_errors, "mean_absolute_error"),
         MeanMetric(_squared_errors, "mean_squared_error"),
