@@ -41,6 +41,7 @@ SETTINGS = {
     "ConstrainedRanker": {"constraint": RankingParity(tolerance=0.05)},
     "ConstrainedMLPClassifier": {"hidden_layer_sizes": (4,), "random_state": 0},
     "FairKMeans": {"n_clusters": 3, "random_state": 0},
+    "FairKMedoids": {"n_clusters": 3, "random_state": 0},
     "FairSpectralClustering": {"n_clusters": 3, "random_state": 0},
 }
 """Settings with which constraints bind and fits are short."""

@@ -3,6 +3,7 @@
 from skfair.cluster._fronts import ParetoFront, cluster_front
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
+from skfair.cluster.kmedoids._fair_kmedoids import FairKMedoids
 from skfair.cluster.literature._alternating import AlternatingFront, AlternatingSwaps
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.cluster.spectral._eigen_solvers import RBFAffinity
@@ -15,6 +16,7 @@ __all__ = [
     "AlternatingFront",
     "AlternatingSwaps",
     "FairKMeans",
+    "FairKMedoids",
     "FairSpectralClustering",
     "Homotopy",
     "ParetoFront",

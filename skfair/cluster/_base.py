@@ -169,16 +169,17 @@ def _order_by_group(parameter, bound, names, unbounded):
 
 
 def check_requirements(
-    estimator: BaseEstimator, total: float, is_count: bool
+    estimator: BaseEstimator, total: float, is_count: bool, n_sites: int | None = None
 ) -> ClusterRequirements:
     """The requirements that a clusterer's parameters state, refused if no clusters have such sizes.
 
-    ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
+    ``total`` is the weight of all samples, ``is_count`` whether all weights are 1. Clusters at some
+    of ``n_sites`` sites may have a bound for each site.
     """
     total = float(total)
     n_clusters = estimator.n_clusters
-    smallest = resolve_sizes(estimator, "min_cluster_size", total, 0.0)
-    largest = resolve_sizes(estimator, "max_cluster_size", total, np.inf)
+    smallest = resolve_sizes(estimator, "min_cluster_size", total, 0.0, n_sites)
+    largest = resolve_sizes(estimator, "max_cluster_size", total, np.inf, n_sites)
     attainable = (total / n_clusters, total / n_clusters)
     units = "units of sample_weight"
     if is_count:
@@ -188,7 +189,7 @@ def check_requirements(
         attainable = (total // n_clusters, -(-total // n_clusters))
         units = "samples"
     if np.ndim(smallest) + np.ndim(largest) > 0:
-        check_sizes_by_cluster(smallest, largest, total, n_clusters)
+        check_sizes_by_cluster(smallest, largest, total, n_clusters, n_sites)
     elif smallest > attainable[0] * (1 + ROUNDING):
         raise ValueError(
             f"min_cluster_size={estimator.min_cluster_size} requires {smallest:.12g} {units} in "
@@ -212,13 +213,13 @@ def check_requirements(
     )
 
 
-def resolve_sizes(estimator, name, total, absent):
-    """A bound on sizes as a weight, or an array of one for each cluster."""
+def resolve_sizes(estimator, name, total, absent, n_sites=None):
+    """A bound on sizes as a weight, or an array of one for each cluster, or site."""
     sizes = getattr(estimator, name)
     if sizes is None or isinstance(sizes, Real):
         return resolve_size(sizes, total, absent)
     init = getattr(estimator, "init", None)
-    if np.ndim(init) != 2:
+    if n_sites is None and np.ndim(init) != 2:
         raise ValueError(
             f"{name} may have one bound for each cluster only if init is an array of centres, to "
             f"whose rows they belong, but init={init!r}; pass centres, or one bound for all."
@@ -229,27 +230,33 @@ def resolve_sizes(estimator, name, total, absent):
         or (isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1)
         for size in sizes
     ]
-    if len(sizes) != estimator.n_clusters or not all(is_size):
+    n_bounds = n_sites or estimator.n_clusters
+    if len(sizes) != n_bounds or not all(is_size):
         raise ValueError(
             f"{name} must have an int from 1 on, or a float in (0, 1), for each of "
-            f"{estimator.n_clusters} clusters, got {sizes}."
+            f"{n_bounds} {'sites' if n_sites else 'clusters'}, got {sizes}."
         )
     return np.array([resolve_size(size, total, absent) for size in sizes])
 
 
-def check_sizes_by_cluster(smallest: float, largest: float, total: float, n_clusters: int) -> Any:
-    """Raise a ValueError if no clusters have sizes within the bounds of each."""
-    low, high = (np.broadcast_to(bound, n_clusters) for bound in (smallest, largest))
+def check_sizes_by_cluster(
+    smallest: float, largest: float, total: float, n_clusters: int, n_sites: int | None = None
+) -> Any:
+    """Raise a ValueError if no clusters, at any sites, have sizes within the bounds of each."""
+    low, high = (np.broadcast_to(bound, n_sites or n_clusters) for bound in (smallest, largest))
     if (low > high).any():
         k = int(np.argmax(low > high))
         raise ValueError(
             f"min_cluster_size must not exceed max_cluster_size, but cluster {k} has bounds "
             f"{low[k]:.12g} and {high[k]:.12g}; change one of them."
         )
-    if low.sum() > total * (1 + ROUNDING) or high.sum() < total * (1 - ROUNDING):
+    # Of more sites than clusters those that allow most.
+    least = np.sort(low)[:n_clusters].sum()
+    most = np.sort(high)[-n_clusters:].sum()
+    if least > total * (1 + ROUNDING) or most < total * (1 - ROUNDING):
         raise ValueError(
-            f"The sums of min_cluster_size and max_cluster_size are {low.sum():.12g} and "
-            f"{high.sum():.12g}, but must be at most and at least the {total:.12g} of all samples; "
+            f"The sums of min_cluster_size and max_cluster_size are {least:.12g} and "
+            f"{most:.12g}, but must be at most and at least the {total:.12g} of all samples; "
             "lower the minimum sizes or raise the maximum ones."
         )
 
