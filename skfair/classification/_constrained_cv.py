@@ -149,7 +149,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         that of the scores.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
-        or None (5 folds, and 3 from 10,000 samples or 65 dense columns on) stratifies by class and
+        or None (5 folds, and 3 from 3,000 samples or 65 dense columns on) stratifies by class and
         group; any splitter whose test folds are a
         partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
         its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
@@ -497,7 +497,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         which the constraints hold.
 
         They are calibrated overall, but not by group: in the guide's example the mean is .486 for
-        women, while .429 of them pay back, and .521 for men, while .559 of them do.
+        women, while .429 of them pay back, and .523 for men, while .559 of them do.
         `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group, gives probabilities
         that are right by group.
 
