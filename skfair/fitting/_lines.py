@@ -5,13 +5,11 @@ Flips are counted in bins first. Only bins whose points may be useful are sorted
 
 import numpy as np
 
-ERROR, MIN_ERROR, TOTAL_CHANGE, COUNT, MEANS = range(5)
-"""Columns of a table of bins: the error before a bin and a lower bound of it within the bin, the
-sum of all changes of means in the bin, its number of flips, and, from the last one on, the means
-before the bin."""
+from skfair._kernels import lines as kernels
+from skfair._kernels.lines import COUNT, ERROR, MEANS, MIN_ERROR, OUTER_LENGTH, TOTAL_CHANGE
 
-_OUTER_LENGTH = 3.0
-"""Length from the outermost flip of a line to the end of the interval beyond it."""
+MAX_NUMPY_FLIPS = 50_000
+"""Samples times lines up to which numpy counts flips; kernels, compiled once, count more."""
 
 
 def choose_n_bins(n_samples: int, n_cells: int, max_entries: int) -> int:
@@ -43,55 +41,58 @@ def bin_line_flips(
     tables, (n_lines, n_bins + 2, MEANS + n_cells); their row n_bins has error and means beyond all
     bins, and their last row has no meaning.
     """
-    bins = np.empty((len(lines), scores.shape[1]), dtype=np.int16)
-    tables = np.empty((len(lines), n_bins + 2, MEANS + len(effects[-1])))
-    for line, (start, direction) in enumerate(lines):
-        score, slope = scores[start], slopes[direction]
-        size = np.abs(slope)
-        with np.errstate(all="ignore"):
-            position = np.where(slope < 0.0, score, -score)
-            position /= scales[line] * size + np.abs(score) + 1e-300
-            position = (position + 1.0) * (0.5 * n_bins)
-        # What is not a number is in the first bin.
-        position = np.minimum(np.where(position > 0.0, position, 0.0), n_bins - 1.0)
-        bins[line] = np.where(size > min_slope, position, n_bins + 1.0)
-        is_positive = np.where(bins[line] > n_bins, score > 0.0, slope < 0.0)
-        tables[line] = _tabulate_bins(bins[line].astype(np.intp), is_positive, effects, n_bins)
-    return bins, tables
+    if len(lines) * scores.shape[1] > MAX_NUMPY_FLIPS:
+        return kernels.bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins)
+    start, slope = scores[lines[:, 0]], slopes[lines[:, 1]]
+    size = np.abs(slope)
+    with np.errstate(all="ignore"):
+        position = np.where(slope < 0.0, start, -start)
+        position /= scales[:, np.newaxis] * size + np.abs(start) + 1e-300
+        position = (position + 1.0) * (0.5 * n_bins)
+    # What is not a number is in the first bin.
+    position = np.minimum(np.where(position > 0.0, position, 0.0), n_bins - 1.0)
+    bins = np.where(size > min_slope, position, n_bins + 1.0).astype(np.int16)
+    is_positive = np.where(bins > n_bins, start > 0.0, slope < 0.0)
+    return bins, _tabulate_bins(bins, is_positive, effects, n_bins)
 
 
 def _tabulate_bins(
     bins: np.ndarray, is_positive: np.ndarray, effects: tuple, n_bins: int
 ) -> np.ndarray:
-    """The table of one line, from the bin of each flip and the decision before it."""
+    """The tables of all lines, from the bin of each flip and the decision before it."""
     on_error, on_means, cells, error, means = effects
-    n_cells = len(means)
-    table = np.zeros((n_bins + 2, MEANS + n_cells))
+    n_lines, n_rows, n_cells = len(bins), n_bins + 2, len(means)
+    rows = bins + n_rows * np.arange(n_lines)[:, np.newaxis]
+    table = np.zeros((n_lines * n_rows, MEANS + n_cells))
 
-    def sum_by_bin(values: np.ndarray) -> np.ndarray:
-        return np.bincount(bins, values, n_bins + 2)
+    def sum_by_row(values: np.ndarray) -> np.ndarray:
+        return np.bincount(rows.ravel(), values.ravel(), len(table))
 
     sign = 1.0 - 2.0 * is_positive
     change = sign * on_error
-    table[:, COUNT] = np.bincount(bins, minlength=n_bins + 2)
-    table[:, ERROR] = sum_by_bin(change)
-    table[:, MIN_ERROR] = sum_by_bin(np.minimum(change, 0.0))
-    error = error + on_error @ is_positive
+    table[:, COUNT] = np.bincount(rows.ravel(), minlength=len(table))
+    table[:, ERROR] = sum_by_row(change)
+    table[:, MIN_ERROR] = sum_by_row(np.minimum(change, 0.0))
+    # Error and means before the first bin: those of the decisions that are positive there.
+    before = np.empty((n_lines, 1 + n_cells))
+    before[:, 0] = error + is_positive @ on_error
+    before[:, 1:] = means
     for steps, columns in zip(on_means, cells, strict=True):
-        places = bins * n_cells + columns
-        table[:, MEANS:] += np.bincount(places, sign * steps, table[:, MEANS:].size).reshape(
-            -1, n_cells
-        )
-        table[:, TOTAL_CHANGE] += sum_by_bin(np.abs(steps))
-        means = means + np.bincount(columns, is_positive * steps, n_cells)
+        places = (rows * n_cells + columns).ravel()
+        sums = np.bincount(places, (sign * steps).ravel(), len(table) * n_cells)
+        table[:, MEANS:] += sums.reshape(-1, n_cells)
+        table[:, TOTAL_CHANGE] += sum_by_row(np.broadcast_to(np.abs(steps), bins.shape))
+        places = (np.arange(n_lines)[:, np.newaxis] * n_cells + columns).ravel()
+        sums = np.bincount(places, (is_positive * steps).ravel(), n_lines * n_cells)
+        before[:, 1:] += sums.reshape(n_lines, n_cells)
+    tables = table.reshape(n_lines, n_rows, -1)
     # Cumulate errors and means.
     cumulated = [ERROR, *range(MEANS, MEANS + n_cells)]
-    table[1 : n_bins + 1, cumulated] = table[:n_bins, cumulated]
-    table[0, cumulated] = error, *means
-    table[: n_bins + 1, cumulated] = table[: n_bins + 1, cumulated].cumsum(axis=0)
-    table[n_bins, [MIN_ERROR, TOTAL_CHANGE, COUNT]] = 0.0
-    table[:n_bins, MIN_ERROR] += table[:n_bins, ERROR]
-    return table
+    changes = np.concatenate((before[:, np.newaxis], tables[:, :n_bins, cumulated]), axis=1)
+    tables[:, : n_bins + 1, cumulated] = changes.cumsum(axis=1)
+    tables[:, n_bins, [MIN_ERROR, TOTAL_CHANGE, COUNT]] = 0.0
+    tables[:, :n_bins, MIN_ERROR] += tables[:, :n_bins, ERROR]
+    return tables
 
 
 def find_line_points(
@@ -111,62 +112,70 @@ def find_line_points(
     wide are. Other arguments are as in `bin_line_flips`, and its results. Returns line, low and
     high end and error of each point, (n_points,), and its means, (n_points, n_cells).
     """
-    found = [(np.empty(0, np.intp), *np.empty((3, 0)), np.empty((0, len(effects[-1]))))]
-    for line, (start, direction) in enumerate(lines):
-        points = _find_points(
-            scores[start], slopes[direction], is_useful[line], effects, bins[line], tables[line]
+    if bins.size > MAX_NUMPY_FLIPS:
+        return kernels.find_line_points(
+            scores, slopes, lines, is_useful, max_errors, min_width, effects, bins, tables
         )
-        low, high, errors, means = points
-        is_kept = (errors < max_errors[line]) & (high - low > min_width)
-        number = np.full(np.count_nonzero(is_kept), line)
-        found.append((number, low[is_kept], high[is_kept], errors[is_kept], means[is_kept]))
-    return tuple(map(np.concatenate, zip(*found, strict=True)))
+    line, low, high, values = _find_points(scores, slopes, lines, is_useful, effects, bins, tables)
+    is_listed = (values[:, 0] < max_errors[line]) & (high - low > min_width)
+    line, low, high, values = line[is_listed], low[is_listed], high[is_listed], values[is_listed]
+    return line, low, high, values[:, 0], values[:, 1:]
 
 
 def _find_points(
     scores: np.ndarray,
     slopes: np.ndarray,
+    lines: np.ndarray,
     is_useful: np.ndarray,
     effects: tuple,
     bins: np.ndarray,
-    table: np.ndarray,
+    tables: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """Low and high end, error and means of the points of a line in and next to useful bins."""
+    """Line, low and high end, and error and means of the points in and next to useful bins."""
     on_error, on_means, cells, *_ = effects
-    # Useful bins, and the bins with flips before and after each of them: a point whose interval
-    # lies in several bins begins in the bin before.
-    filled = np.flatnonzero(table[:-2, COUNT] > 0.0)
-    useful = is_useful[filled]
-    is_near = useful.copy()
-    is_near[:-1] |= useful[1:]
-    is_near[1:] |= useful[:-1]
-    place = np.full(len(table), -1)  # of a bin among those with flips
-    place[filled[is_near]] = np.flatnonzero(is_near)
-    samples = np.flatnonzero(place[bins] >= 0)
-    flips = -scores[samples] / slopes[samples]
-    order = np.lexsort((flips, bins[samples]))
-    samples, flips = samples[order], flips[order]
-    places = place[bins[samples]]
+    # Bins with flips, line by line: useful ones, and those before and after each of them on the
+    # same line. A point whose interval lies in several bins begins in the bin before.
+    of_line, of_bin = np.nonzero(tables[:, :-2, COUNT] > 0.0)
+    begins_line = np.diff(of_line, prepend=-1) != 0
+    useful = is_useful[of_line, of_bin]
+    is_sorted = useful.copy()
+    is_sorted[:-1] |= useful[1:] & ~begins_line[1:]
+    is_sorted[1:] |= useful[:-1] & ~begins_line[1:]
+    # Sort the flips of these bins by line, bin and length.
+    place = np.full(tables.shape[:2], -1)
+    place[of_line[is_sorted], of_bin[is_sorted]] = np.flatnonzero(is_sorted)
+    places = np.take_along_axis(place, bins.astype(np.intp), axis=1)
+    line, samples = np.nonzero(places >= 0)
+    slope = slopes[lines[line, 1], samples]
+    flips = -scores[lines[line, 0], samples] / slope
+    order = np.lexsort((flips, places[line, samples]))
+    line, samples, slope, flips = line[order], samples[order], slope[order], flips[order]
+    places = places[line, samples]
     # Error and means before each flip: those before its bin, and what flips in the bin before it.
-    sign = np.where(slopes[samples] > 0.0, 1.0, -1.0)
-    changes = np.zeros((len(samples) + 1, 1 + table.shape[1] - MEANS))
-    rows = np.arange(1, len(samples) + 1)
+    sign = np.where(slope > 0.0, 1.0, -1.0)
+    changes = np.zeros((len(samples) + 1, 1 + tables.shape[2] - MEANS))
+    rows = np.arange(len(samples))
     changes[1:, 0] = sign * on_error[samples]
     for steps, columns in zip(on_means, cells, strict=True):
-        changes[rows, 1 + columns[samples]] += sign * steps[samples]
+        changes[1 + rows, 1 + columns[samples]] += sign * steps[samples]
     sums = changes.cumsum(axis=0)
-    is_first = np.append(True, places[1:] != places[:-1])[: len(places)]
-    first = np.maximum.accumulate(np.where(is_first, rows - 1, 0))
-    columns = [ERROR, *range(MEANS, table.shape[1])]
-    before = table[filled[places]][:, columns]
+    begins_bin = np.diff(places, prepend=-1) != 0
+    first = np.maximum.accumulate(np.where(begins_bin, rows, 0))  # flip of the bin
+    columns = [ERROR, *range(MEANS, tables.shape[2])]
+    before = tables[line, of_bin[places]][:, columns]
     values = before + (sums[:-1] - sums[first])
-    # Before the first flip of a bin there is a point if the bin before is sorted as well.
-    is_known = ~is_first | (places == 0) | is_near[places - 1]
-    low = np.append(np.nan, flips[:-1])[: len(flips)]
-    low[:1] = flips[:1] - _OUTER_LENGTH
-    low, high, values = low[is_known], flips[is_known], values[is_known]
-    if len(places) and places[-1] == len(filled) - 1:  # the interval beyond the last flip
-        last = before[-1] + (sums[-1] - sums[first[-1]])
-        low, high = np.append(low, flips[-1]), np.append(high, flips[-1] + _OUTER_LENGTH)
-        values = np.vstack((values, last))
-    return low, high, values[:, 0], values[:, 1:]
+    # The interval before the first flip of a line is of a fixed length. Before the first flip of
+    # another bin there is a point if the bin before is sorted as well.
+    is_outer = begins_bin & begins_line[places]
+    low = np.where(is_outer, flips - OUTER_LENGTH, np.roll(flips, 1))
+    is_known = ~begins_bin | is_outer | is_sorted[places - 1]
+    # The interval beyond the last flip of a line, whose last bin is sorted.
+    ends = np.flatnonzero(np.append(begins_bin, True)[1:] & np.append(begins_line, True)[1:][places])
+    last = before[ends] + (sums[ends + 1] - sums[first[ends]])
+    points = line, low, flips, values
+    beyond = line[ends], flips[ends], flips[ends] + OUTER_LENGTH, last
+    order = np.argsort(np.concatenate((rows[is_known], ends + 0.5)), kind="stable")
+    return tuple(
+        np.concatenate((one[is_known], another))[order]
+        for one, another in zip(points, beyond, strict=True)
+    )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skfair.utils._api import RandomState
 
 
-MAX_NUMPY_STEPS = 1_000_000
+MAX_NUMPY_STEPS = 200_000
 """Steps of a pass over samples that numpy takes; a kernel is compiled for more of them."""
 
 MAX_WITHOUT_SUBSAMPLE = 1 << 17

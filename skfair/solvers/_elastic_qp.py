@@ -1,7 +1,7 @@
 """Small quadratic programs with penalised violations, by an interior point."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 
 @np.errstate(all="ignore")
@@ -46,9 +46,10 @@ def solve_interior_point(
             break
         # The weight of each bound once all but z is eliminated.
         weight = 1.0 / (slack / dual + violation / violation_dual)
-        try:
-            factor = cho_factor(np.diag(h) + (G.T * weight) @ G, check_finite=False)
-        except LinAlgError:  # the complementarity products underflow
+        matrix = (G.T * weight) @ G
+        matrix.flat[:: len(h) + 1] += h
+        factor, info = dpotrf(matrix, clean=False)
+        if info:  # the complementarity products underflow
             break
         system = G, weight, factor, stationarity, primal
         # Predictor: Newton step to zero products; its progress determines the corrector's aim.
@@ -88,13 +89,13 @@ def _newton_step(
     products: np.ndarray,
     G: np.ndarray,
     weight: np.ndarray,
-    factor: tuple[np.ndarray, bool],
+    factor: np.ndarray,
     stationarity: np.ndarray,
     primal: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Steps of z and of the positive vectors that change complementarity by `products`."""
     shift = primal + products[0] / positive[2] - products[1] / positive[3]
-    dz = cho_solve(factor, -stationarity - (weight * shift) @ G, check_finite=False)
+    dz, _ = dpotrs(factor, -stationarity - (weight * shift) @ G)
     # Back substitution: the duals, then the primal quantities.
     ddual = weight * (shift + G @ dz)
     duals = np.array([ddual, -ddual])

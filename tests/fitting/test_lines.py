@@ -1,8 +1,9 @@
-"""Points on lines between flips of decisions, by kernels and by evaluating every interval."""
+"""Points on lines between flips of decisions, by numpy, kernels and evaluating every interval."""
 
 import numpy as np
 import pytest
 
+from skfair.fitting import _lines
 from skfair.fitting._lines import (
     COUNT,
     ERROR,
@@ -15,6 +16,15 @@ from skfair.fitting._lines import (
 )
 
 MARGIN = 1e-9
+
+
+@pytest.fixture(params=["numpy", "kernels"])
+def counted_by(request, monkeypatch):
+    """Count flips by numpy or by kernels, whatever the size."""
+    monkeypatch.setattr(_lines, "MAX_NUMPY_FLIPS", np.inf if request.param == "numpy" else 0)
+
+
+pytestmark = pytest.mark.usefixtures("counted_by")
 
 
 def draw(n_samples, n_lines=3, n_starts=2, n_terms=2, decimals=None, seed=0):
@@ -136,6 +146,17 @@ def test_unknown_scores_do_no_harm():
     tables, points = all_points([scores, slopes, lines], effects, 16)
     assert np.isfinite(tables).all()
     assert len(points[0]) <= 3 * 41
+
+
+@pytest.mark.parametrize("counted_by", ["numpy"], indirect=True)
+def test_numpy_and_kernels_find_the_same_points(monkeypatch):
+    *arguments, effects = draw(2000)
+    expected = all_points(arguments, effects, 64)
+    monkeypatch.setattr(_lines, "MAX_NUMPY_FLIPS", 0)
+    computed = all_points(arguments, effects, 64)
+    np.testing.assert_allclose(computed[0][:, :-1], expected[0][:, :-1], rtol=0, atol=1e-10)
+    for one, another in zip(computed[1], expected[1], strict=True):
+        np.testing.assert_allclose(one, another, rtol=0, atol=1e-10)
 
 
 def test_bins_are_few_where_tables_would_be_large():

@@ -1,12 +1,15 @@
 """Kernels whose first calls are interpreted: when they are compiled, and equal bits."""
 
+import copy
+import sys
+
 import numba
 import numpy as np
 import pytest
 
 from skfair import _kernels
 from skfair._kernels import compile_at_first_call, fair_assignment, interpret_at_first, kmeans
-from skfair.cluster import FairKMeans
+from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.cluster.kmeans import _repair
 
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -88,6 +91,56 @@ def test_interpreted_and_compiled_kernels_fit_the_same_bits(n_samples, n_groups)
         interpreted = fit()
     for name in ("labels_", "cluster_centers_", "offsets_", "assignment_lower_bound_"):
         np.testing.assert_array_equal(getattr(interpreted, name), getattr(expected, name))
+
+
+@compiled
+def test_every_interpreted_kernel_gives_the_bits_of_the_compiled_one(monkeypatch):
+    kernels = {
+        id(value): value
+        for name, module in sys.modules.items()
+        if name.startswith("skfair._kernels.")
+        for value in vars(module).values()
+        if hasattr(value, "kernel")
+    }
+    n_compared = dict.fromkeys(kernels, 0)
+
+    def compare_both(kernel):
+        def run(*args):
+            if n_compared[id(kernel)] < 3:
+                n_compared[id(kernel)] += 1
+                in_python, by_numba = copy.deepcopy(args), copy.deepcopy(args)
+                with np.errstate(all="ignore"):
+                    expected = kernel.__wrapped__(*in_python)
+                assert kernel.kernel(*by_numba) == expected
+                assert list_arrays(by_numba) == list_arrays(in_python)
+            return kernel(*args)
+
+        return run
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("skfair."):
+            for attribute, value in list(vars(module).items()):
+                if id(value) in kernels:
+                    monkeypatch.setattr(module, attribute, compare_both(value))
+    rng = np.random.default_rng(0)
+    groups = rng.integers(3, size=120)
+    X = rng.normal(size=(120, 3)) + groups[:, np.newaxis]
+    for model in (
+        FairKMeans(3, min_share_ratio=0.7, random_state=0),
+        FairKMeans(4, random_state=0),
+        FairSpectralClustering(3, random_state=0),
+        FairSpectralClustering(3, min_share_ratio=0.9, random_state=0),
+    ):
+        model.fit(X, sensitive_features=groups)
+    missing = [kernels[key].__name__ for key, count in n_compared.items() if not count]
+    assert not missing
+
+
+def list_arrays(values):
+    """The bits of all arrays in nested tuples."""
+    if isinstance(values, tuple):
+        return [bits for value in values for bits in list_arrays(value)]
+    return [(values.dtype, values.tobytes()) if isinstance(values, np.ndarray) else values]
 
 
 def interpreted_functions():
