@@ -176,7 +176,16 @@ def is_compiled(item):
     return hasattr(item, "py_func")
 
 
-# Numbers by which kernels know losses and rates; numba is not needed to import them.
+# Numbers that kernels and their callers share; numba is not needed to import them.
 
 
 (LOGISTIC, SQUARED_HINGE, HINGE, SQUARED, ABSOLUTE, SIGMOID, RAMP, STEP, SCORE) = range(9)
+"""Numbers by which kernels know losses and rates."""
+
+ERROR, MIN_ERROR, TOTAL_CHANGE, COUNT, MEANS = range(5)
+"""Columns of a table of bins: the error before a bin and a lower bound of it within the bin, the
+sum of all changes of means in the bin, its number of flips, and, from the last one on, the means
+before the bin."""
+
+OUTER_LENGTH = 3.0
+"""Length from the outermost flip of a line to the end of the interval beyond it."""

@@ -5,8 +5,7 @@ Flips are counted in bins first. Only bins whose points may be useful are sorted
 
 import numpy as np
 
-from skfair._kernels import lines as kernels
-from skfair._kernels.lines import COUNT, ERROR, MEANS, MIN_ERROR, OUTER_LENGTH, TOTAL_CHANGE
+from skfair._kernels import COUNT, ERROR, MEANS, MIN_ERROR, OUTER_LENGTH, TOTAL_CHANGE
 
 MAX_NUMPY_FLIPS = 50_000
 """Samples times lines up to which numpy counts flips; kernels, compiled once, count more."""
@@ -42,6 +41,8 @@ def bin_line_flips(
     bins, and their last row has no meaning.
     """
     if len(lines) * scores.shape[1] > MAX_NUMPY_FLIPS:
+        from skfair._kernels import lines as kernels
+
         return kernels.bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins)
     start, slope = scores[lines[:, 0]], slopes[lines[:, 1]]
     size = np.abs(slope)
@@ -112,10 +113,6 @@ def find_line_points(
     wide are. Other arguments are as in `bin_line_flips`, and its results. Returns line, low and
     high end and error of each point, (n_points,), and its means, (n_points, n_cells).
     """
-    if bins.size > MAX_NUMPY_FLIPS:
-        return kernels.find_line_points(
-            scores, slopes, lines, is_useful, max_errors, min_width, effects, bins, tables
-        )
     line, low, high, values = _find_points(scores, slopes, lines, is_useful, effects, bins, tables)
     is_listed = (values[:, 0] < max_errors[line]) & (high - low > min_width)
     line, low, high, values = line[is_listed], low[is_listed], high[is_listed], values[is_listed]
@@ -144,13 +141,13 @@ def _find_points(
     # Sort the flips of these bins by line, bin and length.
     place = np.full(tables.shape[:2], -1)
     place[of_line[is_sorted], of_bin[is_sorted]] = np.flatnonzero(is_sorted)
-    places = np.take_along_axis(place, bins.astype(np.intp), axis=1)
-    line, samples = np.nonzero(places >= 0)
+    line, samples = np.nonzero(_look_up(place >= 0, bins))
     slope = slopes[lines[line, 1], samples]
     flips = -scores[lines[line, 0], samples] / slope
-    order = np.lexsort((flips, places[line, samples]))
-    line, samples, slope, flips = line[order], samples[order], slope[order], flips[order]
-    places = places[line, samples]
+    places = place[line, bins[line, samples]]
+    order = np.lexsort((flips, places))
+    line, samples, slope = line[order], samples[order], slope[order]
+    flips, places = flips[order], places[order]
     # Error and means before each flip: those before its bin, and what flips in the bin before it.
     sign = np.where(slope > 0.0, 1.0, -1.0)
     changes = np.zeros((len(samples) + 1, 1 + tables.shape[2] - MEANS))
@@ -170,7 +167,9 @@ def _find_points(
     low = np.where(is_outer, flips - OUTER_LENGTH, np.roll(flips, 1))
     is_known = ~begins_bin | is_outer | is_sorted[places - 1]
     # The interval beyond the last flip of a line, whose last bin is sorted.
-    ends = np.flatnonzero(np.append(begins_bin, True)[1:] & np.append(begins_line, True)[1:][places])
+    ends = np.flatnonzero(
+        np.append(begins_bin, True)[1:] & np.append(begins_line, True)[1:][places]
+    )
     last = before[ends] + (sums[ends + 1] - sums[first[ends]])
     points = line, low, flips, values
     beyond = line[ends], flips[ends], flips[ends] + OUTER_LENGTH, last
@@ -179,3 +178,8 @@ def _find_points(
         np.concatenate((one[is_known], another))[order]
         for one, another in zip(points, beyond, strict=True)
     )
+
+
+def _look_up(table: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """The entry of a table (n_lines, n_rows) for the bin of each flip, (n_lines, n_samples)."""
+    return np.stack([row[columns] for row, columns in zip(table, bins, strict=True)])
