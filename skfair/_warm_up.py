@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skfair._kernels import announce_compilation, compile_at_first_call, is_kernel
+from skfair._kernels import announce_compilation, compile_at_first_call, kernels_of
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
@@ -55,13 +55,11 @@ def check_stored_kernels() -> Any:
     modules = [
         module for name, module in sys.modules.items() if name.startswith("skfair._kernels.")
     ]
-    kernels = {item for module in modules for item in vars(module).values() if is_kernel(item)}
-    used = [kernel for kernel in kernels if kernel.signatures]
-    for kernel in used:
-        # Read the file: a full disk and a read-only folder leave none.
-        if not all(kernel._cache.load_overload(sig, kernel.targetctx) for sig in kernel.signatures):
-            raise OSError(
-                "Compiled kernels must be written to a folder, but they cannot be written to "
-                f"{kernel.stats.cache_path}; set NUMBA_CACHE_DIR to a folder with space."
-            )
-    return sorted({kernel.stats.cache_path for kernel in used})
+    kernels = [kernel for module in modules for kernel in kernels_of(module)]
+    folders = {kernel.stats.cache_path for kernel in kernels if kernel.signatures}
+    if None in folders:
+        raise OSError(
+            "Compiled kernels must be written to a folder, but none can be written; set "
+            "NUMBA_CACHE_DIR to a folder with space."
+        )
+    return sorted(folders)

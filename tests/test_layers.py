@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "constraints": {"statistics", "losses", "metrics", "groups", "surrogates", "utils"},
     "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
     | {"surrogates", "utils"},
-    "solvers": {"_kernels", "losses", "models", "problems", "utils"},
+    "solvers": {"losses", "models", "problems", "utils"},
     "metrics": {"_kernels", "exceptions", "statistics", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
     "monitoring": {"audit", "constraints", "groups", "statistics", "losses", "metrics"}

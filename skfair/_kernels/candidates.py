@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels import NO_INDEX, fastmath_helper, jit
+from skfair._kernels import NO_INDEX, fast_sums_helper, jit
 from skfair._kernels.sparse_samples import kernel_rows, member_distances, row_of
 
 
@@ -46,7 +46,7 @@ def select_smallest(values, clusters, selected):
             last = lowest[n_candidates - 1]
 
 
-@fastmath_helper
+@fast_sums_helper
 def _distance(x, center, zero):
     """Squared distance of a sample to a centre, summed in the precision of ``zero``."""
     total = zero

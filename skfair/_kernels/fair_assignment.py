@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import deferred_helper, inline_helper, interpret_at_first, jit
+from skfair._kernels import helper, interpret_at_first, jit
 from skfair._kernels.kmeans import move, move_cost, squared_distance
 from skfair._kernels.limits import (
     composition_ratio,
@@ -57,7 +57,7 @@ class FreeMultipliers(NamedTuple):
     violations: np.ndarray  # (n_rows,) the gradient of the dual
 
 
-@deferred_helper
+@helper
 def fill_offsets(multipliers, ratios, limits, offsets):
     """Offset of cluster k for members of group i (formula in `fair_assignment`)."""
     ratio_multipliers, row_multipliers = multipliers
@@ -74,7 +74,7 @@ def fill_offsets(multipliers, ratios, limits, offsets):
                 offsets[k, i] += limits.rows[r, i] * row_multipliers[k, r]
 
 
-@deferred_helper
+@helper
 def fill_intersection_offsets(offsets, intersections, by_intersection):
     """Offset of cluster k for samples of an intersection: the sum over its groups."""
     for k in range(offsets.shape[0]):
@@ -84,7 +84,7 @@ def fill_intersection_offsets(offsets, intersections, by_intersection):
                 by_intersection[k, c] += offsets[k, intersections[c, a]]
 
 
-@deferred_helper
+@helper
 def sum_intersections(by_intersection, intersections, by_group):
     """The transpose of `fill_intersection_offsets`: sums of a group over its intersections."""
     by_group[:] = 0.0
@@ -94,7 +94,7 @@ def sum_intersections(by_intersection, intersections, by_group):
                 by_group[k, intersections[c, a]] += by_intersection[k, c]
 
 
-@deferred_helper
+@helper
 def _mark_extremes(counts, scales, is_smallest, is_largest):
     """Mark the smallest and the largest group of a cluster in every scale."""
     is_smallest[:], is_largest[:] = False, False
@@ -103,7 +103,7 @@ def _mark_extremes(counts, scales, is_smallest, is_largest):
         is_smallest[i], is_largest[j] = True, True
 
 
-@deferred_helper
+@helper
 def list_free_multipliers(multipliers, counts, limits, ratios):
     """The constraints whose multipliers a step may change, and the violation of each.
 
@@ -141,7 +141,7 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
     return FreeMultipliers(n, cells, values, violations)
 
 
-@inline_helper
+@helper
 def _total(values):
     total = 0.0
     for value in values:
@@ -149,7 +149,7 @@ def _total(values):
     return total
 
 
-@deferred_helper
+@helper
 def fill_free_offsets(rows, values, ratios, limits, offsets):
     """The same as `fill_offsets`, from the values of the free rows and in the same order."""
     n_clusters, n_groups = offsets.shape
@@ -168,7 +168,7 @@ def fill_free_offsets(rows, values, ratios, limits, offsets):
                 offsets[k, g] += limits.rows[j, g] * values[r]
 
 
-@deferred_helper
+@helper
 def _apply_negative_hessian(direction, rows, ties, ratios, limits, shift, result):
     """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
 
@@ -203,7 +203,7 @@ def _apply_negative_hessian(direction, rows, ties, ratios, limits, shift, result
         result[r] = change + shift * direction[r]
 
 
-@deferred_helper
+@helper
 def _mean_hessian_diagonal(rows, ties, ratios, limits):
     """Mean of the diagonal of the matrix of `_apply_negative_hessian`.
 
@@ -236,7 +236,7 @@ def _mean_hessian_diagonal(rows, ties, ratios, limits):
     return total / max(rows.n_rows, 1)
 
 
-@deferred_helper
+@helper
 def newton_direction(rows, ratios, limits, ties, ridge):
     """Newton direction on the free multipliers, and the increase of the dual that it predicts.
 
@@ -266,7 +266,7 @@ def newton_direction(rows, ratios, limits, ties, ridge):
     return direction, gain
 
 
-@deferred_helper
+@helper
 def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
     """Solve the damped system for the rows that are not fixed, in place, by conjugate gradients."""
     n_rows = rows.n_rows
@@ -301,7 +301,7 @@ def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
             search[r] = residual[r] + norm / previous * search[r]
 
 
-@deferred_helper
+@helper
 def add_to_multipliers(rows, direction, multipliers):
     """Move the multipliers of the free rows along a direction, in place."""
     ratio_multipliers, row_multipliers = multipliers
@@ -544,7 +544,7 @@ class MovePath(NamedTuple):
     balances: np.ndarray  # (n_moves,) balance after the move
 
 
-@deferred_helper
+@helper
 def _stays_above(counts, members, code, change, above, limits):
     """Whether a cluster's ratio stays above a bound after a change.
 
@@ -559,7 +559,7 @@ def _stays_above(counts, members, code, change, above, limits):
     return ratio_after(counts, members, code, change, limits) > above
 
 
-@deferred_helper
+@helper
 def _may_change(clustering, k, target, code, change, above, limits):
     """Whether cluster k may gain (change > 0) or lose (change < 0) a sample of an intersection.
 
@@ -580,7 +580,7 @@ def _may_change(clustering, k, target, code, change, above, limits):
     return after > above or (after == above and change > 0.0)
 
 
-@deferred_helper
+@helper
 def _queue_cheapest_samples(
     rows, distances, samples, clustering, target, above, limits, queue, costs
 ):
@@ -644,7 +644,7 @@ def _queue_cheapest_samples(
     return length, destination
 
 
-@deferred_helper
+@helper
 def _fill_queue(rows, distances, samples, clustering, target, above, limits, queue):
     """Fill ``queue`` with samples; its length, and a lower bound on the cost of the others."""
     costs = np.empty(queue.size)
@@ -656,7 +656,7 @@ def _fill_queue(rows, distances, samples, clustering, target, above, limits, que
     return length, costs[queue.size - 1]
 
 
-@deferred_helper
+@helper
 def _find_cheapest_queued(samples, clustering, target, above, queue, limits):
     """Index in the queue, cost and destination of the cheapest move at the current centres."""
     labels, centers, sizes, _, _ = clustering
@@ -696,7 +696,7 @@ def raise_balance(samples, clustering, rows, distances, limits, max_moves):
     return MovePath._make(column[:n_moves] for column in path)
 
 
-@deferred_helper
+@helper
 def _argmin(values):
     """Index of the minimum, ties to the lowest index."""
     lowest = 0
@@ -706,7 +706,7 @@ def _argmin(values):
     return lowest
 
 
-@deferred_helper
+@helper
 def _record_move(samples, clustering, p, k, path, n_moves):
     """Record the move of a sample and its cost, before it is made."""
     labels, centers, sizes, _, _ = clustering

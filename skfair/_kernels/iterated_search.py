@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, deferred_helper, helper, inline_helper, jit
+from skfair._kernels import NO_INDEX, helper, jit
 from skfair._kernels.limits import largest_values, pair_rows
 
 MIN_GAIN = 1e-9  # share of the cost that is more than rounding
@@ -148,14 +148,14 @@ def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures,
 # Loops, as numpy's functions on arrays would take a second to compile.
 
 
-@deferred_helper
+@helper
 def _copy(source, target):
     """Write an array into another."""
     for i in range(source.size):
         target[i] = source[i]
 
 
-@deferred_helper
+@helper
 def _has_empty(clustering):
     """Whether there is an empty cluster."""
     is_empty = False
@@ -164,7 +164,7 @@ def _has_empty(clustering):
     return is_empty
 
 
-@deferred_helper
+@helper
 def _sum_excess(clustering):
     """Sum of what clusters miss limits by."""
     total = 0.0
@@ -174,7 +174,7 @@ def _sum_excess(clustering):
     return total
 
 
-@deferred_helper
+@helper
 def _sum_over_pairs(samples, clustering):
     """Compute everything else from the labels."""
     labels, sums, within, sizes, inverses, members, excess = clustering
@@ -205,7 +205,7 @@ def _add_to_cluster(samples, clustering, p, k, sign):
         excess[k, r] += sign * samples.rows[p, r]
 
 
-@deferred_helper
+@helper
 def _cost(clustering):
     """The k-means cost; samples at one point have none, although their sums may be rounded."""
     cost = 0.0
@@ -214,7 +214,7 @@ def _cost(clustering):
     return cost
 
 
-@deferred_helper
+@helper
 def _take_steps(samples, clustering, is_exchange, is_repair):
     """Whether moves, or exchanges, were made: the best one of all, or of each sample in a pass.
 
@@ -240,7 +240,7 @@ def _take_steps(samples, clustering, is_exchange, is_repair):
     return is_changed
 
 
-@deferred_helper
+@helper
 def _make_step(samples, clustering, p, k, partner):
     """Move sample p to cluster k, in exchange for its partner if that is not -1."""
     a = clustering.labels[p]
@@ -252,7 +252,7 @@ def _make_step(samples, clustering, p, k, partner):
         clustering.labels[sample] = goal
 
 
-@inline_helper
+@helper
 def _find_step(samples, clustering, p, is_exchange, is_repair):
     """Cluster, partner (-1 in a move) and cost of the best step of sample p.
 
@@ -278,7 +278,7 @@ def _find_step(samples, clustering, p, is_exchange, is_repair):
     return cluster, partner, least
 
 
-@inline_helper
+@helper
 def _step_cost(samples, clustering, p, k, q):
     """Change of the cost by sample p going to cluster k, in exchange for q if that is not -1."""
     _, sums, within, sizes, inverses, _, _ = clustering
@@ -300,7 +300,7 @@ def _step_cost(samples, clustering, p, k, q):
     return left - within[a] * inverses[a] + joined - within[k] * inverses[k]
 
 
-@inline_helper
+@helper
 def _excess_change(samples, clustering, p, a, q, k):
     """Change of the summed excess if p goes from cluster a to k, in exchange for q if not -1."""
     change = 0.0

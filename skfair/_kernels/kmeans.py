@@ -6,14 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from skfair._kernels import (
-    NO_INDEX,
-    deferred_helper,
-    helper,
-    inline_helper,
-    interpret_at_first,
-    jit,
-)
+from skfair._kernels import NO_INDEX, helper, interpret_at_first, jit
 from skfair._kernels.limits import allows_change, allows_exchange, has_single_member, update_counts
 from skfair._kernels.sparse_samples import (
     member_distances,
@@ -99,7 +92,7 @@ def _clustering_cost(X, masses, clustering):
     return cost
 
 
-@deferred_helper
+@helper
 def squared_distance(x, center):
     s = 0.0
     for f in range(x.size):
@@ -108,7 +101,7 @@ def squared_distance(x, center):
     return s
 
 
-@deferred_helper
+@helper
 def move(samples, clustering, p, k, limits):
     """Move sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
@@ -129,7 +122,7 @@ def move(samples, clustering, p, k, limits):
         centers[k, f] -= mass * (centers[k, f] - x[f]) / sizes[k]
 
 
-@deferred_helper
+@helper
 def move_cost(distance_to, distance_from, size_to, size_from, w):
     """Change of the cost by a move of mass w, see the module's formula."""
     joining = w * size_to / (size_to + w) * distance_to
@@ -137,7 +130,7 @@ def move_cost(distance_to, distance_from, size_to, size_from, w):
     return joining - leaving
 
 
-@deferred_helper
+@helper
 def may_leave(clustering, p, w, limits):
     """Whether the cluster of sample p, of mass w, keeps a member without it."""
     a = clustering.labels[p]
@@ -327,7 +320,7 @@ def _find_improvable_samples(samples, distances, clustering, limits, movers):
     return n_movers
 
 
-@inline_helper
+@helper
 def _has_cheaper_cluster(distances, sizes, a, mass):
     """Whether a sample of cluster a, at these distances, would cost less in another cluster."""
     attractive = 0
@@ -339,7 +332,7 @@ def _has_cheaper_cluster(distances, sizes, a, mass):
     return attractive > 1
 
 
-@inline_helper
+@helper
 def _find_best_destination(distances, samples, clustering, p, limits, cache):
     """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
 
@@ -433,7 +426,7 @@ def _bound_tables(weight, clustering):
     return np.stack([2.0 * kappas, 0.25 * squared_distances(centers, centers)])
 
 
-@inline_helper
+@helper
 def _exchange_bound(distances, a, c, tables):
     """The lower bound for a sample of cluster a, at these distances, and cluster c."""
     # r^2 = (|x - m_a|^2 + |x - m_c|^2) / 2 - |m_a - m_c|^2 / 4.
@@ -551,7 +544,7 @@ def _exchange_pass(samples, clustering, candidates, limits):
     return n_exchanges
 
 
-@deferred_helper
+@helper
 def _may_exchange(clustering, a, c, g, h, w, limits):
     """Whether both clusters keep the limits if a gives a sample of g to c for one of h."""
     return _cluster_may_exchange(clustering, a, g, h, w, limits) and _cluster_may_exchange(
@@ -559,7 +552,7 @@ def _may_exchange(clustering, a, c, g, h, w, limits):
     )
 
 
-@deferred_helper
+@helper
 def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
     """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
     counts = clustering.counts[k]
@@ -567,7 +560,7 @@ def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
     return allows_exchange(counts, members, k, leaving, joining, w, limits)
 
 
-@deferred_helper
+@helper
 def _exchange(samples, clustering, candidates, limits, cell):
     """Exchange each candidate of a for the one of c that lowers the cost most, if one does."""
     labels, centers, sizes, _, _ = clustering

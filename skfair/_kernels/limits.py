@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import deferred_helper
+from skfair._kernels import helper
 
 ROUNDING = 1e-12  # of ratios
 
@@ -216,7 +216,7 @@ def pair_rows(limits):
 # What a move does ---------------------------------------------------------------------
 
 
-@deferred_helper
+@helper
 def update_counts(counts, members, intersections, code, w):
     """Add a sample to the counts of its groups, or remove it if its weight is negative."""
     for a in range(intersections.shape[1]):
@@ -225,7 +225,7 @@ def update_counts(counts, members, intersections, code, w):
         members[g] += 1 if w > 0.0 else -1
 
 
-@deferred_helper
+@helper
 def contains_group(intersections, code, g):
     """Whether samples of an intersection are in group g."""
     contained = False
@@ -234,7 +234,7 @@ def contains_group(intersections, code, g):
     return contained
 
 
-@deferred_helper
+@helper
 def has_single_member(members, limits):
     """Whether a cluster has one member only, which is in one group of each attribute."""
     total = 0
@@ -243,7 +243,7 @@ def has_single_member(members, limits):
     return total <= limits.intersections.shape[1]
 
 
-@deferred_helper
+@helper
 def composition_ratio(counts, members, limits):
     """Weight of the smallest over that of the largest group; 0 where a required one is missing.
 
@@ -255,7 +255,7 @@ def composition_ratio(counts, members, limits):
     return least
 
 
-@deferred_helper
+@helper
 def ratio_after(counts, members, code, change, limits):
     """The ratio after a sample of an intersection has joined (change > 0) or left (change < 0)."""
     least = np.inf
@@ -272,7 +272,7 @@ def ratio_after(counts, members, code, change, limits):
     return least
 
 
-@deferred_helper
+@helper
 def _ratio_in_scale(counts, members, limits, s):
     """The ratio in one scale, times its factor."""
     low, high, is_missing = np.inf, 0.0, False
@@ -286,7 +286,7 @@ def _ratio_in_scale(counts, members, limits, s):
     return 0.0 if is_missing else limits.factors[s] * (low / high)
 
 
-@deferred_helper
+@helper
 def intersection_coefficient(limits, r, code):
     """Change of a row by a sample of an intersection and of weight 1."""
     total = 0.0
@@ -295,7 +295,7 @@ def intersection_coefficient(limits, r, code):
     return total
 
 
-@deferred_helper
+@helper
 def row_value(row, counts):
     """Value of a row at the counts of a cluster."""
     total = 0.0
@@ -304,13 +304,13 @@ def row_value(row, counts):
     return total
 
 
-@deferred_helper
+@helper
 def row_bound(limits, k, r):
     """Maximum of a row in cluster k, for which there is a line of its own or that of all."""
     return limits.bounds[min(k, limits.bounds.shape[0] - 1), r]
 
 
-@deferred_helper
+@helper
 def rows_allow(counts, k, leaving, joining, w, limits):
     """Whether the rows of cluster k stay within their bounds, or get no worse.
 
@@ -329,7 +329,7 @@ def rows_allow(counts, k, leaving, joining, w, limits):
     return True
 
 
-@deferred_helper
+@helper
 def allows_change(counts, members, k, code, change, limits):
     """Whether cluster k keeps its limits after a sample has joined (change > 0) or left."""
     w = abs(change)
@@ -340,7 +340,7 @@ def allows_change(counts, members, k, code, change, limits):
     return bound <= 0.0 or ratio_after(counts, members, code, change, limits) >= bound
 
 
-@deferred_helper
+@helper
 def allows_exchange(counts, members, k, leaving, joining, w, limits):
     """Whether cluster k keeps its limits if it gives a sample of an intersection for another."""
     bound = limits.level * (1.0 - ROUNDING)
@@ -359,7 +359,7 @@ def allows_exchange(counts, members, k, leaving, joining, w, limits):
     return reached >= bound
 
 
-@deferred_helper
+@helper
 def extreme_groups(counts, scale):
     """Indices of the minimum and maximum scaled weight, ties to the lowest index."""
     smallest = largest = -1
@@ -372,7 +372,7 @@ def extreme_groups(counts, scale):
     return smallest, largest
 
 
-@deferred_helper
+@helper
 def find_least_ratio(counts, limits):
     """The smallest and the largest group of a cluster in the scale of the minimum ratio."""
     smallest, largest = extreme_groups(counts, limits.scales[0])

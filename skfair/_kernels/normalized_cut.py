@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, deferred_helper, inline_helper, interpret_at_first, jit
+from skfair._kernels import NO_INDEX, helper, interpret_at_first, jit
 from skfair._kernels.limits import allows_change, allows_exchange
 
 # Local search for the normalised cut: single moves.
@@ -60,7 +60,7 @@ class Bounds(NamedTuple):
     upper: np.ndarray  # (n_clusters, n_groups) int64
 
 
-@inline_helper
+@helper
 def share(within, volume):
     """W / V; 1 for a cluster of isolated nodes, which cuts nothing."""
     return within / volume if volume > 0.0 else 1.0
@@ -73,7 +73,7 @@ def normalized_cut(clustering):
     return float((1.0 - shares).sum())
 
 
-@inline_helper
+@helper
 def move_cost(graph, clustering, i, b):
     """Change of the normalised cut if node i moves to cluster b."""
     a = clustering.labels[i]
@@ -88,14 +88,14 @@ def move_cost(graph, clustering, i, b):
     return leaving + joining
 
 
-@inline_helper
+@helper
 def may_leave(graph, clustering, i):
     """Whether the cluster of node i keeps a positive volume without it."""
     d = graph.degrees[i]
     return d == 0.0 or clustering.volumes[clustering.labels[i]] > d * (1.0 + 1e-9)
 
 
-@deferred_helper
+@helper
 def _move_links(graph, clustering, i, a, b):
     """Move the affinities to node i from column a to column b of the links."""
     if graph.has_computed_rows:
@@ -110,14 +110,14 @@ def _move_links(graph, clustering, i, a, b):
         links[j, b] += w
 
 
-@inline_helper
+@helper
 def _compute_kernel_row(graph, i):
     """Compute row i of the Gaussian kernel into the buffer."""
     for j in range(graph.points.shape[0]):
         graph.values[j] = _gaussian_kernel(graph, i, j)
 
 
-@inline_helper
+@helper
 def _gaussian_kernel(graph, i, j):
     distance = 0.0
     for f in range(graph.points.shape[1]):
@@ -126,7 +126,7 @@ def _gaussian_kernel(graph, i, j):
     return np.exp(-graph.gamma * distance)
 
 
-@deferred_helper
+@helper
 def affinity(graph, i, j):
     """One entry of the affinity; binary search in a stored row."""
     if graph.has_computed_rows:
@@ -145,7 +145,7 @@ def affinity(graph, i, j):
     return 0.0
 
 
-@deferred_helper
+@helper
 def move(graph, clustering, i, b):
     """Move node i to cluster b."""
     labels, links, within, volumes, counts = clustering
@@ -210,7 +210,7 @@ class ResidualArcs(NamedTuple):
     movers: np.ndarray  # (n_clusters, n_clusters) int64, the cheapest node
 
 
-@deferred_helper
+@helper
 def _new_arcs(graph, clustering, members):
     """Filled queues for all pairs of clusters; the costs of the arcs are not yet computed."""
     n = clustering.volumes.size
@@ -229,7 +229,7 @@ def _new_arcs(graph, clustering, members):
     return arcs
 
 
-@deferred_helper
+@helper
 def _fill_queues(graph, clustering, arcs, a, first, last):
     """Fill the queues from cluster a to the clusters ``first`` to ``last - 1``."""
     for b in range(first, last):
@@ -241,7 +241,7 @@ def _fill_queues(graph, clustering, arcs, a, first, last):
                     _enqueue(arcs, a, b, i, move_cost(graph, clustering, i, b))
 
 
-@inline_helper
+@helper
 def _enqueue(arcs, a, b, i, cost):
     """Insert node i by cost; the most expensive node leaves a full queue."""
     nodes = arcs.nodes[a, b]
@@ -314,7 +314,7 @@ def repair_counts(graph, clustering, bounds, members):
         n_paths += 1
 
 
-@deferred_helper
+@helper
 def _mark_ends(counts, bounds, g, sources, sinks):
     """Mark where a path may start and end.
 
@@ -332,7 +332,7 @@ def _mark_ends(counts, bounds, g, sources, sinks):
         sinks[k] = counts[k, g] < (upper if n_under == 0 and n_over > 0 else lower)
 
 
-@deferred_helper
+@helper
 def _update_arc_cost(graph, clustering, arcs, a, b):
     """Update the cost of the arc from a to b; its queue is refilled once all nodes have left."""
     if a == b:
@@ -344,7 +344,7 @@ def _update_arc_cost(graph, clustering, arcs, a, b):
     arcs.costs[a, b], arcs.movers[a, b] = least, best
 
 
-@deferred_helper
+@helper
 def _find_cheapest_queued(graph, clustering, arcs, a, b):
     """The queued node of minimum current cost from a to b, and the cost."""
     best, least = NO_INDEX, np.inf
@@ -357,7 +357,7 @@ def _find_cheapest_queued(graph, clustering, arcs, a, b):
     return best, least
 
 
-@deferred_helper
+@helper
 def _cheapest_path(costs, sources, sinks, path):
     """Cheapest simple path from a source to a sink (Bellman and Ford); its length, 0 if none.
 
@@ -396,7 +396,7 @@ def _cheapest_path(costs, sources, sinks, path):
     return length
 
 
-@deferred_helper
+@helper
 def _is_ancestor(parents, b, a):
     """Whether the path to a runs through b."""
     while a >= 0 and a != b:
@@ -423,7 +423,7 @@ def exchange_pass(graph, clustering, members):
     return n_exchanges
 
 
-@deferred_helper
+@helper
 def _exchange(graph, clustering, arcs, a, b):
     """Make the best exchange between the queues of two clusters, if one lowers the cut."""
     best_i, best_j, least = NO_INDEX, NO_INDEX, -EPSILON
@@ -446,7 +446,7 @@ def _exchange(graph, clustering, arcs, a, b):
     return True
 
 
-@inline_helper
+@helper
 def _exchange_cost(graph, clustering, i, j, limit):
     """Change of the normalised cut if i and j swap clusters; exact where below the limit.
 
@@ -507,7 +507,7 @@ def limited_move_pass(graph, clustering, limits, leaves, joins):
     return n_moves
 
 
-@deferred_helper
+@helper
 def _mark_allowed_changes(clustering, limits, k, leaves, joins):
     """Mark the groups of which cluster k may lose a member, and those of which it may get one."""
     counts = clustering.counts[k]
@@ -550,7 +550,7 @@ def limited_exchange_pass(graph, clustering, limits, swaps):
     return n_exchanges
 
 
-@deferred_helper
+@helper
 def _mark_allowed_swaps(clustering, limits, k, swaps):
     """Mark the pairs of groups that cluster k may exchange: one member leaves, another joins."""
     counts = clustering.counts[k]

@@ -13,9 +13,8 @@ from skfair._kernels import (
     SQUARED,
     SQUARED_HINGE,
     STEP,
-    deferred_helper,
-    fastmath_helper,
-    inline_helper,
+    fast_sums_helper,
+    helper,
     jit,
 )
 
@@ -37,7 +36,7 @@ _ATANH_COEFFICIENTS = np.array([2.0 / (2 * k + 1) for k in range(16, -1, -1)])
 """Coefficients of 2 atanh(s) / s in s**2 for s <= 1/3."""
 
 
-@deferred_helper
+@helper
 def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
     """Value, slope and curvature of the first n scores, written into buffers."""
     if code == LOGISTIC:
@@ -76,7 +75,7 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
         _hinge_losses(code, width, scores, target, n, value, slope, curvature)
 
 
-@deferred_helper
+@helper
 def _regression_losses(code, width, scores, target, n, value, slope, curvature):
     # The squared loss is a parabola everywhere, the absolute one within its width.
     is_parabola = code == SQUARED
@@ -91,7 +90,7 @@ def _regression_losses(code, width, scores, target, n, value, slope, curvature):
         curvature[i] = (1.0 if is_inside else 0.0) / width
 
 
-@deferred_helper
+@helper
 def _hinge_losses(code, width, scores, target, n, value, slope, curvature):
     # The squared hinge is a parabola up to margin 1, the hinge within its width.
     end = np.inf if code == SQUARED_HINGE else width
@@ -104,7 +103,7 @@ def _hinge_losses(code, width, scores, target, n, value, slope, curvature):
         curvature[i] = (1.0 if 0.0 < shortfall < end else 0.0) / width
 
 
-@inline_helper
+@helper
 def _negative_exponentials(sizes, n, powers, result):
     """exp(-size) of the first n sizes, written into `result`; `powers` is a buffer."""
     bits = powers.view(np.int64)
@@ -123,7 +122,7 @@ def _negative_exponentials(sizes, n, powers, result):
         result[i] *= powers[i]
 
 
-@inline_helper
+@helper
 def _log1p(x):
     """log(1 + x) for x in [0, 1]: 2 atanh(s) with s = x / (2 + x)."""
     s = x / (2.0 + x)
@@ -157,7 +156,7 @@ def _bin_flips(scores, slopes, min_slope, typical_length, n_bins, bins, decision
         bins[i], decisions[i] = flip_bin(scores[i], slopes[i], min_slope, typical_length, n_bins)
 
 
-@inline_helper
+@helper
 def flip_bin(score, slope, min_slope, typical_length, n_bins):
     """Bin in which a decision flips, and the decision before, -1 or +1, as in `bin_flips`."""
     # Position of the flip -score / slope in (-1, 1), and its bin, without branches.
@@ -479,7 +478,7 @@ def _sum_line_bins(X, coefficients, lines, samples, events, effects):
                     sums[line, first + codes[k, start + i], bins[1, i], bins[0, i]] += effect
 
 
-@inline_helper
+@helper
 def _standardize_and_score(X, start, n, center, scale, parameters, rows, scores):
     """Write standardised columns of n rows, the intercept's last, and their scores."""
     n_columns = X.shape[1]
@@ -496,7 +495,7 @@ def _standardize_and_score(X, start, n, center, scale, parameters, rows, scores)
             scores[i] += parameter * entry
 
 
-@inline_helper
+@helper
 def _find_buckets(bounds, scores, n, buckets):
     """Write the number of ascending bounds below each of n scores, by binary searches at a time."""
     for i in range(n):
@@ -509,7 +508,7 @@ def _find_buckets(bounds, scores, n, buckets):
         size -= half
 
 
-@inline_helper
+@helper
 def _add_gram(weights, rows, n_parameters, n, buffer, gram):
     """Add the weighted products of n rows to the lower triangle of a Gram matrix."""
     for j in range(n_parameters):
@@ -518,7 +517,7 @@ def _add_gram(weights, rows, n_parameters, n, buffer, gram):
         _add_dots(buffer, rows, j + 1, n, gram[j])
 
 
-@deferred_helper
+@helper
 def _mirror(gram):
     """Copy the lower triangle of a symmetric matrix to the upper one."""
     for j in range(len(gram)):
@@ -526,7 +525,7 @@ def _mirror(gram):
             gram[k, j] = gram[j, k]
 
 
-@deferred_helper
+@helper
 def _standardize_sums(sums, center, scale):
     """Sums of standardised columns from those of columns, whose weights are in the last column."""
     n_columns = len(center)
@@ -535,7 +534,7 @@ def _standardize_sums(sums, center, scale):
             sums[row, j] = (sums[row, j] - sums[row, n_columns] * center[j]) / scale[j]
 
 
-@fastmath_helper
+@fast_sums_helper
 def _score(X, i, coef):
     total = 0.0
     for j in range(len(coef)):
@@ -543,7 +542,7 @@ def _score(X, i, coef):
     return total
 
 
-@fastmath_helper
+@fast_sums_helper
 def _dot(vector, rows, k, n):
     """Product of a vector with row k, over n entries."""
     total = 0.0
@@ -552,7 +551,7 @@ def _dot(vector, rows, k, n):
     return total
 
 
-@fastmath_helper
+@fast_sums_helper
 def _four_dots(vector, rows, k, n):
     """Products with four rows at a time, for which the vector is loaded once."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -564,7 +563,7 @@ def _four_dots(vector, rows, k, n):
     return a, b, c, d
 
 
-@deferred_helper
+@helper
 def _add_dots(vector, rows, count, n, sums):
     """Add the products of a vector with the first rows, over n entries."""
     fours = count - count % 4

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skfair._kernels import COUNT, ERROR, MEANS, MIN_ERROR, TOTAL_CHANGE
+from skfair._kernels.ranks import average_ranks
 from skfair.constraints._bound import decision_outcomes, rate_moments
 from skfair.constraints._ranks import report_thresholds, share_moments
+from skfair.fitting._lines import bin_line_flips, choose_n_bins, find_line_points
 from skfair.problems._evaluation import evaluate_losses
 from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem, predict_block
 from skfair.problems._problem import ConstrainedProblem, Problem
@@ -103,17 +106,6 @@ def evaluate_lines(problem: Problem, effects: tuple, starts: list[LineStart]) ->
     `DecisionCounter.evaluate_along_lines`. Points that are worse than others of their line are left
     out, but for a few.
     """
-    from skfair._kernels.lines import (
-        COUNT,
-        ERROR,
-        MEANS,
-        MIN_ERROR,
-        TOTAL_CHANGE,
-        bin_line_flips,
-        choose_n_bins,
-        find_line_points,
-    )
-
     # Directions that several starts share are stored once.
     rows = {}
     lines = np.array(
@@ -651,8 +643,6 @@ class TargetRanks:
     """
 
     def __init__(self, target: np.ndarray, weights: np.ndarray) -> None:
-        from skfair._kernels.ranks import average_ranks
-
         self.weights = weights
         centered = average_ranks(target, weights) - 0.5
         variance = max(weights @ centered**2, np.finfo(float).tiny)
@@ -665,6 +655,4 @@ class TargetRanks:
 
         Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve.
         """
-        from skfair._kernels.ranks import average_ranks
-
         return float(self._coefficients @ (average_ranks(scores, self.weights) - 0.5))

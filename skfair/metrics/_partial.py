@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._kernels.ranks import trace_share_curves
 from skfair.groups._events import intervals_by_group, is_in_intervals, rank_limits, tabulate_scores
 from skfair.groups._samples import check_metric_input
 from skfair.metrics._docstrings import partial_docs
@@ -143,8 +144,6 @@ class ScoredMembers(NamedTuple):
 
         The last threshold is -inf. The shares of a group without selected members are nan.
         """
-        from skfair._kernels.ranks import trace_share_curves
-
         scores = self.y_score.copy()
         weights = self.weights
         if not all(self.members.have_equal_weights):

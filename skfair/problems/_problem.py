@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair._kernels import is_numpy_enough
 from skfair.constraints import DemographicParity
 from skfair.constraints._bound import draw_batch
 from skfair.constraints._rows import OneSidedRows
@@ -24,6 +23,9 @@ from skfair.surrogates import Sigmoid
 if TYPE_CHECKING:
     from skfair.utils._api import RandomState
 
+
+MAX_NUMPY_STEPS = 200_000
+"""Steps of a pass over samples that numpy takes; a kernel is compiled for more of them."""
 
 MAX_WITHOUT_SUBSAMPLE = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
@@ -264,7 +266,7 @@ class ConstrainedProblem(Problem):
             return Evaluation(self, x, self.ridge)
         # A pass of some 20 steps per sample may not be worth compiling its kernel.
         n_samples, n_columns = compiled.columns[0].shape
-        if is_numpy_enough(n_samples * (n_columns + 20)):
+        if n_samples * (n_columns + 20) <= MAX_NUMPY_STEPS:
             return Evaluation(self, x, self.ridge)
         return OnePassEvaluation(self, x, self.ridge, compiled.evaluate, multipliers, False)
 

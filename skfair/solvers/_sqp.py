@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 
 from skfair.problems._evaluation import Evaluation
+from skfair.solvers._elastic_qp import solve_interior_point
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
 from skfair.utils._parameters import (
     AtLeastOne,
@@ -60,8 +61,6 @@ def solve_elastic_qp(
     multipliers in [-penalty, penalty], positive at upper bounds. ``tol`` is the complementarity at
     which to stop, relative to the penalty.
     """
-    from skfair._kernels.elastic_qp import solve_interior_point
-
     # All rows, or a working set of many.
     n_bounds = np.count_nonzero(np.isfinite([lower, upper]))
     solve = solve_interior_point if n_bounds <= _MAX_DENSE_BOUNDS else _solve_working_set
@@ -81,8 +80,6 @@ def _solve_working_set(
     A solution for a subset of the rows that satisfies the others solves the problem. The first
     subset is what z = 0 violates most; rows that a solution violates are added.
     """
-    from skfair._kernels.elastic_qp import solve_interior_point
-
     excess = np.maximum(lower, -upper)
     in_set = np.zeros(len(rows), dtype=bool)
     entering = np.argsort(-excess)[: _MAX_DENSE_BOUNDS // 4]

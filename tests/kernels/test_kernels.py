@@ -1,6 +1,5 @@
 """What holds for all kernels: return types, cache files and interrupts."""
 
-import errno
 import gc
 import importlib
 import os
@@ -19,15 +18,13 @@ from time import perf_counter
 import numba
 import numpy as np
 import pytest
-from numba.core import caching, types
+from numba.core import types
 from scipy import sparse
 from sklearn import config_context
 from threadpoolctl import threadpool_limits
 
 import skfair
 from skfair import _kernels
-from skfair._kernels import _numba
-from skfair._kernels._numba import sources_digest
 from skfair._warm_up import check_stored_kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import AlternatingSwaps, FairKMeans, FairSpectralClustering, cluster_front
@@ -71,8 +68,7 @@ def make_data(name, n_samples):
 
 def all_kernels():
     for module in pkgutil.walk_packages(_kernels.__path__, "skfair._kernels."):
-        content = vars(importlib.import_module(module.name))
-        yield from filter(_kernels.is_kernel, content.values())
+        yield from _kernels.kernels_of(importlib.import_module(module.name))
 
 
 def is_number(returned):
@@ -220,7 +216,7 @@ def test_an_interrupt_during_compilation_is_raised_and_the_kernel_is_finished():
         raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGALRM, handler)
-    kernel = _kernels._move_compilation_to_thread(numba.njit(error_model="numpy")(scope["kernel"]))
+    kernel = numba.njit(error_model="numpy")(scope["kernel"])
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(KeyboardInterrupt):
@@ -232,205 +228,44 @@ def test_an_interrupt_during_compilation_is_raised_and_the_kernel_is_finished():
     assert len(kernel.signatures) == 1
 
 
-def plus_one(x):
-    return x + 1
-
-
-@pytest.fixture
-def compile_cached(monkeypatch, tmp_path):
-    """Compile a function as a process does that finds the files of earlier ones."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
-    return lambda: _kernels.jit(plus_one)
-
-
-def files_of(kernel, ending):
-    return sorted(Path(kernel.stats.cache_path).glob(f"*.{ending}"))
-
-
-@pytest.fixture
-def read_only(monkeypatch):
-    """A function after which no folder can be written."""
-
-    def refuse(*_):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    def make_read_only():
-        for locator in caching.FunctionCache._impl_class._locator_classes:
-            monkeypatch.setattr(locator, "ensure_cache_path", refuse)
-        monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", refuse)
-
-    return make_read_only
-
-
-@compiled
-def test_kernels_are_compiled_where_no_folder_can_be_written(compile_cached, read_only):
-    read_only()
-    kernel = compile_cached()
-    assert kernel(1) == 2
-    assert not files_of(kernel, "nb*")
-
-
-@compiled
-def test_stored_kernels_are_loaded_from_a_read_only_folder(compile_cached, read_only):
-    # As in a container that has compiled them at its build.
-    assert compile_cached()(1) == 2
-    read_only()
-    kernel = compile_cached()
-    assert kernel(1) == 2
-    assert kernel.stats.cache_hits
-
-
-@compiled
-def test_a_process_with_another_writable_folder_loads_what_the_package_brings(
-    compile_cached, monkeypatch, tmp_path
-):
-    assert compile_cached()(1) == 2
-    (tmp_path / "other").mkdir()
-    provided = caching.FunctionCache._impl_class._locator_classes[0]
-
-    class Other(provided):
-        def get_cache_path(self):
-            return str(tmp_path / "other")
-
-    monkeypatch.setattr(_numba._KernelFolders, "_locator_classes", [Other])
-    kernel = compile_cached()
-    assert (kernel(1), kernel(1.5)) == (2, 2.5)
-    assert sum(kernel.stats.cache_hits.values()) == 1
-    assert len(files_of(kernel, "nbc")) == 1  # the signature that the package lacks
-
-
-@compiled
-def test_kernels_are_compiled_where_the_disk_is_full(compile_cached, monkeypatch):
-    def open_for_write(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    kernel = compile_cached()
-    monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", open_for_write)
-    assert kernel(1) == 2
-    assert not files_of(kernel, "nb*")
-
-
-@pytest.mark.covering(1)
-@compiled
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
-@pytest.mark.parametrize("share", [0, 0.5, 0.99])
-def test_files_that_were_cut_short_are_made_again(compile_cached, ending, share):
-    kernel = compile_cached()
-    assert kernel(1) == 2
-    (file,) = files_of(kernel, ending)
-    content = file.read_bytes()
-    file.write_bytes(content[: int(share * len(content))])
-    damaged = compile_cached()
-    assert damaged(1) == 2
-    assert not damaged.stats.cache_hits
-    repaired = compile_cached()
-    assert repaired(1) == 2
-    assert repaired.stats.cache_hits
-
-
-@compiled
-def test_files_of_another_signature_are_not_taken(compile_cached):
-    # As two processes leave them that compile different signatures at once.
-    kernel = compile_cached()
-    assert (kernel(1), kernel(1.5)) == (2, 2.5)
-    one, other = files_of(kernel, "nbc")
-    swapped = one.read_bytes(), other.read_bytes()
-    other.write_bytes(swapped[0])
-    one.write_bytes(swapped[1])
-    kernel = compile_cached()
-    assert (kernel(1), kernel(1.5)) == (2, 2.5)
-    assert not kernel.stats.cache_hits
-
-
-@compiled
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all files")
-def test_kernels_are_compiled_where_files_may_not_be_read(compile_cached):
-    kernel = compile_cached()
-    kernel(1)
-    for file in files_of(kernel, "nb*"):
-        file.chmod(0)
-    assert compile_cached()(1) == 2
-
-
-@compiled
-def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tmp_path):
-    versions = {
-        files._version
-        for kernel in all_kernels()
-        if kernel.stats.cache_path is not None
-        for files in kernel._cache._cache_file._files
-    }
-    assert versions <= {(numba.__version__, sources_digest())}
-    shutil.copytree(Path(_kernels.__file__).parent, tmp_path / "copy")
-    copies = sorted((tmp_path / "copy").rglob("*.py"))
-    monkeypatch.setattr(_numba, "_sources", lambda: copies)
-    assert sources_digest.__wrapped__() == sources_digest()  # modification times do not count
-    with (tmp_path / "copy" / "kmeans.py").open("a") as file:
-        file.write("# edited")
-    assert sources_digest.__wrapped__() != sources_digest()
-
-
-@compiled
-def test_kernels_of_replaced_sources_are_neither_stored_nor_loaded(compile_cached, monkeypatch):
-    """A process that runs while its package is updated has the old functions."""
-    compile_cached()(1)
-    monkeypatch.setattr(_numba, "_STATE_AT_IMPORT", [])
-    kernel = compile_cached()
-    assert kernel(1) == 2 and not kernel.stats.cache_hits
-    n_files = len(files_of(kernel, "nbc"))
-    assert kernel(1.5) == 2.5 and len(files_of(kernel, "nbc")) == n_files
-
-
-@compiled
-def test_stale_files_are_not_unpickled(compile_cached, monkeypatch):
-    kernel = compile_cached()
-    kernel(1)
-    (file,) = files_of(kernel, "nbi")
-    gone = b"cos\nsystem\n(S'exit 1'\ntR."  # a pickle that runs a command when it is read
-    monkeypatch.setattr(os, "system", lambda command: pytest.fail("stale files were read"))
-    file.write_bytes(pickle.dumps("the version before") + gone)
-    stale = compile_cached()
-    assert stale(1) == 2
-    assert not stale.stats.cache_hits
-
-
 @pytest.mark.slow
 @compiled
-def test_compiled_kernels_survive_a_copy_of_the_package(tmp_path):
+def test_a_change_of_any_kernel_file_makes_stored_kernels_stale(tmp_path):
     code = """
 import sys
 import numpy as np
 from skfair._kernels import kmeans
 assert kmeans.__file__.startswith(sys.argv[1]), kmeans.__file__
 kmeans.nearest_centers(np.zeros((4, 2)), np.zeros((2, 2)))
-kernels = [kernel for kernel in vars(kmeans).values() if hasattr(kernel, "stats")]
-print(sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels))
+print(sum(kmeans._assign_nearest.stats.cache_hits.values()))
 """
-    first = tmp_path / "first"
-    second = tmp_path / "second"
     sources = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(skfair.__file__).parent, first / "skfair", ignore=sources)
+    shutil.copytree(Path(skfair.__file__).parent, tmp_path / "skfair", ignore=sources)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_CACHE")}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    settings = {"cwd": tmp_path, "env": environment | {"PYTHONPATH": str(tmp_path)}}
 
-    def hits(folder):
-        command = [sys.executable, "-c", code, str(folder)]
-        settings = {"cwd": folder, "env": environment | {"PYTHONPATH": str(folder)}}
+    def hits():
         done = subprocess.run(command, capture_output=True, text=True, check=True, **settings)
         return int(done.stdout)
 
-    assert hits(first) == 0
-    shutil.copytree(first, second, copy_function=shutil.copyfile)  # with other modification times
-    assert hits(second) > 0
+    assert [hits(), hits()] == [0, 1]
+    with (tmp_path / "skfair" / "_kernels" / "limits.py").open("a") as file:
+        file.write("# edited")
+    assert hits() == 0
 
 
 @pytest.mark.slow
-def test_import_where_nothing_can_be_written():
+@compiled
+def test_kernels_are_compiled_where_nothing_can_be_written():
     code = """
 import numba.core.caching as caching
 caching.CacheImpl._locator_classes = []
-from skfair.classification import ConstrainedERMClassifier
-ConstrainedERMClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9, sensitive_features=[0, 0, 1] * 6)
+import numpy as np
+from skfair._kernels import kmeans
+labels, _ = kmeans.nearest_centers(np.arange(4.0)[:, None], np.array([[0.0], [3.0]]))
+assert labels.tolist() == [0, 0, 1, 1]
+assert kmeans._assign_nearest.stats.cache_path is None
 """
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_LOCATOR_CLASSES"}
     done = subprocess.run(

@@ -338,7 +338,7 @@ def test_interpreted_flows_and_exchanges_equal_compiled_ones(storage):
     compiled = kernels.repair_counts, kernels.exchange_pass
     with _kernels.compile_at_first_call():
         expected = search(*compiled)
-    interpreted = search(*map(_kernels._interpreted_function, compiled))
+    interpreted = search(*(kernel.__wrapped__ for kernel in compiled))
     assert min(expected[0]) > 0
     assert max(expected[1]) > 0
     for value, other in zip(interpreted, expected, strict=True):

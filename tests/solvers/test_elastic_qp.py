@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from skfair._kernels.elastic_qp import solve_interior_point
+from skfair.solvers._elastic_qp import solve_interior_point
 from skfair.solvers._sqp import solve_elastic_qp
 
 

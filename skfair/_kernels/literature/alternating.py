@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, helper, inline_helper, jit
+from skfair._kernels import NO_INDEX, helper, jit
 
 # Kernels of the alternating algorithm: mini-batch k-means updates and balance swaps (Algorithm 2).
 #
@@ -56,7 +56,7 @@ _SHIFTS = (np.uint64(13), np.uint64(7), np.uint64(17))
 _HALF_WORD = np.uint64(32)
 
 
-@inline_helper
+@helper
 def random_below(rng, n):
     """A uniform integer in [0, n), n < 2**31, from one xorshift step (Marsaglia, 2003)."""
     # Three shifts, then the upper half of the state scaled to [0, n).
@@ -68,7 +68,7 @@ def random_below(rng, n):
     return (np.int64(s >> _HALF_WORD) * n) >> 32
 
 
-@inline_helper
+@helper
 def squared_distance(X, p, center):
     total = 0.0
     for f in range(X.shape[1]):
@@ -94,7 +94,7 @@ def recompute_sums(samples, state):
             state.sizes[k, g] += 1
 
 
-@inline_helper
+@helper
 def sum_groups(samples, row):
     """Sum over the groups of the first attribute: a cluster's weight, or its number of members."""
     total = 0.0
@@ -103,7 +103,7 @@ def sum_groups(samples, row):
     return total
 
 
-@inline_helper
+@helper
 def has_single_member(samples, state, k):
     """Whether cluster k has a single member, which must stay."""
     return sum_groups(samples, state.sizes[k]) == 1.0
@@ -131,7 +131,7 @@ def mean_squared_distance(samples, state):
     return (samples.scatter - explained) / samples.total
 
 
-@inline_helper
+@helper
 def find_least_balanced_cluster(samples, state):
     """The minimum balance, its cluster, and the smallest and largest group of that cluster."""
     least, worst, smallest, largest = np.inf, 0, 0, 0
@@ -149,7 +149,7 @@ def find_least_balanced_cluster(samples, state):
     return least, worst, smallest, largest
 
 
-@inline_helper
+@helper
 def nearest_center(centers, X, p, excluded):
     """The cluster of the centre nearest to row p of X, without an excluded cluster (-1: none).
 
@@ -163,7 +163,7 @@ def nearest_center(centers, X, p, excluded):
     return nearest
 
 
-@inline_helper
+@helper
 def global_target(counts, worst, smallest, largest):
     """The cluster of maximum ratio of group ``smallest`` to ``largest``, the first in (4)."""
     target = worst
@@ -177,7 +177,7 @@ def global_target(counts, worst, smallest, largest):
     return target
 
 
-@inline_helper
+@helper
 def closest_member(samples, state, k, g, center, batch, rng):
     """The one closest to a centre among ``batch`` random members of group g in cluster k.
 
@@ -202,7 +202,7 @@ def closest_member(samples, state, k, g, center, batch, rng):
     return closest
 
 
-@inline_helper
+@helper
 def update_center(samples, state, p, k):
     """Move the centre of cluster k towards sample p: c_k += (w / N_k)(x - c_k)."""
     step = samples.weights[p] / state.center_weights[k]
@@ -210,7 +210,7 @@ def update_center(samples, state, p, k):
         state.centers[k, f] += step * (samples.X[p, f] - state.centers[k, f])
 
 
-@inline_helper
+@helper
 def move(samples, state, p, k, journal, n_moves):
     """Move sample p to cluster k and record its old cluster; the new length of the journal."""
     old = state.labels[p]
@@ -342,7 +342,7 @@ def is_dominated(members, f1, f2):
     return dominated
 
 
-@inline_helper
+@helper
 def get_clustering(members, slot, centers, absorbed):
     """The clustering in a slot, as views of its arrays."""
     return ClusteringState(
@@ -355,7 +355,7 @@ def get_clustering(members, slot, centers, absorbed):
     )
 
 
-@inline_helper
+@helper
 def copy_tables(source, target):
     for k in range(source.sums.shape[0]):
         for f in range(source.sums.shape[1]):

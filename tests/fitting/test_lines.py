@@ -1,13 +1,10 @@
-"""Points on lines between flips of decisions, by kernels and by evaluating every interval."""
+"""Points on lines between flips of decisions, by numpy, kernels and evaluating every interval."""
 
-import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
-from skfair import _kernels
-from skfair._kernels import lines as line_kernels
-from skfair._kernels.lines import (
+from skfair.fitting import _lines
+from skfair.fitting._lines import (
     COUNT,
     ERROR,
     MEANS,
@@ -19,6 +16,15 @@ from skfair._kernels.lines import (
 )
 
 MARGIN = 1e-9
+
+
+@pytest.fixture(params=["numpy", "kernels"])
+def counted_by(request, monkeypatch):
+    """Count flips by numpy or by kernels, whatever the size."""
+    monkeypatch.setattr(_lines, "MAX_NUMPY_FLIPS", np.inf if request.param == "numpy" else 0)
+
+
+pytestmark = pytest.mark.usefixtures("counted_by")
 
 
 def draw(n_samples, n_lines=3, n_starts=2, n_terms=2, decimals=None, seed=0):
@@ -142,43 +148,19 @@ def test_unknown_scores_do_no_harm():
     assert len(points[0]) <= 3 * 41
 
 
+@pytest.mark.parametrize("counted_by", ["numpy"], indirect=True)
+def test_numpy_and_kernels_find_the_same_points(monkeypatch):
+    *arguments, effects = draw(2000)
+    expected = all_points(arguments, effects, 64)
+    monkeypatch.setattr(_lines, "MAX_NUMPY_FLIPS", 0)
+    computed = all_points(arguments, effects, 64)
+    np.testing.assert_allclose(computed[0][:, :-1], expected[0][:, :-1], rtol=0, atol=1e-10)
+    for one, another in zip(computed[1], expected[1], strict=True):
+        np.testing.assert_allclose(one, another, rtol=0, atol=1e-10)
+
+
 def test_bins_are_few_where_tables_would_be_large():
     assert choose_n_bins(100, 4, 1 << 18) == 16
     assert choose_n_bins(10_000, 4, 1 << 18) == 512
     assert choose_n_bins(10**6, 4, 1 << 18) == 4096
     assert choose_n_bins(10**6, 1000, 1 << 18) == 256
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_interpreted_kernels_of_lines_equal_compiled_ones(monkeypatch):
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=(1, 300))
-    slopes = rng.normal(size=(2, 300))
-    slopes[0, :5] = 0.0  # decisions that never flip
-    pairs = np.array([[0, 0], [0, 1]])
-    scales = np.array([1.0, 0.5])
-    on_error = rng.normal(size=300)
-    on_means = rng.normal(size=(1, 300))
-    cells = rng.integers(2, size=(1, 300))
-    first_means = np.array([0.2, 0.1])
-    effects = on_error, on_means, cells, 0.3, first_means
-    is_useful = np.ones((2, 32), dtype=bool)
-    is_useful[1, 10:20] = False
-
-    def evaluate():
-        bins, tables = line_kernels.bin_line_flips(scores, slopes, pairs, scales, 0.0, effects, 32)
-        limits = is_useful, np.full(2, np.inf), 1e-9
-        points = line_kernels.find_line_points(
-            scores, slopes, pairs, *limits, effects, bins, tables
-        )
-        return bins, tables, *points
-
-    with _kernels.compile_at_first_call():
-        compiled = evaluate()
-    for name in ("_mark_bins", "_find_line_points"):
-        kernel = getattr(line_kernels, name)
-        monkeypatch.setattr(line_kernels, name, _kernels._interpreted_function(kernel))
-    interpreted = evaluate()
-    assert len(compiled[2]) > 100
-    for a, b in zip(compiled, interpreted, strict=True):
-        assert_array_equal(a, b)

@@ -1,14 +1,11 @@
-"""Small quadratic programs in kernels against enumerated active sets, interpreted and compiled."""
+"""Small quadratic programs against enumerated active sets."""
 
 from itertools import product
 
-import numba
 import numpy as np
 import pytest
 
-from skfair import _kernels
-from skfair._kernels import compile_at_first_call, elastic_qp
-from skfair._kernels.elastic_qp import solve_interior_point
+from skfair.solvers._elastic_qp import solve_interior_point
 
 
 def draw(seed, n_bounds=4, n_unknowns=3):
@@ -75,15 +72,3 @@ def test_the_arguments_are_left_as_they_are():
     solve(*problem, 1.0)
     for array, copy in zip(problem, copies, strict=True):
         np.testing.assert_array_equal(array, copy)
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
-    problems = [draw(seed, n_bounds=12, n_unknowns=5) for seed in range(20)]
-    with compile_at_first_call():
-        expected = [solve(*problem, 10.0) for problem in problems]
-    function = _kernels._interpreted_function(elastic_qp._solve_interior_point)
-    monkeypatch.setattr(elastic_qp, "_solve_interior_point", function)
-    for problem, compiled in zip(problems, expected, strict=True):
-        for values, wanted in zip(solve(*problem, 10.0), compiled, strict=True):
-            np.testing.assert_array_equal(values, wanted)

@@ -1,0 +1,185 @@
+"""Errors and means along lines of models, between any two flips of decisions.
+
+Flips are counted in bins first. Only bins whose points may be useful are sorted.
+"""
+
+import numpy as np
+
+from skfair._kernels import COUNT, ERROR, MEANS, MIN_ERROR, OUTER_LENGTH, TOTAL_CHANGE
+
+MAX_NUMPY_FLIPS = 50_000
+"""Samples times lines up to which numpy counts flips; kernels, compiled once, count more."""
+
+
+def choose_n_bins(n_samples: int, n_cells: int, max_entries: int) -> int:
+    """Number of bins of a line, a power of 2, such that its table has so many entries at most."""
+    # At most 4096 bins, with 16 flips or more on average.
+    largest = min(4096, n_samples / 16, max_entries / (MEANS + n_cells))
+    return 1 << max(4, int(np.log2(largest)))
+
+
+def bin_line_flips(
+    scores: np.ndarray,
+    slopes: np.ndarray,
+    lines: np.ndarray,
+    scales: np.ndarray,
+    min_slope: float,
+    effects: tuple,
+    n_bins: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tables of the bins of several lines, and the bin of each flip.
+
+    ``lines`` are pairs of a row of `scores`, (n_starts, n_samples), from which lengths are counted,
+    and a row of `slopes`, (n_directions, n_samples); those up to ``min_slope`` count as 0. A
+    decision flips at the length t at which its score is 0. Bins are of equal width in ``t / (scale
+    + |t|)``, by one of the ``scales`` for each line. ``effects`` are what a positive decision of
+    each sample adds to the error, (n_samples,), and to means, with the cell of each, both (n_terms,
+    n_samples); and error and means, (n_cells,), without any positive decision.
+
+    Returns bins, (n_lines, n_samples), where decisions that never flip have n_bins + 1, and
+    tables, (n_lines, n_bins + 2, MEANS + n_cells); their row n_bins has error and means beyond all
+    bins, and their last row has no meaning.
+    """
+    if len(lines) * scores.shape[1] > MAX_NUMPY_FLIPS:
+        from skfair._kernels import lines as kernels
+
+        return kernels.bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins)
+    start, slope = scores[lines[:, 0]], slopes[lines[:, 1]]
+    size = np.abs(slope)
+    with np.errstate(all="ignore"):
+        position = np.where(slope < 0.0, start, -start)
+        position /= scales[:, np.newaxis] * size + np.abs(start) + 1e-300
+        position = (position + 1.0) * (0.5 * n_bins)
+    # What is not a number is in the first bin.
+    position = np.minimum(np.where(position > 0.0, position, 0.0), n_bins - 1.0)
+    bins = np.where(size > min_slope, position, n_bins + 1.0).astype(np.int16)
+    is_positive = np.where(bins > n_bins, start > 0.0, slope < 0.0)
+    return bins, _tabulate_bins(bins, is_positive, effects, n_bins)
+
+
+def _tabulate_bins(
+    bins: np.ndarray, is_positive: np.ndarray, effects: tuple, n_bins: int
+) -> np.ndarray:
+    """The tables of all lines, from the bin of each flip and the decision before it."""
+    on_error, on_means, cells, error, means = effects
+    n_lines, n_rows, n_cells = len(bins), n_bins + 2, len(means)
+    rows = bins + n_rows * np.arange(n_lines)[:, np.newaxis]
+    table = np.zeros((n_lines * n_rows, MEANS + n_cells))
+
+    def sum_by_row(values: np.ndarray) -> np.ndarray:
+        return np.bincount(rows.ravel(), values.ravel(), len(table))
+
+    sign = 1.0 - 2.0 * is_positive
+    change = sign * on_error
+    table[:, COUNT] = np.bincount(rows.ravel(), minlength=len(table))
+    table[:, ERROR] = sum_by_row(change)
+    table[:, MIN_ERROR] = sum_by_row(np.minimum(change, 0.0))
+    # Error and means before the first bin: those of the decisions that are positive there.
+    before = np.empty((n_lines, 1 + n_cells))
+    before[:, 0] = error + is_positive @ on_error
+    before[:, 1:] = means
+    for steps, columns in zip(on_means, cells, strict=True):
+        places = (rows * n_cells + columns).ravel()
+        sums = np.bincount(places, (sign * steps).ravel(), len(table) * n_cells)
+        table[:, MEANS:] += sums.reshape(-1, n_cells)
+        table[:, TOTAL_CHANGE] += sum_by_row(np.broadcast_to(np.abs(steps), bins.shape))
+        places = (np.arange(n_lines)[:, np.newaxis] * n_cells + columns).ravel()
+        sums = np.bincount(places, (is_positive * steps).ravel(), n_lines * n_cells)
+        before[:, 1:] += sums.reshape(n_lines, n_cells)
+    tables = table.reshape(n_lines, n_rows, -1)
+    # Cumulate errors and means.
+    cumulated = [ERROR, *range(MEANS, MEANS + n_cells)]
+    changes = np.concatenate((before[:, np.newaxis], tables[:, :n_bins, cumulated]), axis=1)
+    tables[:, : n_bins + 1, cumulated] = changes.cumsum(axis=1)
+    tables[:, n_bins, [MIN_ERROR, TOTAL_CHANGE, COUNT]] = 0.0
+    tables[:, :n_bins, MIN_ERROR] += tables[:, :n_bins, ERROR]
+    return tables
+
+
+def find_line_points(
+    scores: np.ndarray,
+    slopes: np.ndarray,
+    lines: np.ndarray,
+    is_useful: np.ndarray,
+    max_errors: np.ndarray,
+    min_width: float,
+    effects: tuple,
+    bins: np.ndarray,
+    tables: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """Points on lines: intervals between flips, of an error below the largest of the line.
+
+    Those outside of useful bins, (n_lines, n_bins), may be left out, and those up to ``min_width``
+    wide are. Other arguments are as in `bin_line_flips`, and its results. Returns line, low and
+    high end and error of each point, (n_points,), and its means, (n_points, n_cells).
+    """
+    line, low, high, values = _find_points(scores, slopes, lines, is_useful, effects, bins, tables)
+    is_listed = (values[:, 0] < max_errors[line]) & (high - low > min_width)
+    line, low, high, values = line[is_listed], low[is_listed], high[is_listed], values[is_listed]
+    return line, low, high, values[:, 0], values[:, 1:]
+
+
+def _find_points(
+    scores: np.ndarray,
+    slopes: np.ndarray,
+    lines: np.ndarray,
+    is_useful: np.ndarray,
+    effects: tuple,
+    bins: np.ndarray,
+    tables: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """Line, low and high end, and error and means of the points in and next to useful bins."""
+    on_error, on_means, cells, *_ = effects
+    # Bins with flips, line by line: useful ones, and those before and after each of them on the
+    # same line. A point whose interval lies in several bins begins in the bin before.
+    of_line, of_bin = np.nonzero(tables[:, :-2, COUNT] > 0.0)
+    begins_line = np.diff(of_line, prepend=-1) != 0
+    useful = is_useful[of_line, of_bin]
+    is_sorted = useful.copy()
+    is_sorted[:-1] |= useful[1:] & ~begins_line[1:]
+    is_sorted[1:] |= useful[:-1] & ~begins_line[1:]
+    # Sort the flips of these bins by line, bin and length.
+    place = np.full(tables.shape[:2], -1)
+    place[of_line[is_sorted], of_bin[is_sorted]] = np.flatnonzero(is_sorted)
+    line, samples = np.nonzero(_look_up(place >= 0, bins))
+    slope = slopes[lines[line, 1], samples]
+    flips = -scores[lines[line, 0], samples] / slope
+    places = place[line, bins[line, samples]]
+    order = np.lexsort((flips, places))
+    line, samples, slope = line[order], samples[order], slope[order]
+    flips, places = flips[order], places[order]
+    # Error and means before each flip: those before its bin, and what flips in the bin before it.
+    sign = np.where(slope > 0.0, 1.0, -1.0)
+    changes = np.zeros((len(samples) + 1, 1 + tables.shape[2] - MEANS))
+    rows = np.arange(len(samples))
+    changes[1:, 0] = sign * on_error[samples]
+    for steps, columns in zip(on_means, cells, strict=True):
+        changes[1 + rows, 1 + columns[samples]] += sign * steps[samples]
+    sums = changes.cumsum(axis=0)
+    begins_bin = np.diff(places, prepend=-1) != 0
+    first = np.maximum.accumulate(np.where(begins_bin, rows, 0))  # flip of the bin
+    columns = [ERROR, *range(MEANS, tables.shape[2])]
+    before = tables[line, of_bin[places]][:, columns]
+    values = before + (sums[:-1] - sums[first])
+    # The interval before the first flip of a line is of a fixed length. Before the first flip of
+    # another bin there is a point if the bin before is sorted as well.
+    is_outer = begins_bin & begins_line[places]
+    low = np.where(is_outer, flips - OUTER_LENGTH, np.roll(flips, 1))
+    is_known = ~begins_bin | is_outer | is_sorted[places - 1]
+    # The interval beyond the last flip of a line, whose last bin is sorted.
+    ends = np.flatnonzero(
+        np.append(begins_bin, True)[1:] & np.append(begins_line, True)[1:][places]
+    )
+    last = before[ends] + (sums[ends + 1] - sums[first[ends]])
+    points = line, low, flips, values
+    beyond = line[ends], flips[ends], flips[ends] + OUTER_LENGTH, last
+    order = np.argsort(np.concatenate((rows[is_known], ends + 0.5)), kind="stable")
+    return tuple(
+        np.concatenate((one[is_known], another))[order]
+        for one, another in zip(points, beyond, strict=True)
+    )
+
+
+def _look_up(table: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """The entry of a table (n_lines, n_rows) for the bin of each flip, (n_lines, n_samples)."""
+    return np.stack([row[columns] for row, columns in zip(table, bins, strict=True)])

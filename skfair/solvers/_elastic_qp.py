@@ -1,0 +1,102 @@
+"""Small quadratic programs with penalised violations, by an interior point."""
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+
+@np.errstate(all="ignore")
+def solve_interior_point(
+    h: np.ndarray,
+    rows: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    penalty: float,
+    tol: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise ``h z^2 / 2`` plus the penalty times the excess of ``rows z`` over its bounds.
+
+    `h` is positive, (n,), and `rows` is (n_rows, n). Returns z, (n,), and the multipliers of the
+    rows, (n_rows,). `tol` is the complementarity at which to stop, relative to the penalty.
+    """
+    z, multipliers = np.zeros(len(h)), np.zeros(len(rows))
+    # One-sided bounds G z <= b + v, v >= 0: upper ones, then lower ones.
+    is_capped, is_floored = np.isfinite(upper), np.isfinite(lower)
+    G = np.concatenate((rows[is_capped], -rows[is_floored]), dtype=np.float64)
+    b = np.concatenate((upper[is_capped], -lower[is_floored]))
+    if not len(b):
+        return z, multipliers
+    # Start with violations that leave every slack positive, and duals between 0 and the penalty.
+    violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
+    dual = np.full(len(b), min(1.0, penalty / 2))
+    positive = np.array([b + violation, violation, dual, penalty - dual])
+    residual = np.inf
+    # At most so many interior-point steps.
+    for _ in range(60):
+        slack, violation, dual, violation_dual = positive
+        stationarity = h * z + dual @ G
+        primal = slack + G @ z - b - violation
+        # Stop when the stationarity residual no longer decreases: an unknown of little curvature
+        # moves far by a small residual.
+        previous = residual
+        residual = np.abs(stationarity).max()
+        mean_product = _mean_complementarity(positive)
+        if mean_product <= tol * penalty and (
+            residual <= 1e-11 * penalty or residual > previous / 2
+        ):
+            break
+        # The weight of each bound once all but z is eliminated.
+        weight = 1.0 / (slack / dual + violation / violation_dual)
+        matrix = (G.T * weight) @ G
+        matrix.flat[:: len(h) + 1] += h
+        factor, info = dpotrf(matrix, clean=False)
+        if info:  # the complementarity products underflow
+            break
+        system = G, weight, factor, stationarity, primal
+        # Predictor: Newton step to zero products; its progress determines the corrector's aim.
+        products = -np.array([dual * slack, violation_dual * violation])
+        _, change = _newton_step(positive, products, *system)
+        predicted = positive + _max_step(positive, change) * change
+        # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
+        aim = mean_product * (_mean_complementarity(predicted) / mean_product) ** 3
+        products += aim - change[2:] * change[:2]
+        dz, change = _newton_step(positive, products, *system)
+        # Stop just short of the boundary, where a positive vector would vanish.
+        length = 0.995 * _max_step(positive, change)
+        z += length * dz
+        positive += length * change
+    n_capped = np.count_nonzero(is_capped)
+    multipliers[is_capped] = dual[:n_capped]
+    multipliers[is_floored] -= dual[n_capped:]
+    return z, multipliers
+
+
+# The rows of positive vectors have one entry per bound each: slacks b + violation - G z,
+# violations, and the multipliers of a row and of violation >= 0, which add up to the penalty.
+
+
+def _mean_complementarity(positive: np.ndarray) -> float:
+    """Mean of the complementarity products, 0 at the solution."""
+    return np.vdot(positive[2:], positive[:2]) / (2 * positive.shape[1])
+
+
+def _max_step(positive: np.ndarray, change: np.ndarray) -> float:
+    """Maximum length up to 1 at which all positive vectors remain non-negative."""
+    return 1.0 / max(1.0, (-change / positive).max())
+
+
+def _newton_step(
+    positive: np.ndarray,
+    products: np.ndarray,
+    G: np.ndarray,
+    weight: np.ndarray,
+    factor: np.ndarray,
+    stationarity: np.ndarray,
+    primal: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Steps of z and of the positive vectors that change complementarity by `products`."""
+    shift = primal + products[0] / positive[2] - products[1] / positive[3]
+    dz, _ = dpotrs(factor, -stationarity - (weight * shift) @ G)
+    # Back substitution: the duals, then the primal quantities.
+    ddual = weight * (shift + G @ dz)
+    duals = np.array([ddual, -ddual])
+    return dz, np.concatenate(((products - positive[:2] * duals) / positive[2:], duals))
