@@ -120,6 +120,8 @@ class Fitter:
         An earlier fit under the same constraint on ranks with other tolerances.
     share : float or None
         Share of the samples that are selected by their scores; None where the sign decides.
+    signed : ndarray of int, or tuple
+        Positions of parameters that may not be negative.
     """
 
     problem: Any
@@ -129,6 +131,7 @@ class Fitter:
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
     share: float | None = None
+    signed: Any = ()
 
     @property
     def constraint(self) -> ConstraintSystem:
@@ -143,7 +146,14 @@ class Fitter:
 
     def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
+        if not self.allows(parameters):
+            parameters = parameters.copy()
+            parameters[self.signed] = np.maximum(parameters[self.signed], 0.0)
         return self.counter.evaluate([move_cut(self, parameters)], result)[0]
+
+    def allows(self, parameters: np.ndarray) -> bool:
+        """Whether no signed parameter is negative."""
+        return not len(self.signed) or bool((parameters[self.signed] >= 0.0).all())
 
     def fit(self, problem, x, solver=None, is_finished=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
@@ -303,7 +313,7 @@ def move_cut(fitter: Fitter, parameters: np.ndarray) -> np.ndarray:
         return parameters
     problem = fitter.problem
     costs, codes = np.unique(-problem.predict_scores(parameters), return_inverse=True)
-    filled = np.cumsum(np.bincount(codes, problem.mean_weights))
+    filled = np.cumsum(np.bincount(codes)) / len(codes)
     last = np.argmin(np.abs(filled - fitter.share).round(DECIMALS))
     ends = np.append(costs, costs[-1] + 1.0)[last : last + 2]
     if ends[0] < 0.0 <= ends[1]:
@@ -533,6 +543,7 @@ class _LineSearch:
             ):
                 if (
                     line not in lines
+                    and self.fitter.allows(candidate.parameters)
                     and candidate.has_stable_decisions
                     and candidate.sort_key < origin.sort_key
                 ):
