@@ -66,7 +66,7 @@ test-all: $(VENV)/.has-test
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
 
 # Tests that read sources and pages alone compute nothing.
-TEXTS := examples $(patsubst %,test_%.py,call_chains changelog cheat_sheet covering documented_names guide_pages layers maintainability \
+TEXTS := examples $(patsubst %,test_%.py,changelog cheat_sheet covering documented_names guide_pages layers \
 	manifests mirror moving names newest project_files rate_clients release surface typing versions_added words)
 
 # With the same kernels test-newest runs the SELECTION, if there is another Python.
@@ -201,11 +201,10 @@ $(VENV)/.has-%: pyproject.toml | $(BIN)/python
 		exit 1; }
 	@touch $@
 
-$(LOWEST)/.installed: pyproject.toml tests/lowest.py
+$(LOWEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(LOWEST)
-	$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
-	$(LOWEST)/bin/python $(INSTALL) --requirement $(LOWEST)/lowest.txt
-	$(LOWEST)/bin/python $(INSTALL) --no-deps --editable .
+	$(LOWEST)/bin/python $(INSTALL) uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable ".[test]"
 	@touch $@
 
 $(BENCH)/.installed: pyproject.toml

@@ -129,8 +129,8 @@ DOORS = {
             "fair_clustering",
         ),
         Task(
-            "Can k-means bound the sizes of clusters, without groups? Balanced k-means",
-            "`FairKMeans`",
+            "Can clusters of points, or by travel times, have bounded sizes? Balanced k-means",
+            "`FairKMeans`, `FairKMedoids`",
             "cluster",
             "balanced_clusters",
         ),

@@ -32,7 +32,6 @@ import os
 from typing import Any
 
 from skfair._names import SUBMODULES as _SUBMODULES
-from skfair._names import describe_missing
 
 __version__ = "0.1.0.dev0"
 
@@ -115,7 +114,7 @@ def show_versions() -> None:
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(describe_missing(__name__, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> Any:

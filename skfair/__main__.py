@@ -16,6 +16,7 @@ COMMANDS = {
     "certify": ("_audit", "certify that decisions in a file keep a tolerance in the population"),
     "verify": ("_audit", "recompute a filed claim from the data"),
     "compare": ("_audit", "compare two files of predictions, such as those of two periods"),
+    "alternatives": ("_audit", "which of several models are less discriminatory alternatives"),
     "plan": ("_plan", "number of samples that a certificate or a guaranteed fit requires"),
     "monitor": ("_monitor", "monitor a gap over time, valid at every look"),
 }

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from skfair._names import refuse_unknown_names
 from skfair.utils._sklearn import can_reuse_listener, open_listener, send
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["FitMonitor"]
-
-__getattr__ = refuse_unknown_names(__name__)
 
 _QUANTITIES = {
     "objective": "objective_",

@@ -10,12 +10,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._names import refuse_unknown_names
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints._units import Unit
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.fitting._input import check_missing_group_settings
 from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
+from skfair.groups._arguments import FitArguments
 from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
 from skfair.postprocessing._coverage import (
@@ -120,8 +120,14 @@ class ConformalEstimator(ConstrainedCV):
         if sensitive_features is None:
             message = "fit got no sensitive_features: all samples are one group, and sets cover it."
             warn(message, MissingSensitiveFeaturesWarning)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        cross = cross_fit_samples(self, X, y, [], columns, groups, X_fit, params)
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        cross = cross_fit_samples(self, arguments, [], X_fit, params)
         store_outcome(self, y, cross, fit_thresholds(self, cross))
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -499,5 +505,3 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
 
 
 __all__ = ["ConformalClassifier", "ConformalRegressor"]
-
-__getattr__ = refuse_unknown_names(__name__)

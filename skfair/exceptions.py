@@ -1,16 +1,11 @@
 """Warnings and errors of skfair."""
 
-from skfair._names import refuse_unknown_names
-
 __all__ = [
     "ConstraintCostWarning",
     "InfeasibleConstraintWarning",
     "MissingSensitiveFeaturesError",
     "MissingSensitiveFeaturesWarning",
-    "UnscorableSearchError",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)
 
 
 class MissingSensitiveFeaturesWarning(UserWarning):
@@ -75,9 +70,8 @@ class InfeasibleConstraintWarning(UserWarning):
 class MissingSensitiveFeaturesError(ValueError):
     """A fairness scorer, or a model whose predictions depend on the group, received no groups.
 
-    A search or cross-validation with ``error_score="raise"`` raises it. With another
-    ``error_score`` scikit-learn would turn it into a score: an :class:`UnscorableSearchError` with
-    the same message then stops the search.
+    In a search or cross-validation scikit-learn turns it into the score ``error_score``, which is
+    nan by default, and warns with this message. With ``error_score="raise"`` it raises the error.
 
     Read more in the :ref:`guide <statuses>`.
 
@@ -88,36 +82,6 @@ class MissingSensitiveFeaturesError(ValueError):
     >>> try:
     ...     get_scorer("balance")(None, [[0.0], [1.0]])
     ... except MissingSensitiveFeaturesError as error:
-    ...     print("set_config(enable_metadata_routing=True)" in str(error))
-    True
-    """
-
-
-class UnscorableSearchError(Exception):
-    """Stops a search whose candidates cannot be scored.
-
-    scikit-learn's searches and cross-validation turn an exception of a scorer into ``error_score``,
-    which is nan by default. An error in the way the search was called fails for every candidate:
-    all scores are nan, and the first candidate is selected. Scorers of
-    :func:`skfair.metrics.get_scorer`, and models that need groups to predict, therefore let the
-    search raise this error, as if its ``error_score`` was "raise". It is raised inside searches
-    only. With ``error_score="raise"`` the original exception, such as a
-    :class:`MissingSensitiveFeaturesError`, reaches the caller.
-
-    Read more in the :ref:`guide <pipelines>`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import cross_validate
-    >>> from skfair.exceptions import UnscorableSearchError
-    >>> from skfair.metrics import get_scorer
-    >>> X, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
-    >>> scorer = get_scorer("neg_demographic_parity_difference")
-    >>> try:
-    ...     cross_validate(LogisticRegression(), X, y, scoring=scorer)  # without groups
-    ... except UnscorableSearchError as error:
     ...     print("set_config(enable_metadata_routing=True)" in str(error))
     True
     """

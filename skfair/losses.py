@@ -17,7 +17,6 @@ from scipy.special import boxcox, expit
 from sklearn.base import BaseEstimator, clone
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
-from skfair._names import refuse_unknown_names
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair.utils._parameters import (
     Array,
@@ -43,8 +42,6 @@ __all__ = [
     "QuantileLoss",
     "TweedieLoss",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)
 
 # Losses of a score: value, slope and curvature per sample.
 #
@@ -156,7 +153,8 @@ def kernel_kind_and_width(
     code = vars(type(function)).get("_code")
     if code is None:
         return None
-    width = next(iter(vars(function).values()), 1.0)
+    # That of a sigmoid is its temperature, and a logistic loss has none.
+    width = getattr(function, "temperature", getattr(function, "width", 1.0))
     width = _ABSOLUTE_WIDTH if width is None else width
     return (code, float(width)) if width > 0 else None
 

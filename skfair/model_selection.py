@@ -12,7 +12,6 @@ import numpy as np
 from scipy.special import stdtrit
 from sklearn.base import clone
 
-from skfair._names import refuse_unknown_names
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
 from skfair.utils._checks import argument_error, check_tolerance, warn
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["best_subject_to", "fit_ladder"]
-
-__getattr__ = refuse_unknown_names(__name__)
 
 
 LADDER = (0.995, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, None)
@@ -129,8 +126,9 @@ def best_subject_to(
     For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. Candidates
     are compared by their mean scores over the test folds. If no candidate keeps the bound, the one
     with the smallest violation is selected, with a warning. Candidates with a score of nan are
-    never selected. `HalvingGridSearchCV` and `HalvingRandomSearchCV` ignore a `refit` that is a
-    function, without a warning: they select by their one score, so that the bound is lost.
+    never selected: their scorer or their fit raised an error, of which the search has warned.
+    `HalvingGridSearchCV` and `HalvingRandomSearchCV` ignore a `refit` that is a function, without a
+    warning: they select by their one score, so that the bound is lost.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from skfair._names import refuse_unknown_names
+from skfair.groups._arguments import FitArguments
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment, check_samples
 from skfair.groups._state import PlainStateMixin
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]
-
-__getattr__ = refuse_unknown_names(__name__)
 
 
 def reweighing_weights(
@@ -94,7 +92,10 @@ def reweighing_weights(
     if np.any(labels != labels):
         raise ValueError("y must hold the class of each sample, but some are NaN; leave these out.")
     check_classification_targets(labels)
-    samples, rows = check_samples(sensitive_features, sample_weight, y=y)
+    arguments = FitArguments(
+        y=y, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
+    samples, rows = check_samples(arguments)
     largest = samples.weights.max()  # products of weights in these units stay finite
     samples = samples._replace(weights=samples.weights / largest)
     classes, codes = np.unique(LabelEncoder().fit_transform(labels)[rows], return_inverse=True)
@@ -232,11 +233,9 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
         validate_params(self)
         features = validate_data(self, X, dtype=[np.float64, np.float32])
         samples, rows = check_samples(
-            sensitive_features,
-            sample_weight,
+            FitArguments(X=X, sensitive_features=sensitive_features, sample_weight=sample_weight),
             missing="fit got no sensitive_features: all samples are one group, and features stay "
             "as they are. Pass fit(X, sensitive_features=...).",
-            X=X,
         )
         # Mean of each group, less that of all samples.
         totals = samples.groups.matrix.T @ (samples.weights[:, np.newaxis] * features[rows])

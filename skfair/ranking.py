@@ -17,7 +17,6 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._names import refuse_unknown_names
 from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
 from skfair.constraints._constraint import warn_of_small_groups
 from skfair.exceptions import InfeasibleConstraintWarning
@@ -25,6 +24,7 @@ from skfair.fitting._input import TrainingData
 from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
 from skfair.fitting._model import check_loss, estimator_docs
 from skfair.groups import Groups, Samples, check_groups
+from skfair.groups._arguments import FitArguments
 from skfair.groups._events import DocumentPairs
 from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_lengths, check_metric_input, check_samples
@@ -284,9 +284,14 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
         constraints = resolve_constraints(
             self.constraint, self.tolerance, _CONSTRAINTS_BY_NAME, RankingParity
         )
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        arrays = X, y, query_id
-        X_, y_, query, documents = _check_documents(self, arrays, metadata, bool(constraints))
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            query_id=query_id,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
+        X_, y_, query, documents = _check_documents(self, arguments, bool(constraints))
         # A pair of documents is a sample: the difference of features, of target +1.
         training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
         if constraints:
@@ -299,7 +304,7 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
         check_loss(self, "classes")
         lacks_groups = bool(constraints) and sensitive_features is None
         training = training._replace(lacks_groups=lacks_groups)
-        fit_linear_model(self, X, y, training, constraints)
+        fit_linear_model(self, arguments, training, constraints)
         self.n_pairs_ = len(training.samples.target)
         self.groups_ = documents.groups.summary
         # Coefficients of 0 satisfy every parity, and rank nothing.
@@ -337,12 +342,11 @@ class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
 
 
 def _check_documents(
-    ranker: ConstrainedRanker, arrays: tuple, metadata: dict, compares_groups: bool
+    ranker: ConstrainedRanker, arguments: FitArguments, compares_groups: bool
 ) -> tuple[TableLike, np.ndarray, Groups, Samples]:
     """Features, relevance, queries, and groups and weights of documents of positive weight."""
-    X, y, query_id = arrays
-    # Metadata are aligned with X as it was passed: an index is lost by the conversion.
-    by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
+    X = arguments.X
+    y = arguments.y
     check_lengths(X=X, y=y)
     check_column("y", y)
     y = to_floats("y", y)
@@ -357,10 +361,10 @@ def _check_documents(
         if compares_groups
         else None
     )
-    documents, rows = check_samples(**metadata, missing=missing, **by_row)
+    documents, rows = check_samples(arguments, missing=missing)
     documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()
     moments(X[rows], np.full(len(rows), 1.0 / len(rows)))  # which raises for digits that are lost
-    return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
+    return X[rows], y[rows], _encode_queries(arguments.query_id, len(y)).take(rows), documents
 
 
 def _make_training_pairs(
@@ -600,10 +604,16 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         by_default = 5 if self.cv is None or isinstance(self.cv, str) else 2
         n_folds = self.cv if isinstance(self.cv, Integral) else by_default
         clusters = query if len(np.unique(query)) >= n_folds else None
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=clusters,
+        )
         if get_config()["enable_metadata_routing"] or has_fit_parameter(self._base, "query_id"):
             params = params | {"query_id": query}
-        cross = cross_fit_samples(self, X, y, constraints, columns, clusters, None, params)
+        cross = cross_fit_samples(self, arguments, constraints, None, params)
         cross = unwrap_rankers(cross)
         outcome = fit_exposure_rule(self, cross, query[cross.rows])
         store_outcome(self, y, cross, outcome)
@@ -751,5 +761,3 @@ def _warn_of_lacking_documents(
 
 
 __all__ = ["ConstrainedRanker", "ConstrainedRankerCV", "rerank"]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
-from skfair._names import refuse_unknown_names
 from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
@@ -21,7 +20,7 @@ from skfair.constraints import (
     resolve_constraints,
 )
 from skfair.constraints._units import LogScale
-from skfair.fitting._input import check_regression_data, standardize_target
+from skfair.fitting._input import standardize_target
 from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
@@ -30,6 +29,7 @@ from skfair.fitting._linear import (
 )
 from skfair.fitting._model import GroupAwareScoreMixin, check_loss, estimator_docs
 from skfair.fitting._outcome import status_of, warn_of_cost, warn_of_outcome
+from skfair.groups._arguments import FitArguments
 from skfair.losses import AbsoluteLoss, LossName, QuantileLoss, SquaredLoss, TweedieLoss
 from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._base_loss import find_rule_loss
@@ -245,12 +245,14 @@ class ConstrainedERMRegressor(LinearRegressor):
         """
         validate_params(self)
         constraints = _resolve_constraints(self)
-        columns = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-            "group_probabilities": group_probabilities,
-        }
-        return fit_samples(self, check_regression_data, X, y, columns, constraints)
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            group_probabilities=group_probabilities,
+        )
+        return fit_samples(self, arguments, constraints)
 
 
 def _resolve_constraints(estimator: BaseEstimator) -> list[Constraint]:
@@ -417,8 +419,10 @@ class PartialParityRegressor(LinearRegressor):
         validate_params(self)
         constraints = [make_partial_parity(self)]
         check_applies_to_numbers(constraints[0], type(self).__name__)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return fit_samples(self, check_regression_data, X, y, columns, constraints)
+        arguments = FitArguments(
+            X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
+        return fit_samples(self, arguments, constraints)
 
 
 # Any regressor, under constraints on its out-of-fold predictions.
@@ -797,5 +801,3 @@ def _describe_regressor(training: TrainingData, rule: Rule) -> tuple:
 
 
 __all__ = ["ConstrainedERMRegressor", "ConstrainedRegressorCV", "PartialParityRegressor"]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -5,12 +5,9 @@ from typing import Any
 import numpy as np
 
 from skfair._kernels import RAMP, SIGMOID
-from skfair._names import refuse_unknown_names
 from skfair.losses import Pointwise, ScoreFunction
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]
-
-__getattr__ = refuse_unknown_names(__name__)
 
 
 class Sigmoid(ScoreFunction):

@@ -70,6 +70,11 @@ EXPECTED_FAILURES = {
         "k-means++ draws its centres from the samples, so a repeated sample is another random "
         "start than a sample of weight two; scikit-learn's own KMeans has the same exception.",
     ),
+    "FairKMedoids": {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "Clusters are numbered by the rows of their sites, which are others where rows repeat."
+        ),
+    },
     "ConstrainedClassifierCV": {
         "check_sample_weight_equivalence_on_dense_data": (
             "Repeated rows are dealt to different folds, so that a model scores copies of its own "
@@ -175,7 +180,7 @@ def test_scikit_learn_checks_of_quick_settings(estimator, check):
 
 MEMBERS_NEEDED = dict.fromkeys(
     ["PartialParityClassifier", "PartialParityPostprocessor", "PartialParityRegressor"], 20
-) | dict.fromkeys(["FairKMeans", "FairSpectralClustering"], 8)
+) | dict.fromkeys(["FairKMeans", "FairKMedoids", "FairSpectralClustering"], 8)
 """Members of a group that fits need, or warn about. Those with fewer have one group."""
 NOT_FEASIBLE = dict.fromkeys(
     ["check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in"],
@@ -184,6 +189,7 @@ NOT_FEASIBLE = dict.fromkeys(
 FAILURES_WITH_GROUPS = {
     # As without groups, see EXPECTED_FAILURES.
     "FairKMeans": dict.fromkeys(EXPECTED_FAILURES["FairKMeans"], "not equivalent to fitting"),
+    "FairKMedoids": dict.fromkeys(EXPECTED_FAILURES["FairKMedoids"], "not equivalent to fitting"),
     # The features of these checks are noise, and their 50 to 100 samples too few for the tolerance.
     "PartialParityRegressor": NOT_FEASIBLE,
     "PartialParityClassifier": NOT_FEASIBLE

@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from skfair.audit import Audit, last_shown
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans import _homotopy
+from skfair.cluster.kmeans import _fits
 from skfair.conformal import ConformalClassifier
 from skfair.constraints import DemographicParity, LossParity, PartialStatisticalParity
 from skfair.fitting._counting import DecisionCounter
@@ -165,15 +165,17 @@ def compute_share(case, share):
     tolerance = share * fit_plain(case).gap
     computed = []
     evaluate = DecisionCounter.evaluate
-    repair_and_search = _homotopy.repair_and_search
+    repair_and_search = _fits.repair_and_search
 
     def record_models(counter, points, result):
         candidates = evaluate(counter, points, result)
         is_counted = "decisions" in counter.problem.constraint.metric_inputs
         measure = count_errors if is_counted else average_loss
-        for one in candidates:
-            if one.has_stable_decisions and len(one.scores) == len(case.data.y):
-                computed.append(Computed(one.violation, measure(counter.problem, one.scores)))
+        computed.extend(
+            Computed(one.violation, measure(counter.problem, one.scores))
+            for one in candidates
+            if one.has_stable_decisions and len(one.scores) == len(case.data.y)
+        )
         return candidates
 
     def record_ends(problem, *args, **settings):
@@ -186,7 +188,7 @@ def compute_share(case, share):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DecisionCounter, "evaluate", record_models)
-        patch.setattr(_homotopy, "repair_and_search", record_ends)
+        patch.setattr(_fits, "repair_and_search", record_ends)
         fit = case.combination.fit(case.data, tolerance)
     return fit, tolerance, computed
 
@@ -498,7 +500,7 @@ def test_the_cheapest_of_several_starts_is_kept():
     rng = np.random.default_rng(0)
     groups = rng.integers(2, size=1100)
     X = rng.normal(size=(1100, 3)) + groups[:, np.newaxis]
-    repair_and_search = _homotopy.repair_and_search
+    repair_and_search = _fits.repair_and_search
     costs = []
 
     def record(problem, *args, **settings):
@@ -508,7 +510,7 @@ def test_the_cheapest_of_several_starts_is_kept():
 
     model = FairKMeans(8, min_balance=0.8, random_state=0, n_init=8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_homotopy, "repair_and_search", record)
+        patch.setattr(_fits, "repair_and_search", record)
         model.fit(X, sensitive_features=groups)
     assert len(costs) > 1
     assert model.inertia_ <= min(costs) * (1.0 + ROUNDING)

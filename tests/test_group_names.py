@@ -41,6 +41,7 @@ SETTINGS = {
     "ConstrainedRanker": {"constraint": RankingParity(tolerance=0.05)},
     "ConstrainedMLPClassifier": {"hidden_layer_sizes": (4,), "random_state": 0},
     "FairKMeans": {"n_clusters": 3, "random_state": 0},
+    "FairKMedoids": {"n_clusters": 3, "random_state": 0},
     "FairSpectralClustering": {"n_clusters": 3, "random_state": 0},
 }
 """Settings with which constraints bind and fits are short."""
@@ -309,7 +310,8 @@ def test_attributes_are_matched_by_name(model):
     try:
         results = dict(apply_methods(fitted, X, y, other))
     except ValueError as error:
-        assert "attribute(s) of the fit, 'woman', 'old', but has 2: 'woman', 'young'" in str(error)
+        message = str(error)
+        assert "attribute(s) of the fit, 'woman', 'old', but has 2: 'woman', 'young'" in message
     else:
         np.testing.assert_equal(results, expected)
     fitted = clone(model).fit(*args, sensitive_features=groups.to_numpy())

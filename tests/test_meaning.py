@@ -373,6 +373,7 @@ CLIENTS = {
 TESTED_ELSEWHERE = {
     "check_constraint": "tests/constraints/test_check.py",
     "last_shown": "tests/audit/test_last_shown.py",  # claims of Audit.certify
+    "Audit.alternatives": "tests/audit/test_alternatives.py",
     "ConstraintTerm": "tests/torch/test_term.py",
     "constraint_values": "tests/torch/test_loop.py",
     "gap_importance": "tests/audit/test_importance.py",

@@ -1,44 +1,16 @@
-"""Names looked for in the wrong module lead to the right one, and each stands for one class."""
+"""Constraints are found by name, and each name of a parameter stands for one class."""
 
 import ast
-import importlib
 
-import pytest
-
-import skfair
 from skfair import constraints
-from skfair._names import SUBMODULES
 from skfair.constraints import Constraint, EqualizedOddsLossParity
-from tests import density, maintainability
-
-
-@pytest.mark.parametrize("home", SUBMODULES)
-def test_other_modules_name_the_import_of_a_public_name(home):
-    name = importlib.import_module(f"skfair.{home}").__all__[0]
-    for module in (skfair, skfair.callbacks):
-        if not hasattr(module, name):
-            with pytest.raises(AttributeError, match=f"{name} is in skfair.{home}: ") as error:
-                getattr(module, name)
-            imported = {}
-            exec(str(error.value).partition(f"{home}: ")[2], imported)
-            assert imported[name] is getattr(importlib.import_module(f"skfair.{home}"), name)
-
-
-def test_names_of_no_module_have_no_import():
-    with pytest.raises(AttributeError, match="^module 'skfair' has no attribute 'FairTree'$"):
-        skfair.FairTree  # noqa: B018 - the expression raises
-    assert not hasattr(skfair.cluster, "FairTree")
-
-
-def test_an_import_from_the_wrong_module_has_the_message_of_python():
-    with pytest.raises(ImportError, match="cannot import name 'FairKMeans' from 'skfair'"):
-        exec("from skfair import FairKMeans")
+from tests import words
 
 
 def test_constraints_are_found_by_the_names_in_files():
     find = constraints.find_constraint_class
     assert find("EqualizedOddsLossParity") is EqualizedOddsLossParity
-    assert find("EqualizedOddsLoss") is find("UnscorableSearchError") is None
+    assert find("EqualizedOddsLoss") is find("MissingSensitiveFeaturesError") is None
 
 
 # What a name of parameters stands for.
@@ -57,7 +29,8 @@ ROLES = {
 
 def list_arguments(trees):
     """Arguments of all functions, also of those in others."""
-    functions = (one for tree in trees for one in density.find_functions(tree))
+    statements = (one for tree in trees for one in words.walk_statements(tree))
+    functions = (one for one in statements if isinstance(one, ast.FunctionDef))
     nodes = (node for one in functions for node in ast.walk(one.args))
     return [node for node in nodes if isinstance(node, ast.arg)]
 
@@ -93,6 +66,6 @@ def check(constraint: BoundConstraint, start: int | None, *, data: dict[str, Tab
 
 
 def test_each_name_of_parameters_stands_for_one_class():
-    trees = [tree for _, tree in maintainability.trees()]
+    trees = [*map(words.parse, words.PACKAGE)]
     assert {*ROLES} <= {node.arg for node in list_arguments(trees)}
     assert find_other_classes(trees) == {}

@@ -16,6 +16,7 @@ from skfair.classification import (
 from skfair.cluster import (
     AlternatingSwaps,
     FairKMeans,
+    FairKMedoids,
     FairSpectralClustering,
     cluster_front,
 )
@@ -55,6 +56,7 @@ FITS = {
         tolerance=0.9,
     ).fit(X, Y, **columns),
     "FairKMeans": lambda **columns: FairKMeans(2, random_state=0).fit(X, **columns),
+    "FairKMedoids": lambda **columns: FairKMedoids(2).fit(X, **columns),
     "cluster_front": lambda **columns: cluster_front(FairKMeans(2, random_state=0), X, **columns),
     "FairSpectralClustering": lambda **columns: FairSpectralClustering(2, random_state=0).fit(
         X, **columns

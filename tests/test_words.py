@@ -59,3 +59,7 @@ def test_the_list_finds_words_of_the_old_dialect(line, tmp_path, monkeypatch):
     page.write_text(f"A plain line.\n{line}\n", encoding="utf-8")
     monkeypatch.setattr(words, "ROOT", tmp_path)
     assert [number for _, number, _ in words.word_lines([page])] == [2]
+
+
+def test_private_functions_have_docstrings_without_tables():
+    assert list(words.parameter_tables(words.PACKAGE)) == []

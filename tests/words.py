@@ -9,11 +9,9 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from skfair.losses import LOSSES
 from skfair.solvers import SOLVERS
-from tests.one_value_per_line import find_pairs
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = sorted((ROOT / "skfair").rglob("*.py"))
@@ -121,24 +119,19 @@ parse = cache(read_tree)
 """Syntax tree of a file, which is kept."""
 
 
+def walk_statements(tree):
+    """Yield the statements of a file, also those in others."""
+    nodes = [tree]
+    for node in nodes:
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            nodes += getattr(node, name, ())
+        yield node
+
+
 @cache
 def list_nodes(path):
     """All nodes of a file's syntax tree, which are kept."""
     return [*ast.walk(parse(path))]
-
-
-class Facts(NamedTuple):
-    """What tests read in the syntax tree of any file: names that it defines, and its pairs."""
-
-    names: list
-    pairs: list
-
-
-@cache
-def read_facts(path):
-    """The facts of a file. Trees are kept of the package alone: all are millions of objects."""
-    tree = parse(path) if path.is_relative_to(ROOT / "skfair") else read_tree(path)
-    return Facts([*_walk_names(tree)], [*find_pairs(path.read_text(encoding="utf-8"), tree)])
 
 
 def word_lines(paths):
@@ -155,9 +148,14 @@ def word_lines(paths):
                 yield path, number, words
 
 
+@cache
 def list_names(path):
-    """Pairs (type of node, name) of classes, functions, arguments, variables and fields."""
-    return read_facts(path).names
+    """Pairs (type of node, name) of classes, functions, arguments, variables and fields.
+
+    Trees are kept of the package alone: all are millions of objects.
+    """
+    tree = parse(path) if path.is_relative_to(ROOT / "skfair") else read_tree(path)
+    return [*_walk_names(tree)]
 
 
 def _walk_names(tree):

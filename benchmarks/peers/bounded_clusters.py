@@ -167,8 +167,7 @@ def share_assignment(budget):
     for name in ("Adult_K10", "Bank_K10"):
         case = problem(name)
         model = KMeans(case.n_clusters, n_init=10, random_state=0).fit(case.X)
-        for level in LEVELS:
-            records.append(_compare_assignments(case, model, level, budget.n_runs))
+        records += [_compare_assignments(case, model, level, budget.n_runs) for level in LEVELS]
     bounds = {
         "LP / ours": (">=", 50.0),
         "integer, above %": ("<=", 0.2),

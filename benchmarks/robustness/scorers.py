@@ -20,7 +20,6 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans
-from skfair.exceptions import UnscorableSearchError
 from skfair.metrics import get_scorer
 from skfair.regression import ConstrainedERMRegressor
 
@@ -123,12 +122,12 @@ def search_outcome(estimator, scorer, situation, data):
     is_pipeline = hasattr(estimator, "steps")
     if is_pipeline and not routing:  # without routing the step of the pipeline is named
         params = {f"{estimator.steps[-1][0]}__{name}": value for name, value in params.items()}
-    search = GridSearchCV(estimator, {}, scoring=scorer, cv=2, refit=False)
+    search = GridSearchCV(estimator, {}, scoring=scorer, cv=2, refit=False, error_score="raise")
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=routing):
         warnings.simplefilter("ignore")
         try:
             search.fit(X, y, **params)
-        except (UnscorableSearchError, ValueError) as error:
+        except ValueError as error:
             advice = ("Pass ", "pass ", "get_scorer")
             return "error" if any(word in str(error) for word in advice) else f"bare error: {error}"
     return "number" if np.isfinite(search.cv_results_["mean_test_score"]).all() else "nan"

@@ -44,6 +44,15 @@ def find_numba():
         return None
 
 
+@functools.cache
+def find_extensions():
+    """The extensions of numba; None where its private names, which they need, are others."""
+    try:
+        return import_module("skfair._kernels._numba")
+    except ImportError:
+        return None
+
+
 def jit(function):
     """Compile a kernel at its first call and cache it on disk.
 
@@ -57,10 +66,12 @@ def jit(function):
         return function
     kernel = numba.njit(**options)(function)
     if CACHE_ON_DISK:
-        from skfair._kernels._numba import KernelCache
-
         with contextlib.suppress(RuntimeError):  # numba finds no folder, not even one to read
-            kernel._cache = KernelCache(function)
+            extensions = find_extensions()
+            if extensions is None:
+                kernel.enable_caching()
+            else:
+                kernel._cache = extensions.KernelCache(function)
     return _move_compilation_to_thread(kernel)
 
 
@@ -73,9 +84,9 @@ def deferred_helper(function):
     """Compile a rarely called helper, which is optimised only within the kernel that calls it."""
     if find_numba() is None:
         return function
-    from skfair._kernels._numba import DeferredCompiler
-
-    return _compile_helper(function, pipeline_class=DeferredCompiler)
+    if find_extensions() is None:
+        return _compile_helper(function)
+    return _compile_helper(function, pipeline_class=find_extensions().DeferredCompiler)
 
 
 def inline_helper(function):
@@ -104,6 +115,8 @@ def _move_compilation_to_thread(kernel):
     An exception of a signal handler during compilation would be lost or leave it incomplete. The
     main thread waits and receives signals; the compilation finishes in the background.
     """
+    if not hasattr(kernel, "_compile_for_args"):
+        return kernel
     compile_or_load = kernel._compile_for_args
 
     def compile_here(*args):
@@ -216,7 +229,8 @@ def interpret_at_first(count_steps):
 
     def decorate(function):
         kernel = jit(function)
-        if not hasattr(kernel, "py_func"):  # nothing is compiled
+        # Nothing is compiled, or numba asks for it by another name.
+        if not (hasattr(kernel, "py_func") and hasattr(kernel, "_compile_for_args")):
             return kernel
         compile_or_load, n_steps = kernel._compile_for_args, None
 

@@ -59,7 +59,8 @@ def _distance(x, center, zero):
 def measure_candidates(X, centers, clusters, distances):
     """Squared distances to the candidates, summed in the precision of ``centers``."""
     if not sparse.issparse(X):
-        return _measure_candidates(X, centers, clusters, distances)
+        _measure_candidates(X, centers, clusters, distances)
+        return
     for j, column in enumerate(clusters.T):
         distances[:, j] = member_distances(X, centers, column)
 

@@ -571,7 +571,10 @@ def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
 def _exchange(samples, clustering, candidates, limits, cell):
     """Exchange each candidate of a for the one of c that lowers the cost most, if one does."""
     labels, centers, sizes, _, _ = clustering
-    listed, bounds, starts, lowest = candidates
+    listed = candidates.samples
+    bounds = candidates.bounds
+    starts = candidates.cell_starts
+    lowest = candidates.lowest
     n_clusters = clustering.sizes.size
     n_intersections = limits.intersections.shape[0]
     a, c, g, h = cell

@@ -5,17 +5,19 @@ parity difference, equal opportunity, and errors by groups of protected attribut
 report can be attached to a model card.
 """
 
-from skfair._names import refuse_unknown_names
+from skfair.audit._alternatives import Alternatives
 from skfair.audit._audit import Audit
-from skfair.audit._claims import Claim, verify
+from skfair.audit._claims import Claim
 from skfair.audit._fairness_front import FairnessFront, fairness_front
 from skfair.audit._importance import gap_importance
 from skfair.audit._last_shown import last_shown
 from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
+from skfair.audit._verify import verify
 
 __all__ = [
+    "Alternatives",
     "Audit",
     "Claim",
     "FairnessFront",
@@ -26,5 +28,3 @@ __all__ = [
     "last_shown",
     "verify",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skfair.audit._alternatives import find_alternatives
 from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit, protect_claim
 from skfair.audit._changes import compare_audits
@@ -17,16 +18,17 @@ from skfair.audit._report import ReportSettings, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import search_audit
 from skfair.audit._task_metrics import find_positive_label, infer_task
-from skfair.utils._checks import join_names, refuse_clusters
+from skfair.utils._checks import join_names, mute_warnings, refuse_clusters
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from os import PathLike
     from typing import Any, Literal
 
     from numpy.typing import ArrayLike
 
+    from skfair.audit._alternatives import Alternatives
     from skfair.audit._changes import Changes
     from skfair.audit._claims import Claim
     from skfair.audit._report import FairnessReport
@@ -267,9 +269,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         >>> audit.certify(tolerance=0.1).verdict
         'shown'
         """
-        with warnings.catch_warnings():
-            if min_published is not None:  # warnings state the numbers of samples of small groups
-                warnings.simplefilter("ignore", UserWarning)
+        # Warnings state the numbers of samples of small groups.
+        with nullcontext() if min_published is None else mute_warnings(UserWarning):
             claim = certify_audit(self, constraint, tolerance, confidence_level, ledger, salt)
         return claim if min_published is None else protect_claim(claim, self, min_published)
 
@@ -304,6 +305,12 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         The short list has the subgroup of the limit furthest from 0, then those of which half lies
         outside the subgroups listed before, and which depart from the rest there too.
 
+        The metric "calibration_error" compares the share of positives of each subgroup with the
+        mean of its own predicted probabilities, `y_score`, which are one more column of conditions
+        (multicalibration, [3]_). All samples are a subgroup too, and there need be no rest. Limits
+        are those of the share, given the probabilities: Clopper and Pearson's, narrowed by the part
+        of the variance that the probabilities explain.
+
         Decisions are between two classes, and samples independent. With
         ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with
         "exclude" samples whose value is missing meet no condition on the column.
@@ -312,7 +319,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         ----------
         metrics : str or list of str, default="selection_rate"
             Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
-            "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
+            "positive_predictive_value", "accuracy" or "base_rate"; or "calibration_error", which
+            needs no decisions. Several share the error equally.
             Of prediction sets the coverage is compared.
         max_conditions : {1, 2, 3}, default=2
             Largest number of conditions of a subgroup.
@@ -337,7 +345,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         Raises
         ------
         ValueError
-            If an argument is out of its range, classes are more than two, a column has more than 50
+            If an argument is out of its range, classes are more than two, the calibration is asked
+            for without outcomes or probabilities, a column has more than 50
             labels, has missing values or equals the outcomes or decisions, samples have unequal
             weights, no subgroup is large enough, or there are more than 5,000,000 subgroups.
 
@@ -353,6 +362,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
            proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
         .. [2] G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a
            general approach", Statistics in Medicine 27, 2008.
+        .. [3] U. Hebert-Johnson, M. P. Kim, O. Reingold and G. N. Rothblum, "Multicalibration:
+           calibration for the (computationally-identifiable) masses", ICML 2018.
 
         Examples
         --------
@@ -449,6 +460,110 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         True
         """
         return compare_audits(self, other, metrics, confidence_level, ids, min_published)
+
+    def alternatives(
+        self,
+        candidates: dict[str, Any],
+        constraint: str | Constraint = "demographic_parity",
+        *,
+        margin: float,
+        performance: str | Callable = "accuracy",
+        min_reduction: float = 0.0,
+        order: str | None = None,
+        confidence_level: float = CONFIDENCE_LEVEL,
+        ledger: str | PathLike[str] | None = None,
+    ) -> Alternatives:
+        r"""Which of several candidates are less discriminatory alternatives of this model.
+
+        This audit is of the model in use, on held-out samples. A candidate is an alternative if, in
+        the population, its gap :math:`g` is smaller, by `min_reduction` at least, and its
+        performance :math:`p` is worse by `margin` at most:
+
+        .. math:: g_0 - g \ge \text{min\_reduction}, \quad p_0 - p \le \text{margin}.
+
+        It is shown if both are, each by a limit at the full level ([1]_), on the same samples, so
+        that errors which both models share cancel. All candidates that are shown are alternatives
+        with the confidence level: by Holm's procedure, or in a fixed order.
+
+        Parameters
+        ----------
+        candidates : dict
+            Candidates by name: decisions of these samples, audits of the same samples, or, if this
+            audit is :meth:`from_estimator`, fitted models. Also a DataFrame with a column for each,
+            or a list.
+        constraint : str or Constraint, default="demographic_parity"
+            Criterion of the gap, on differences or ratios, as in :meth:`certify`.
+        margin : float
+            By how much the performance may be worse, in its own unit: .01 is a point of accuracy.
+            It is a decision of the business, to be written down before the candidates are seen.
+        performance : str or callable, default="accuracy"
+            "accuracy", "roc_auc", "neg_log_loss" or "neg_brier_score"; or a function of `y_true`
+            and `y_pred`, of the samples whose outcome is known, that returns the gain of each
+            decision, such as its profit. Larger is better.
+        min_reduction : float, default=0.0
+            By how much the gap must be smaller, at least. Of ratios, the share by which the
+            smallest one must rise: .1 is from .70 to .77.
+        order : {None, "given", "front"}, default=None
+            What is known of the candidates without these samples. None: nothing; the error is
+            divided among them by Holm's procedure. "given": they are passed from the most promising
+            on, such as by cross-validation of the training samples, and each is tested at the full
+            level up to the first that is not shown. "front": they are passed from the smallest
+            expected gap to the best expected performance, as tolerances from tight to loose are;
+            gaps are tested from the first on and performances from the last on, each with half of
+            the error. Any order is valid if it is fixed without these samples; a good one shows
+            more. From the least disparate on is a bad one for "given": the first candidates of a
+            front cost most performance.
+        confidence_level : float, default=0.95
+            Probability, over samples, with which all that are shown are alternatives.
+        ledger : path-like, default=None
+            File that counts attempts on these samples, as in :meth:`certify`.
+
+        Returns
+        -------
+        report : Alternatives
+            A table (``to_frame``), a sentence for each candidate (``findings``), a page
+            (``to_html``), a picture (``plot``), and JSON that :func:`verify` recomputes.
+
+        Raises
+        ------
+        ValueError
+            If candidates are not of the same samples, have no decisions or scores that the
+            performance needs, or the constraint bounds one direction alone.
+
+        See Also
+        --------
+        skfair.model_selection.fit_ladder : Fits candidates of several tolerances.
+
+        References
+        ----------
+        .. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
+           Technometrics 24, 1982.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skfair.audit import Audit
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.choice(["f", "m"], size=4000)
+        >>> merit = rng.normal(size=4000)
+        >>> y = merit + rng.normal(size=4000) > 0
+        >>> in_use = merit + 0.4 * (sex == "m") > 0.2
+        >>> audit = Audit.from_predictions(y, in_use, sensitive_features=sex)
+        >>> answer = audit.alternatives({"without sex": merit > 0}, margin=0.01)
+        >>> answer.shown_names
+        ['without sex']
+        """
+        return find_alternatives(
+            self,
+            candidates,
+            constraint,
+            performance,
+            margin,
+            min_reduction,
+            order,
+            confidence_level,
+            ledger,
+        )
 
     def top(self, k: float) -> Audit:
         """The audit of decisions that select the k highest scores.

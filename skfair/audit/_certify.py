@@ -144,6 +144,30 @@ def bind_model(
     return bound, scores, np.flatnonzero(audit.is_used)[selected["sample_weight"] > 0.0]
 
 
+def bind_audit(
+    audit: AuditData, constraint: Constraint
+) -> tuple[BoundConstraint, np.ndarray, Constraint, str]:
+    """A constraint bound to the predictions of an audit, its scores, and itself with its unit.
+
+    Raise for predictions of more than two classes.
+    """
+    audit = replace(audit, model=None)
+    if constraint.get_params(deep=False).get("min_group_size", 0) is None:
+        constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
+    per_class, (constraint, unit) = _arrange_columns(audit, constraint)
+    if len(per_class) > 1:
+        raise argument_error(
+            f"y_pred must hold two classes, but has {len(per_class)}. Pass pos_label, which is "
+            "compared with all others."
+        )
+    ((predictions, params),) = per_class
+    n_rows = len(predictions[0])
+    leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
+    selected, _ = _select_samples(audit, n_rows, leaves_out)
+    bound, scores = bind_constraint(constraint, predictions, **selected, **params)
+    return bound, scores, constraint, unit
+
+
 def _rank_in_clusters(audit: AuditData, constraint: ExposureParity) -> AuditData:
     """The audit with attention for scores, of documents ranked in clusters, which are queries."""
     scores = audit.columns.get("y_score")

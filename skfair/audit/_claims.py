@@ -26,7 +26,7 @@ from skfair.audit._sentences import (
     verdict_text,
 )
 from skfair.statistics._gaps import Verdict
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -208,7 +208,7 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         same = {name: getattr(self, name) for name in _DESCRIPTIONS}
         compared = replace(other, **same)
         names = (*self._settings, "text")
-        differ = [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
+        differ = [one for one in names if not is_same(getattr(self, one), getattr(compared, one))]
         first, second = self.source, other.source
         facts = {*_COMPARED_FACTS, "salted_sha256"} & first.keys() & second.keys()
         # Made by the same options of files, so that the same facts are known, but for the salt.
@@ -361,81 +361,16 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
             yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
-        facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
+        facts = [*titled_facts(self.source), ("Constraint", format_constraint(self.constraint))]
         yield self.reading.section()
         yield tabulate_facts(facts)
 
 
-def _constraint_text(constraint: Any) -> str:
+def format_constraint(constraint: Any) -> str:
     """Class and parameters of a constraint as text."""
     texts = [f"{name}={value!r}" for name, value in constraint["params"].items()]
     parameters = ", ".join([*texts, *(f"{name}: one's own" for name in constraint["unfiled"])])
     return f"{constraint['name']}({parameters})"
-
-
-def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None = None) -> list[str]:
-    """Recompute a filed claim from the data, and name what differs.
-
-    Read more in the :ref:`guide <audit_certificate>`.
-
-    Parameters
-    ----------
-    claim : Claim, str or path-like
-        The claim, the JSON of :meth:`Claim.to_json`, or the path of a file of it.
-    audit : Audit
-        The data.
-    salt : str, default=None
-        Secret text with which the claim was made; the digest of the samples is compared too.
-
-    Returns
-    -------
-    differences : list of str
-        What the claim files and the data do not have, numbers by more than rounding; empty if the
-        data have the same claim. Of the source the positive label, threshold and salted digest are
-        compared, as far as both state them, and of two claims of the command all facts but date,
-        versions, file, its digest and the command. Of the reading of a file and that of arrays,
-        labels and numbers of samples are compared. The attempt is not.
-
-    Raises
-    ------
-    ValueError
-        If the text is no claim, it states no digest that a salt which is passed could confirm, its
-        constraint cannot be made again since a loss or a rate is one of the user's own, or the
-        audit cannot answer it.
-
-    Examples
-    --------
-    >>> from skfair.audit import Audit, verify
-    >>> decisions, sex = [1, 0, 0, 1, 0] * 800, ["f"] * 2000 + ["m"] * 2000
-    >>> audit = Audit.from_predictions(None, decisions, sensitive_features=sex)
-    >>> verify(audit.certify(tolerance=0.1).to_json(), audit)
-    []
-    >>> other = Audit.from_predictions(None, [0, *decisions[1:]], sensitive_features=sex)
-    >>> verify(audit.certify(tolerance=0.1).to_json(), other)
-    ['estimate', 'high', 'reading', 'text']
-    """
-    filed, edited = read_filed_claim(claim)
-    check_states_digest(filed, salt)
-    attributes = audit.samples.groups.attributes or ()
-    for name in ("tolerance", "reference"):
-        bounds = filed.constraint["params"].get(name)
-        if isinstance(bounds, dict) and {*bounds} != {*attributes}:
-            raise argument_error(
-                f"sensitive_features must have the attributes of the claim, {[*bounds]}, but has "
-                f"{[*attributes]}. Names in a file are text, so pass columns with names."
-            )
-    constraint = _make_constraint(filed.constraint)
-    # Ratios, floors and ceilings are parameters of the constraint.
-    is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
-    tolerance = None if is_parameter else filed.threshold
-    now = audit.certify(
-        constraint,
-        tolerance,
-        confidence_level=filed.confidence_level,
-        salt=salt,
-        min_published=filed.min_published,
-    )
-    return list(dict.fromkeys(edited + filed.find_differences(now)))
 
 
 def read_filed_claim(claim: Any) -> tuple[Claim, list[str]]:
@@ -456,8 +391,11 @@ _FIELD_TYPES = {
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
     **dict.fromkeys(("required_sample_size", "n_smallest", "attempt"), (int, type(None))),
-    **{"min_published": (int, type(None)), "unpublished": str},
-    **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
+    "min_published": (int, type(None)),
+    "unpublished": str,
+    "is_exact": bool,
+    "shown_threshold": (int, float, type(None)),
+    "rare_outcomes": str,
 }
 """Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""
 
@@ -510,7 +448,7 @@ def check_states_digest(claim: Claim, salt: str | None) -> None:
         )
 
 
-def _make_constraint(described: dict[str, Any]) -> DecisionRateParity:
+def make_filed_constraint(described: dict[str, Any]) -> DecisionRateParity:
     """The constraint that `describe_constraint` described."""
     if unfiled := described["unfiled"]:
         raise ValueError(
@@ -540,7 +478,7 @@ UNCOMPARED_FACTS = ("date", "versions", "file", "sha256", "command")
 """Facts of the source that equal data may have otherwise."""
 
 
-def _is_same(first: pd.Series, second: pd.Series) -> bool:
+def is_same(first: pd.Series, second: pd.Series) -> bool:
     """Whether two values of claims are equal, numbers up to rounding."""
     if isinstance(first, Reading):
         return first.agrees(second)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -51,7 +50,7 @@ from skfair.metrics._group_report import check_strata
 from skfair.metrics._scoring import find_positive_class
 from skfair.partitions._collections import is_partitioned
 from skfair.utils._api import Label, Record
-from skfair.utils._checks import argument_error, refuse_clusters
+from skfair.utils._checks import argument_error, mute_warnings, refuse_clusters
 from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
@@ -726,7 +725,7 @@ def _check_audit_columns(columns, known, are_counts):
         check_group_probabilities(known.probabilities, first)
     columns["row"] = np.arange(len(first))
     if known.unknown and known.missing == "error":
-        with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
+        with mute_warnings():  # of what is named as unknown
             # None is missing.
             check_metric_input(known.labels, weights, takes_numbers=True, **columns)
     labels = known.fill(len(first))

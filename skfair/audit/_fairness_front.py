@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ from skfair.plotting import ParetoFrontDisplay
 from skfair.statistics._bounded_means import make_estimates
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import interval_of_largest_contrast
+from skfair.utils._checks import mute_warnings
 from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 from skfair.utils._sklearn import check_method_params, safe_indexing
@@ -418,8 +418,7 @@ def _fit_and_predict(
     if not get_config()["enable_metadata_routing"]:
         params = {name: one for name, one in params.items() if has_fit_parameter(model, name)}
     params = check_method_params(X, params, indices=train)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstraintCostWarning)  # the front states the cost
+    with mute_warnings(ConstraintCostWarning):  # the front states the cost
         model.fit(safe_indexing(X, train), y[train], **params)
     groups = safe_indexing(per_sample["sensitive_features"], test)
     return predict_for_metric(model, constraint, safe_indexing(X, test), y[test], groups, pos_label)

@@ -268,8 +268,7 @@ def metric_table(
             value_cell(quantity, row),
             (f"{row['n']:,.0f}", "small" * row["is_small"]),
         ]
-        for one in comparisons:
-            line.append(value_cell(RATIO if one == "ratio" else quantity, row, one))
+        line += [value_cell(RATIO if one == "ratio" else quantity, row, one) for one in comparisons]
         cells.append((line, row["mark"]))
     titles = ["Group", "", title, "Samples", *map(str.title, comparisons)]
     if report.reading.burden is not None and name == "selection_rate" and "ratio" in comparisons:

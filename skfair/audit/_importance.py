@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from skfair.audit._audit import Audit
 from skfair.audit._certify import bind_model
 from skfair.audit._sentences import event_text
 from skfair.constraints._bound import Sums, sample_values
-from skfair.utils._checks import argument_error, is_int, join_names
+from skfair.utils._checks import argument_error, is_int, join_names, mute_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -160,8 +159,7 @@ def gap_importance(
         permuted = np.zeros(len(values))
         for _ in range(n_repeats):
             moved = _permute(X, members, random.permutation(len(X)))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # the first evaluation has warned
+            with mute_warnings(UserWarning):  # the first evaluation has warned
                 _, again, _ = _count(estimator, moved, y, constraint, settings)
             permuted += again.values / n_repeats
         fall = values - permuted

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skfair.audit._ledger import count_attempt, digest_samples, divide_level
+from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
 from skfair.statistics._estimates import check_level
-from skfair.utils._checks import argument_error
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
-    from typing import Any
 
     from skfair.audit._audit import Audit
     from skfair.audit._claims import Claim
@@ -95,7 +93,7 @@ def last_shown(
     (1, 'shown')
     """
     audits = list(audits)
-    _check_same_samples(audits)
+    check_same_samples(audits)
     level = check_level(confidence_level)
     attempt = None
     if ledger is not None:
@@ -126,22 +124,3 @@ def _describe_order(number, n_models, is_shown):
         f"It is {place} of {n_models} models, number {number + 1} in an order that is stated to "
         "have been fixed before these data were seen."
     )
-
-
-def _check_same_samples(audits: list[Audit]) -> Any:
-    """Raise if there are no audits, or they are not of the same samples."""
-    if not audits:
-        raise argument_error("audits must hold an audit for each model, but there is none.")
-    digests = []
-    for audit in audits:
-        audits[0].check_same_burden(audit)
-        clusters = audit.clusters
-        columns = audit.outcomes if clusters is None else audit.outcomes | {"groups": clusters}
-        digests.append(digest_samples(audit.samples, columns))
-    differing = [number for number, one in enumerate(digests) if one != digests[0]]
-    if differing:
-        raise argument_error(
-            "audits must be of the same samples, with equal groups, outcomes, weights and "
-            f"clusters, but those of audits[{differing[0]}] differ from those of audits[0]. Make "
-            "all of them of the same held-out rows."
-        )

@@ -17,6 +17,7 @@ from skfair.utils._checks import argument_error
 from skfair.utils._fit import lock_file, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from skfair.audit._data import AuditData
@@ -93,3 +94,22 @@ def digest_with_salt(audit: AuditData, salt: str | None) -> str | None:
             "guessed; pass random letters and digits, and keep them for verify."
         )
     return digest_samples(audit.samples, audit.columns, salt)
+
+
+def check_same_samples(audits: Sequence[AuditData]) -> None:
+    """Raise if there are no audits, or they are not of the same samples."""
+    if not audits:
+        raise argument_error("audits must hold an audit for each model, but there is none.")
+    digests = []
+    for audit in audits:
+        audits[0].check_same_burden(audit)
+        clusters = audit.clusters
+        columns = audit.outcomes if clusters is None else audit.outcomes | {"groups": clusters}
+        digests.append(digest_samples(audit.samples, columns))
+    differing = [number for number, one in enumerate(digests) if one != digests[0]]
+    if differing:
+        raise argument_error(
+            "audits must be of the same samples, with equal groups, outcomes, weights and "
+            f"clusters, but those of audits[{differing[0]}] differ from those of audits[0]. Make "
+            "all of them of the same held-out rows."
+        )

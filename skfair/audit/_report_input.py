@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -27,7 +26,14 @@ from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_num
 from skfair.statistics._gaps import balance_limit
 from skfair.statistics._group_estimates import estimate_means
 from skfair.statistics._hidden_groups import MIN_RECORDED
-from skfair.utils._checks import argument_error, is_int, join_names, refuse_clusters, warn
+from skfair.utils._checks import (
+    argument_error,
+    is_int,
+    join_names,
+    mute_warnings,
+    refuse_clusters,
+    warn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,8 +245,7 @@ def make_tables(
     overall = next(iter(by.values())).merge(OVERALL)
     # Warn of uneven weights once, and not for each metric.
     estimate_means(np.ones(len(weights)), None, overall, weights)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with mute_warnings(UserWarning):
         groups = {OVERALL: overall} | by
         return tabulate_report(estimators, groups, weights, level, min_group_size, chosen)
 
@@ -259,8 +264,7 @@ def estimate_balance(
         codes = codes[rows]
         labels = labels[rows]
         weights = weights[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
+    with mute_warnings(UserWarning):  # of uneven weights, once is enough
         return balance_limit(
             labels,
             sensitive_features=codes.astype(str),

@@ -580,12 +580,16 @@ def subgroup_tables(report: Any) -> Iterator[tuple[str, str, tuple[str, ...], li
     burden = report.reading.burden
     for metric, rows in report.subgroups.groupby("metric", sort=False):
         title, meaning = describe_metric(metric, burden)
+        other = " minus that of all other samples"
+        titles = ("Subgroup", "", "Difference", title, "Rest", "Samples")
+        if metric == "calibration_error":
+            other = ""
+            titles = ("Subgroup", "", "Difference", "Truly positive", "Mean probability", "Samples")
         note = (
-            f"{title} ({meaning}) of a subgroup minus that of all other samples, with limits that "
+            f"{title} ({meaning}) of a subgroup{other}, with limits that "
             f"hold with {level} for all subgroups searched together. Listed are subgroups that "
             "overlap little."
         )
-        titles = ("Subgroup", "", "Difference", title, "Rest", "Samples")
         axis = find_axis(describe_quantity(metric), [-1.0])
         cells = [(_subgroup_cells(row, axis), False) for row in rows.to_dict("records")]
         noun = describe_quantity(metric, burden=burden).noun

@@ -1,4 +1,4 @@
-"""Search for the subgroups whose rates depart most from the rest, with limits that hold for all."""
+"""Search for the subgroups that depart most from the rest, or from their probabilities."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import special
 
 from skfair.audit._bins import cut_numbers, range_text
+from skfair.audit._departures import FromProbabilities, FromRest
 from skfair.audit._formats import (
     Report,
     collect_facts,
@@ -34,9 +35,11 @@ from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_kn
 from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
+from skfair.metrics._calibration import check_unit_range
+from skfair.metrics._group_metrics import to_numbers
 from skfair.partitions._partitions import blocks
 from skfair.plotting._groups import SubgroupDisplay
-from skfair.statistics._estimates import check_level, clopper_pearson_limits, combine_margins
+from skfair.statistics._estimates import check_level
 from skfair.utils._checks import argument_error, check_choice, is_int, refuse_clusters
 
 if TYPE_CHECKING:
@@ -150,28 +153,35 @@ class _SearchedSubgroups(NamedTuple):
 
     ``column_sets`` are the sets of columns. A subgroup has the number of its set,
     ``column_set_numbers``, and its ``table_indices`` in the table of all conjunctions of that set.
-    ``n_conditions``, ``n`` and ``hits`` have its number of conditions, of samples, and of those
-    whose value is true. ``min_size`` is the smallest ``n``, and ``values`` are those of all
-    samples, or of rows of as many samples as ``counts`` says. ``left_out`` are groups that are too
-    small, as text.
+    ``n_conditions`` is its number of conditions, and ``sums``, (n_terms, n_subgroups), what its
+    samples add up to. ``comparison`` says what it is compared with. ``min_size`` is the smallest
+    number of samples. ``left_out`` are groups that are too small, as text.
     """
 
     columns: list
-    values: np.ndarray
-    counts: np.ndarray
+    comparison: FromRest | FromProbabilities
     min_size: int
     column_sets: list
     column_set_numbers: np.ndarray
     table_indices: np.ndarray
     n_conditions: np.ndarray
-    n: np.ndarray
-    hits: np.ndarray
+    sums: np.ndarray
     left_out: list
 
     @property
-    def total(self) -> Any:
-        """Number of all samples, and of those whose value is true."""
-        return int(self.counts.sum()), int(self.counts[self.values].sum())
+    def n(self) -> np.ndarray:
+        """Number of samples of each subgroup."""
+        return self.sums[0]
+
+    @property
+    def hits(self) -> np.ndarray:
+        """Number of samples of each subgroup whose value is true."""
+        return self.sums[1]
+
+    @property
+    def total(self) -> np.ndarray:
+        """Sums of all samples."""
+        return self.comparison.terms.sum(axis=1)
 
     def conditions(self, subgroup: int) -> list[tuple[_EncodedColumn, int]]:
         """Pairs of a column and the number of its condition that a subgroup meets."""
@@ -182,105 +192,80 @@ class _SearchedSubgroups(NamedTuple):
 
     def mask(self, subgroup: int) -> np.ndarray:
         """Mask of the samples in a subgroup."""
-        masks = [column.conditions[i][column.codes] for column, i in self.conditions(subgroup)]
-        return np.logical_and.reduce(masks)
+        mask = np.ones(len(self.columns[0].codes), dtype=bool)
+        for column, number in self.conditions(subgroup):
+            mask &= column.conditions[number][column.codes]
+        return mask
 
     def text(self, subgroup: int) -> str:
         """A subgroup in words."""
-        return " and ".join(column.texts[i] for column, i in self.conditions(subgroup))
+        texts = [column.texts[i] for column, i in self.conditions(subgroup)]
+        return " and ".join(texts) or "all samples"
 
 
-def _count_subgroups(columns, values, counts, max_conditions, min_size):
-    """Count all conjunctions of up to so many conditions; keep those that are large enough."""
-    depths = range(1, max_conditions + 1)
+def _count_subgroups(columns, comparison, max_conditions, min_size):
+    """Count all conjunctions of up to so many conditions; keep those that are large enough.
+
+    All samples are one where there need be no rest.
+    """
+    depths = range(1 if comparison.needs_rest else 0, max_conditions + 1)
     subsets = [subset for d in depths for subset in combinations(range(len(columns)), d)]
-    n = counts.sum()
+    largest = comparison.terms[0].sum() - (min_size if comparison.needs_rest else 0)
     subset = []
     place = []
-    size = []
-    hits = []
+    sums = []
     left_out = []
     for number, chosen in enumerate(subsets):
-        table = _count_conjunctions([columns[j] for j in chosen], values, counts)
-        sizes = table.sum(axis=1)
-        at = np.flatnonzero((sizes >= min_size) & (n - sizes >= min_size))
+        table = _sum_conjunctions([columns[j] for j in chosen], comparison.terms)
+        sizes = table[0]
+        at = np.flatnonzero((sizes >= min_size) & (sizes <= largest))
         if len(chosen) == 1:
             column = columns[chosen[0]]
             left_out += [column.texts[i] for i in column.groups if sizes[i] < min_size]
         subset.append(np.full(len(at), number))
         place.append(at)
-        size.append(sizes[at])
-        hits.append(table[at, 1])
-    subset, place, size, hits = map(np.concatenate, (subset, place, size, hits))
+        sums.append(table[:, at])
+    subset, place = map(np.concatenate, (subset, place))
     depth = np.array([len(one) for one in subsets])[subset]
     return _SearchedSubgroups(
         columns=columns,
-        values=values,
-        counts=counts,
+        comparison=comparison,
         min_size=min_size,
         column_sets=subsets,
         column_set_numbers=subset,
         table_indices=place,
         n_conditions=depth,
-        n=size,
-        hits=hits,
+        sums=np.concatenate(sums, axis=1),
         left_out=left_out,
     )
 
 
-def _count_conjunctions(
-    columns: list[_EncodedColumn], values: np.ndarray, counts: np.ndarray
-) -> np.ndarray:
-    """Samples of value 0 and 1 in each conjunction of one condition of each column."""
-    # One pass over the samples counts the joint levels; conditions sum over levels.
-    joint = np.zeros(len(values), dtype=np.intp)
+def _sum_conjunctions(columns: list[_EncodedColumn], terms: np.ndarray) -> np.ndarray:
+    """Sums of each term over each conjunction of one condition of each column."""
+    # One pass over the samples sums over the joint levels; conditions sum over levels.
+    joint = np.zeros(terms.shape[1], dtype=np.intp)
     for column in columns:
         joint = joint * column.conditions.shape[1] + column.codes
-    shape = *(column.conditions.shape[1] for column in columns), 2
-    table = np.bincount(2 * joint + values, counts, np.prod(shape)).reshape(shape)
-    for axis, column in enumerate(columns):
+    shape = [column.conditions.shape[1] for column in columns]
+    table = np.stack([np.bincount(joint, term, np.prod(shape, dtype=int)) for term in terms])
+    table = table.reshape(len(terms), *shape)
+    for axis, column in enumerate(columns, 1):
         summed = np.tensordot(column.conditions.astype(np.float64), table, (1, axis))
         table = np.moveaxis(summed, 0, axis)
-    return table.reshape(-1, 2)
+    return table.reshape(len(terms), -1)
 
 
-# Departures of subgroups from the rest, and their limits.
-
-
-def _subgroup_and_rest_rates(n: np.ndarray, hits: np.ndarray, total: tuple[float, float]) -> tuple:
-    """Rates of subgroups and of the rest, and both pairs of counts: (rate, n, hits) each."""
-    rest = total[0] - n
-    rest_hits = total[1] - hits
-    return (hits / n, n, hits), (rest_hits / rest, rest, rest_hits)
-
-
-def departure_limits(
-    n: np.ndarray, hits: np.ndarray, total: tuple[float, float], error: np.ndarray | float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Departure of the rate of each subgroup from that of the rest, and its limits.
-
-    `total` is the number of all samples, and of all hits. Each limit errs with the probability
-    `error`, at most: with l and u Clopper and Pearson's limits of the rates p and q of subgroup and
-    rest, they are
-
-    .. math:: d - \sqrt{(p - l_p)^2 + (u_q - q)^2}, \quad d + \sqrt{(u_p - p)^2 + (q - l_q)^2}.
-
-    Wilson's limits would err 140 times as often as stated at an error of .00001
-    (``python -m benchmarks tails``).
-    """
-    (p, n, hits), (q, rest, rest_hits) = _subgroup_and_rest_rates(n, hits, total)
-    low_p, high_p = clopper_pearson_limits(hits, n, 1.0 - error)
-    low_q, high_q = clopper_pearson_limits(rest_hits, rest, 1.0 - error)
-    departure = p - q
-    low = departure - combine_margins(p - low_p, high_q - q)
-    return departure, low, departure + combine_margins(high_p - p, q - low_q)
+# Which subgroups depart, and by how much.
 
 
 def _limit_nearest_zero(
-    n: np.ndarray, hits: np.ndarray, total: tuple, error: np.ndarray | float
+    comparison: FromRest | FromProbabilities,
+    sums: np.ndarray,
+    total: np.ndarray,
+    error: np.ndarray | float,
 ) -> np.ndarray:
     """The limit nearer to 0 of each departure; 0 where the limits enclose 0."""
-    departure, low, high = departure_limits(n, hits, total, error)
+    departure, low, high = comparison.limits(sums, total, error)
     return np.where(departure > 0, np.maximum(low, 0.0), np.minimum(high, 0.0))
 
 
@@ -297,14 +282,11 @@ def _flag_subgroups(
     departures that count.
     """
     errors = error[family.n_conditions]
-    total, all_hits = family.total
-    rate = all_hits / total
-    variance = rate * (1.0 - rate) * family.n * (total - family.n) / total
-    with np.errstate(divide="ignore", invalid="ignore"):
-        score = (family.hits - family.n * rate) / np.sqrt(variance)
+    total = family.total
+    score = family.comparison.scores(family.sums, total)
     is_far = np.abs(score) > -_SCREENING_SHARE * special.ndtri(error)[family.n_conditions]
     at = np.flatnonzero(is_far & np.isin(np.sign(score), sides))
-    limits = _limit_nearest_zero(family.n[at], family.hits[at], family.total, errors[at])
+    limits = _limit_nearest_zero(family.comparison, family.sums[:, at], total, errors[at])
     return at[limits != 0.0], limits[limits != 0.0]
 
 
@@ -313,17 +295,20 @@ _SMALLEST_ERROR, _N_HALVINGS = 1e-14, 50
 
 
 def _p_values(
-    n: np.ndarray, hits: np.ndarray, total: tuple[int, ...], n_limits: np.ndarray
+    family: _SearchedSubgroups, subgroups: np.ndarray, n_limits: np.ndarray
 ) -> np.ndarray:
     """Smallest error of all limits together at which the limits of each subgroup exclude 0.
 
     `n_limits` is the number of limits that share the error.
     """
+    sums = family.sums[:, subgroups]
+    total = family.total
     # Bisect the logarithm of the error of one limit, for all subgroups at once.
-    low, high = np.full((2, len(n)), np.log([[_SMALLEST_ERROR], [0.5]]))
+    low, high = np.full((2, len(subgroups)), np.log([[_SMALLEST_ERROR], [0.5]]))
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2.0
-        excludes = _limit_nearest_zero(n, hits, total, np.exp(middle)) != 0.0
+        limits = _limit_nearest_zero(family.comparison, sums, total, np.exp(middle))
+        excludes = limits != 0.0
         low, high = np.where(excludes, low, middle), np.where(excludes, middle, high)
     return np.minimum(1.0, n_limits * np.exp(high))
 
@@ -337,9 +322,11 @@ def _largest_possible_departure(
     has to hold (intersection-union: R. L. Berger, Technometrics 24, 1982).
     """
     # Hoeffding's margins are wider: after them, most subgroups cannot have the largest limit.
-    (p, n, hits), (q, rest, _) = _subgroup_and_rest_rates(family.n, family.hits, family.total)
-    reach = combine_margins(*(np.sqrt(-np.log(error) / (2.0 * size)) for size in (n, rest)))
-    widest = np.max([side * (p - q) for side in sides], axis=0) + reach
+    comparison = family.comparison
+    total = family.total
+    departure = family.hits / family.n - comparison.other_shares(family.sums, total)
+    reach = comparison.largest_margins(family.sums, total, error)
+    widest = np.max([side * departure for side in sides], axis=0) + reach
     order = np.argsort(-widest)
     largest = 0.0
     # Blocks bound the memory. Limits are computed up to the block that cannot have the largest.
@@ -347,7 +334,7 @@ def _largest_possible_departure(
         at = order[block]
         if widest[at[0]] <= largest:
             break
-        _, low, high = departure_limits(n[at], hits[at], family.total, error)
+        _, low, high = comparison.limits(family.sums[:, at], total, error)
         ends = [high if side > 0 else -low for side in sides]
         largest = max(largest, float(np.max(ends)))
     return min(1.0, largest)
@@ -365,7 +352,7 @@ def _select_listed_subgroups(
 ) -> list[int]:
     """Numbers of the candidates to list, chosen greedily."""
     listed: list = []
-    is_free = np.ones(len(family.values), dtype=bool)
+    is_free = np.ones(family.comparison.terms.shape[1], dtype=bool)
     for number, (subgroup, limit) in enumerate(zip(candidates, limits, strict=True)):
         if len(listed) == max_listed:
             break
@@ -390,16 +377,24 @@ def _departs_outside_listed(
     error: float,
 ) -> bool:
     """Whether most of a subgroup is outside those listed, and departs there from the rest."""
-    n = family.counts[part].sum()
-    total = family.counts[is_free].sum()
-    if n < max(family.counts[mask].sum(), family.min_size) / 2.0 or n == total:
+    sums, all_of_subgroup, total = (
+        family.comparison.terms[:, rows].sum(axis=1) for rows in (part, mask, is_free)
+    )
+    has_rest = sums[0] < total[0] or not family.comparison.needs_rest
+    if sums[0] < max(all_of_subgroup[0], family.min_size) / 2.0 or not has_rest:
         return False
-    hits, all_hits = (family.counts[rows & family.values].sum() for rows in (part, is_free))
-    (limit,) = _limit_nearest_zero(np.array([n]), np.array([hits]), (total, all_hits), error)
+    (limit,) = _limit_nearest_zero(family.comparison, sums[:, np.newaxis], total, error)
     return limit * sign > 0.0
 
 
 # The search of one metric, and the report.
+
+
+CALIBRATION = "calibration_error"
+"""Metric whose subgroups are compared with their predicted probabilities."""
+
+_PROBABILITY = "predicted probability"
+"""What a condition on the probabilities calls them."""
 
 
 _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
@@ -437,7 +432,7 @@ def _search_metric(
         flagged[table["is_listed"]],
         {
             "metric": name,
-            "n": family.total[0],
+            "n": int(family.total[0]),
             "estimate": family.total[1] / family.total[0],
             "n_searched": len(family.n),
             "n_flagged": len(at),
@@ -455,23 +450,22 @@ def _tabulate_flagged(
     n_limits: np.ndarray,
 ) -> pd.DataFrame:
     """Table of flagged subgroups: one row each."""
-    n = family.n[flagged]
-    hits = family.hits[flagged]
+    sums = family.sums[:, flagged]
+    n, hits = sums[:2]
     depth = family.n_conditions[flagged]
-    departure, low, high = departure_limits(n, hits, family.total, errors[depth])
-    (rate, *_), (rest_rate, *_) = _subgroup_and_rest_rates(n, hits, family.total)
+    departure, low, high = family.comparison.limits(sums, family.total, errors[depth])
     columns = {
         "metric": np.full(len(n), name, dtype=object),
         "subgroup": np.array([family.text(one) for one in flagged], dtype=object),
         "n_conditions": depth,
         "n": n.astype(np.intp),
         "share": n / family.total[0],
-        "estimate": rate,
-        "rest_estimate": rest_rate,
+        "estimate": hits / n,
+        "rest_estimate": family.comparison.other_shares(sums, family.total),
         "difference": departure,
         "low": np.maximum(low, -1.0),
         "high": np.minimum(high, 1.0),
-        "p_value": _p_values(n, hits, family.total, n_limits[depth]),
+        "p_value": _p_values(family, flagged, n_limits[depth]),
     }
     return pd.DataFrame(columns)
 
@@ -488,7 +482,8 @@ class SubgroupReport(Report):
         One row for each subgroup whose limits exclude 0, of each measure the 500 of the largest
         limits at most, in descending order of the limit nearer to 0: ``metric``, ``subgroup`` (its
         conditions), ``n_conditions``, ``n``, ``share`` of the samples that the metric is a
-        mean over, ``estimate``, ``rest_estimate``, their signed ``difference``, its limits
+        mean over, ``estimate``, ``rest_estimate`` (of "calibration_error" the share of positives,
+        and the mean probability of the subgroup), their signed ``difference``, its limits
         ``low`` and ``high``, the adjusted ``p_value``, and whether it ``is_listed``.
     searches : DataFrame
         One row for each metric: ``n``, ``estimate`` of all of them, the number of subgroups
@@ -583,6 +578,9 @@ class SubgroupReport(Report):
             return "No subgroup is shown to depart"
         row = self.subgroups.iloc[0]
         rates = row[["estimate", "rest_estimate"]]
+        if row["metric"] == CALIBRATION:
+            observed, predicted = map(describe_quantity(CALIBRATION).page_value, rates)
+            return f"{observed} of {row['subgroup']} are positive, {predicted} are predicted"
         groups = row["subgroup"], "the rest"
         return state_rates(row["metric"], rates, groups, self.reading.burden)
 
@@ -594,9 +592,11 @@ class SubgroupReport(Report):
         level = confidence_text(self.confidence_level)
         noun = quantity.noun
         title = describe_metric(metric, burden)[0]
+        is_calibration = metric == CALIBRATION
+        verdict = "be miscalibrated" if is_calibration else f"differ from the rest in the {noun}"
         yield (
             f"{search['n_flagged']:,} of {search['n_searched']:,} subgroups searched are shown to "
-            f"differ from the rest in the {noun}, with {level} for all together; listed are those "
+            f"{verdict}, with {level} for all together; listed are those "
             f"that overlap little{left_out_clause(search['left_out'])}."
         )
         listed = self.subgroups[self.subgroups["metric"] == search["metric"]]
@@ -604,10 +604,19 @@ class SubgroupReport(Report):
             names = (row.subgroup, "the rest")
             rates = (row.estimate, row.rest_estimate)
             values = quantity.values(rates, names, (row.n, search["n"] - row.n))
+            if is_calibration:
+                observed, predicted = map(quantity.value, rates)
+                values = (
+                    f"{observed} positive and {predicted} predicted for {row.subgroup} "
+                    f"(of {row.n:,} samples)"
+                )
             difference = quantity._replace(form="difference")
             size = difference.size(row.difference, row.low, row.high)
             yield f"{title}: {values}, {size}."
         side = {"both": "differs", "above": "is higher", "below": "is lower"}[self.direction]
+        if is_calibration:
+            noun = "share of positives"
+            side = f"{side} {'from' if side == 'differs' else 'than'} its mean probability"
         yield (
             f"The {noun} of no subgroup searched {side} by more than "
             f"{quantity.limit(search['largest_possible'])}, with {level} in this sentence alone."
@@ -655,27 +664,35 @@ def search_audit(
     names = _check_metrics(metrics, audit.columns)
     columns = audit.list_attributes()
     counts = audit.samples.groups.row_counts
-    outcomes = {"y_pred": audit.find_decisions(audit.columns)}
-    outcomes |= {name: one for name, one in audit.outcomes.items() if name == "y_true"}
+    outcomes = {name: one for name, one in audit.outcomes.items() if name == "y_true"}
+    if names != [CALIBRATION]:
+        outcomes = {"y_pred": audit.find_decisions(audit.columns)} | outcomes
     _refuse_outcomes(columns, outcomes)
     positive = find_positive(*outcomes.values(), pos_label=audit.pos_label)
     encoded = _encode_columns(columns, n_bins, missing, counts)
-    _check_effort(encoded, max_conditions, len(counts))
     masks = {name: one == positive for name, one in outcomes.items()}
-    counted = binary_metrics(masks.get("y_true"), masks["y_pred"], None)
+    counted: dict[str, Any] = {CALIBRATION: (masks.get("y_true"), None)}
+    if "y_pred" in masks:
+        counted |= binary_metrics(masks.get("y_true"), masks["y_pred"], None)
     counted = select_known_outcomes(counted, audit.columns)
     searches, members = [], []
     for name in names:
         values, mask = counted[name]
         rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
-        restricted = [column._replace(codes=column.codes[rows]) for column in encoded]
-        family = _count_subgroups(
-            restricted, values[rows], counts[rows], max_conditions, audit.min_group_size
-        )
+        conditioned = encoded
+        comparison: FromRest | FromProbabilities = FromRest(values[rows], counts[rows])
+        if name == CALIBRATION:
+            probabilities = _find_probabilities(audit)
+            one = pd.Series(probabilities)
+            conditioned = [*encoded, _encode_levels(_PROBABILITY, one, n_bins, "error", counts)]
+            comparison = FromProbabilities(values[rows], counts[rows], probabilities[rows])
+        _check_effort(conditioned, max_conditions, len(counts))
+        restricted = [column._replace(codes=column.codes[rows]) for column in conditioned]
+        family = _count_subgroups(restricted, comparison, max_conditions, audit.min_group_size)
         _check_any_subgroup(family, name)
         search = _search_metric(name, family, level, direction, max_listed, len(names))
         searches.append(search)
-        family = family._replace(columns=encoded)
+        family = family._replace(columns=conditioned)
         members += [family.mask(subgroup) for subgroup in search[1]]
     tables, _, summaries = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
@@ -754,9 +771,10 @@ def _check_metrics(metrics: Metrics, columns: dict[str, np.ndarray]) -> list:
     if "covered" in columns and names in (["coverage"], ["selection_rate"]):
         return ["coverage"]
     for name in names or [metrics]:
-        if name not in REPORTED_RATES:
+        if name not in (*REPORTED_RATES, CALIBRATION):
             raise argument_error(
-                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
+                f"metrics must be one of {[*REPORTED_RATES, CALIBRATION]}, or several; got "
+                f"{name!r}. Search "
                 "another quantity as decisions, such as Audit.from_predictions(None, losses > 1, "
                 "...) for a share of large losses; certify its gap between known groups."
             )
@@ -766,6 +784,15 @@ def _check_metrics(metrics: Metrics, columns: dict[str, np.ndarray]) -> list:
                 "Pass them, or leave metrics out to compare selection rates."
             )
     return names
+
+
+def _find_probabilities(audit: AuditData) -> np.ndarray:
+    """The scores of an audit as probabilities; a ValueError where they are none."""
+    if "y_score" not in audit.columns:
+        raise argument_error(
+            f"{CALIBRATION} compares outcomes with probabilities, so pass these as y_score=."
+        )
+    return check_unit_range(to_numbers(audit.columns["y_score"], "y_score"))
 
 
 def _check_can_search(audit: AuditData) -> None:
@@ -820,7 +847,7 @@ def _check_any_subgroup(family: _SearchedSubgroups, metric: str) -> None:
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
         raise ValueError(
-            f"No subgroup has {family.min_size:,} of the {family.total[0]:,} samples of the "
+            f"No subgroup has {family.min_size:,} of the {int(family.total[0]):,} samples of the "
             f"{metric}, with as many in the rest. Pass a smaller min_group_size, more samples, or "
             "columns with several levels."
         )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse, stats
 
+from skfair.constraints import RangeGap, RatioGap
 from skfair.groups import Groups
 from skfair.groups._groups import sort_labels
 from skfair.groups._known import MISSING, is_like_unknown
@@ -219,7 +220,7 @@ def comparison_columns(
     nothing = np.full(n, np.nan)
     columns = {"estimate": estimates.values, "low": low, "high": high}
     names = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
-    columns |= {name: nothing for name in names}
+    columns |= dict.fromkeys(names, nothing)
     if reference is None or n < 2:
         return columns
     # Differences and ratios of the other groups to the reference.
@@ -319,8 +320,8 @@ def gap_row(estimates: Estimates, level: float, compared: np.ndarray, names: np.
     gap = ratio = Interval(np.nan, np.nan, np.nan)
     row = {"lowest": None, "highest": None}
     if len(compared) > 1:
-        pairs = compared_contrasts(estimates, compared)
-        gap = interval_of_largest_contrast(estimates, pairs, level)
+        blocks = (tuple(compared.tolist()),)
+        gap = RangeGap(blocks).interval(estimates, level)
         values = estimates.values[compared]
         if not values.min() == values.max():
             lowest, highest = names[compared[[values.argmin(), values.argmax()]]]
@@ -329,7 +330,7 @@ def gap_row(estimates: Estimates, level: float, compared: np.ndarray, names: np.
             # 1 minus the ratio
             rates = estimates.favourable
             values = rates.values[compared]
-            shortfall = interval_of_largest_contrast(LogRates(rates), pairs, level)
+            shortfall = RatioGap(blocks).interval(rates, level)
             smallest = values.min() / values.max() if values.max() > 0 else 1.0
             ratio = Interval(smallest, 1.0 - shortfall.high, 1.0 - shortfall.low)
     row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}  # type: ignore[dict-item]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,8 +22,9 @@ from skfair.metrics._group_metrics import (
     to_numbers,
 )
 from skfair.metrics._rates import find_positive_multiclass
+from skfair.statistics._calibration_errors import make_calibration_errors
 from skfair.statistics._group_estimates import estimate_means
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, join_names, mute_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +68,6 @@ def binary_metrics(
         metrics = _rate_metrics(is_true, is_selected, REPORTED_RATES)
     if y_proba is not None:
         metrics["mean_probability"] = y_proba, None
-    if y_proba is not None and is_true is not None:
-        metrics["calibration_error"] = is_true - y_proba, None
     return metrics
 
 
@@ -342,8 +340,7 @@ def tabulate_reliability(
     edges = make_bin_edges(probabilities, weights, N_BINS, "uniform")
     tables = []
     for attribute, groups in by_name.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
+        with mute_warnings(UserWarning):  # of uneven weights, once is enough
             table = bin_frequencies(
                 groups.subset(rows), weights, is_true, probabilities, edges, (1.0 + level) / 2.0
             )
@@ -437,6 +434,13 @@ def _classification_metric_estimators(
         return metrics
     if truth is None:
         return metrics | _scoring_rate_estimator(scores)
+    if "probabilities" in encoded:
+        metrics["calibration_error"] = partial(
+            estimate_means,
+            encoded["y_true"],
+            columns.get("has_outcome"),
+            kind=partial(make_calibration_errors, probabilities=encoded["probabilities"]),
+        )
     return metrics | {"roc_auc": _make_estimator(GROUP_METRICS["roc_auc"], encoded)}
 
 

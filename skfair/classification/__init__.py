@@ -1,6 +1,5 @@
 """Classifiers whose decisions keep bounds on the gaps between groups."""
 
-from skfair._names import refuse_unknown_names
 from skfair.classification._classifiers import (
     ConstrainedERMClassifier,
     ConstrainedMLPClassifier,
@@ -20,5 +19,3 @@ __all__ = [
     "PartialParityPostprocessor",
     "suggest_interval",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

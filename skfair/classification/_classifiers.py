@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName, resolve_constraints
-from skfair.fitting._input import check_classification_data, to_class_labels
+from skfair.fitting._input import check_training_data, refuse_partitioned, to_class_labels
 from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
@@ -28,6 +28,7 @@ from skfair.fitting._model import (
 )
 from skfair.fitting._network import fit_network, make_network_problem, solve_or_interrupt
 from skfair.fitting._outcome import FitTask
+from skfair.groups._arguments import FitArguments
 from skfair.losses import AUCLoss, LossName, gives_log_odds
 from skfair.models._mlp import MLPModel
 from skfair.partitions._collections import row_by_row
@@ -346,13 +347,15 @@ class ConstrainedERMClassifier(LinearClassifier):
         validate_params(self)
         # Constraints by name become objects.
         constraints = resolve_constraints(self.constraint, self.tolerance)
-        columns = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-            "groups": groups,
-            "group_probabilities": group_probabilities,
-        }
-        return fit_samples(self, check_classification_data, X, y, columns, constraints)
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            group_probabilities=group_probabilities,
+        )
+        return fit_samples(self, arguments, constraints)
 
 
 # Linear classifiers under fairness constraints on an interval of percentiles.
@@ -595,12 +598,14 @@ class PartialParityClassifier(LinearClassifier):
         """
         validate_params(self)
         constraints = [make_partial_parity(self)]
-        columns = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-            "groups": groups,
-        }
-        return fit_samples(self, check_classification_data, X, y, columns, constraints)
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        return fit_samples(self, arguments, constraints)
 
 
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
@@ -793,12 +798,15 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         validate_params(self)
         # Constraints by name become objects; groups are requested only if there are any.
         constraints = resolve_constraints(self.constraint, self.tolerance)
-        columns = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-            "groups": groups,
-        }
-        training = check_classification_data(self, X, y, columns, bool(constraints))
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        refuse_partitioned(self, X)
+        training = check_training_data(self, arguments, bool(constraints))
         sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
         features = training.X.astype(float, copy=False)  # trainings choose the precision
         weights = training.samples.weights

@@ -150,7 +150,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         that of the scores.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an int
-        or None (5 folds, and 3 from 10,000 samples or 65 dense columns on) stratifies by class and
+        or None (5 folds, and 3 from 3,000 samples or 65 dense columns on) stratifies by class and
         group; any splitter whose test folds are a
         partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
         its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is

@@ -34,6 +34,7 @@ from skfair.fitting._outcome import (
     warn_of_worse_ranks,
 )
 from skfair.fitting._weak_bounds import warn_of_weak_bounds
+from skfair.groups._arguments import FitArguments
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment, check_metric_input
 from skfair.metrics import partial_statistical_parity_difference
@@ -324,20 +325,25 @@ class PartialParityPostprocessor(
         """
         validate_params(self)
         # Scores, classes and groups are gathered; X stays where it is stored.
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
-        y = metadata.pop("y")  # type: ignore[assignment]
-        groups = metadata.pop("groups")
+        columns = load_columns_beside(
+            X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        arguments = FitArguments(X=X, **columns)
+        y = arguments.y
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
-        training, rows = _check_ranked_samples(self, X, y, metadata | {"groups": groups})
+        training, rows = _check_ranked_samples(self, arguments)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         ranked = _RankedTraining.from_training(training, criterion, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         # Rank the samples of compared groups within their groups, by out-of-fold scores.
-        folds = stratify_by_class_and_group(training, rows, len(column_or_1d(y))), groups
-        estimator, scorers, scores = _fit_classifier(self, X, y, metadata, folds, context)
+        strata = stratify_by_class_and_group(training, rows, len(column_or_1d(y)))
+        estimator, scorers, scores = _fit_classifier(self, arguments, strata, context)
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
             shown = safe_indexing(shown, rows)
@@ -558,13 +564,10 @@ def _make_criterion(estimator: PartialParityPostprocessor) -> PartialParity:
 
 
 def _check_ranked_samples(
-    estimator: PartialParityPostprocessor,
-    X: TableLike,
-    y: TableLike,
-    metadata: dict[str, TableLike | None],
+    estimator: PartialParityPostprocessor, arguments: FitArguments
 ) -> tuple[TrainingData, np.ndarray]:
     """Training data of positive weight, without features; positions of the samples."""
-    training, rows = check_training_without_features(estimator, X, y, metadata, True)
+    training, rows = check_training_without_features(estimator, arguments, True)
     if not training.samples.groups.is_disjoint:
         raise ValueError(
             "sensitive_features is a sparse matrix, which means groups that may overlap, but "
@@ -572,23 +575,28 @@ def _check_ranked_samples(
             "one dense column per attribute to use the combinations that occur."
         )
     if estimator.confidence_level is not None:
-        warn_of_dependence(X, training)
+        warn_of_dependence(arguments.X, training)
     return training, rows
 
 
 def _fit_classifier(
     estimator: PartialParityPostprocessor,
-    X: TableLike,
-    y: TableLike,
-    metadata: dict[str, TableLike | None],
-    folds: tuple[np.ndarray, None],
+    arguments: FitArguments,
+    strata: np.ndarray,
     context: CallbackContext,
 ) -> tuple:
-    """The classifier, those of the folds, and their scores; ``folds`` are strata and groups."""
-    fit_params, _ = route_metadata(estimator, estimator._base, metadata, {})
+    """The classifier, those of the folds, and their scores."""
+    fit_params, _ = route_metadata(estimator, estimator._base, arguments, {})
     with Subtask(estimator, context, "classifiers", max_subtasks=None) as step:
         return cross_fit_and_refit(
-            estimator._base, X, column_or_1d(y), fit_params, estimator.cv, *folds, step.subtask
+            estimator._base,
+            arguments.X,
+            column_or_1d(arguments.y),
+            fit_params,
+            estimator.cv,
+            strata,
+            arguments.groups,
+            step.subtask,
         )
 
 

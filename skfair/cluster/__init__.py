@@ -1,9 +1,9 @@
 """Clusterings whose clusters mirror the groups of the data."""
 
-from skfair._names import refuse_unknown_names
 from skfair.cluster._fronts import ParetoFront, cluster_front
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
+from skfair.cluster.kmedoids._fair_kmedoids import FairKMedoids
 from skfair.cluster.literature._alternating import AlternatingFront, AlternatingSwaps
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.cluster.spectral._eigen_solvers import RBFAffinity
@@ -16,11 +16,10 @@ __all__ = [
     "AlternatingFront",
     "AlternatingSwaps",
     "FairKMeans",
+    "FairKMedoids",
     "FairSpectralClustering",
     "Homotopy",
     "ParetoFront",
     "cluster_front",
     "fair_embedding",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

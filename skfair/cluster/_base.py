@@ -29,7 +29,7 @@ from skfair.groups._state import PlainStateMixin
 from skfair.metrics import non_dominated_mask
 from skfair.partitions import partitions_of
 from skfair.partitions._blocks import Blocks
-from skfair.partitions._collections import check_alignment, feature_attributes
+from skfair.partitions._collections import feature_attributes
 from skfair.utils._checks import check_finite_squares, explain_conversion, join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
 from skfair.utils._tables import TableLike
@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from networkx import Graph
-
     from skfair._kernels.kmeans import Clustering
     from skfair._kernels.limits import Limits
+    from skfair.groups._arguments import FitArguments
     from skfair.groups._groups import Groups, GroupSummary
     from skfair.partitions._partitions import Partitions
 
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-12  # of sums and ratios
-SIZE_ROUNDING = 1e-9  # relative: sizes miss their bounds by less than the heaviest sample
+SIZE_ROUNDING = 1e-9  # relative, of sizes
 GROUP_SHARE_PARAMETERS = ("min_group_share", "max_group_share")
 BALANCE_PARAMETERS = ("min_balance", "min_share_ratio", *GROUP_SHARE_PARAMETERS)
 """Parameters that require balanced clusters."""
@@ -170,16 +169,17 @@ def _order_by_group(parameter, bound, names, unbounded):
 
 
 def check_requirements(
-    estimator: BaseEstimator, total: float, is_count: bool
+    estimator: BaseEstimator, total: float, is_count: bool, n_sites: int | None = None
 ) -> ClusterRequirements:
     """The requirements that a clusterer's parameters state, refused if no clusters have such sizes.
 
-    ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
+    ``total`` is the weight of all samples, ``is_count`` whether all weights are 1. Clusters at some
+    of ``n_sites`` sites may have a bound for each site.
     """
     total = float(total)
     n_clusters = estimator.n_clusters
-    smallest = resolve_sizes(estimator, "min_cluster_size", total, 0.0)
-    largest = resolve_sizes(estimator, "max_cluster_size", total, np.inf)
+    smallest = resolve_sizes(estimator, "min_cluster_size", total, 0.0, n_sites)
+    largest = resolve_sizes(estimator, "max_cluster_size", total, np.inf, n_sites)
     attainable = (total / n_clusters, total / n_clusters)
     units = "units of sample_weight"
     if is_count:
@@ -189,7 +189,7 @@ def check_requirements(
         attainable = (total // n_clusters, -(-total // n_clusters))
         units = "samples"
     if np.ndim(smallest) + np.ndim(largest) > 0:
-        check_sizes_by_cluster(smallest, largest, total, n_clusters)
+        check_sizes_by_cluster(smallest, largest, total, n_clusters, n_sites)
     elif smallest > attainable[0] * (1 + ROUNDING):
         raise ValueError(
             f"min_cluster_size={estimator.min_cluster_size} requires {smallest:.12g} {units} in "
@@ -213,13 +213,13 @@ def check_requirements(
     )
 
 
-def resolve_sizes(estimator, name, total, absent):
-    """A bound on sizes as a weight, or an array of one for each cluster."""
+def resolve_sizes(estimator, name, total, absent, n_sites=None):
+    """A bound on sizes as a weight, or an array of one for each cluster, or site."""
     sizes = getattr(estimator, name)
     if sizes is None or isinstance(sizes, Real):
         return resolve_size(sizes, total, absent)
     init = getattr(estimator, "init", None)
-    if np.ndim(init) != 2:
+    if n_sites is None and np.ndim(init) != 2:
         raise ValueError(
             f"{name} may have one bound for each cluster only if init is an array of centres, to "
             f"whose rows they belong, but init={init!r}; pass centres, or one bound for all."
@@ -230,27 +230,33 @@ def resolve_sizes(estimator, name, total, absent):
         or (isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1)
         for size in sizes
     ]
-    if len(sizes) != estimator.n_clusters or not all(is_size):
+    n_bounds = n_sites or estimator.n_clusters
+    if len(sizes) != n_bounds or not all(is_size):
         raise ValueError(
             f"{name} must have an int from 1 on, or a float in (0, 1), for each of "
-            f"{estimator.n_clusters} clusters, got {sizes}."
+            f"{n_bounds} {'sites' if n_sites else 'clusters'}, got {sizes}."
         )
     return np.array([resolve_size(size, total, absent) for size in sizes])
 
 
-def check_sizes_by_cluster(smallest: float, largest: float, total: float, n_clusters: int) -> Any:
-    """Raise a ValueError if no clusters have sizes within the bounds of each."""
-    low, high = (np.broadcast_to(bound, n_clusters) for bound in (smallest, largest))
+def check_sizes_by_cluster(
+    smallest: float, largest: float, total: float, n_clusters: int, n_sites: int | None = None
+) -> Any:
+    """Raise a ValueError if no clusters, at any sites, have sizes within the bounds of each."""
+    low, high = (np.broadcast_to(bound, n_sites or n_clusters) for bound in (smallest, largest))
     if (low > high).any():
         k = int(np.argmax(low > high))
         raise ValueError(
             f"min_cluster_size must not exceed max_cluster_size, but cluster {k} has bounds "
             f"{low[k]:.12g} and {high[k]:.12g}; change one of them."
         )
-    if low.sum() > total * (1 + ROUNDING) or high.sum() < total * (1 - ROUNDING):
+    # Of more sites than clusters those that allow most.
+    least = np.sort(low)[:n_clusters].sum()
+    most = np.sort(high)[-n_clusters:].sum()
+    if least > total * (1 + ROUNDING) or most < total * (1 - ROUNDING):
         raise ValueError(
-            f"The sums of min_cluster_size and max_cluster_size are {low.sum():.12g} and "
-            f"{high.sum():.12g}, but must be at most and at least the {total:.12g} of all samples; "
+            f"The sums of min_cluster_size and max_cluster_size are {least:.12g} and "
+            f"{most:.12g}, but must be at most and at least the {total:.12g} of all samples; "
             "lower the minimum sizes or raise the maximum ones."
         )
 
@@ -265,27 +271,27 @@ def resolve_size(size: Any, total: float, absent: float) -> float:
 def keeps_balance(
     counts: np.ndarray,
     ratio: float,
-    largest_weight: float,
+    rounding_weight: float,
     scale: np.ndarray | float = 1.0,
     members: np.ndarray | None = None,
 ) -> bool:
     """Whether every cluster has balance ``ratio`` up to one sample, and lacks no large group.
 
     That is ``(n_kj + w) s_j >= ratio (n_kj' - w) s_j'`` for all clusters k and groups j, j', with w
-    the largest weight of a sample, and ``n_kj > 0`` for all groups that have at least as many
+    the weight of the lightest sample, and ``n_kj > 0`` for all groups that have at least as many
     members as there are clusters. A ratio of 0 is always kept.
     """
     if ratio == 0:
         return True
     # One sample of slack on both sides: the smallest group may gain it, the largest lose it.
-    lowest = ratio * ((counts - largest_weight) * scale).max(axis=1)
-    is_balanced = ((counts + largest_weight) * scale).min(axis=1) >= lowest * (1 - 1e-12)
+    lowest = ratio * ((counts - rounding_weight) * scale).max(axis=1)
+    is_balanced = ((counts + rounding_weight) * scale).min(axis=1) >= lowest * (1 - 1e-12)
     is_large = np.full(counts.shape[1], True) if members is None else members >= len(counts)
     return bool(is_balanced.all() and (counts[:, is_large] > 0).all())
 
 
 def balance_attributes(
-    weights: np.ndarray, requirements: ClusterRequirements, largest_weight: float = 1.0
+    weights: np.ndarray, requirements: ClusterRequirements, rounding_weight: float = 1.0
 ) -> Any:
     """The fitted attributes that follow from a table of sums of weights by cluster and group."""
     tables = [weights[:, groups] for groups in requirements.attribute_slices]
@@ -302,17 +308,17 @@ def balance_attributes(
         "cluster_sizes_": sizes,
         "group_weights_": weights,
     }
-    largest = max(list_shortfalls(attributes, requirements, largest_weight), default=(0.0, ""))
+    largest = max(list_shortfalls(attributes, requirements, rounding_weight), default=(0.0, ""))
     return attributes | {"constraint_violation_": largest[0]}
 
 
 def list_shortfalls(
-    attributes: Any, requirements: ClusterRequirements, largest_weight: float
+    attributes: Any, requirements: ClusterRequirements, rounding_weight: float
 ) -> list[tuple[float, str]]:
-    """Amounts and sentences of the requirements missed by more than one sample.
+    """Amounts and sentences of the requirements that are missed.
 
-    Amounts of sizes are shares of all; ``attribute_slices`` are as `balance_attributes` returns
-    them.
+    The weight of the lightest sample is no miss. Amounts of sizes are shares of all;
+    ``attribute_slices`` are as `balance_attributes` returns them.
     """
     tables, shortfalls = [], []
     keeps_balances = keeps_share_ratios = True
@@ -322,9 +328,9 @@ def list_shortfalls(
         totals = table.sum(axis=0)
         members = None if requirements.members is None else requirements.members[groups]
         balance_ratio = requirements.balance * data_balance(totals)
-        keeps_balances &= keeps_balance(table, balance_ratio, largest_weight, members=members)
+        keeps_balances &= keeps_balance(table, balance_ratio, rounding_weight, members=members)
         keeps_share_ratios &= keeps_balance(
-            table, requirements.share_ratio, largest_weight, 1 / totals, members
+            table, requirements.share_ratio, rounding_weight, 1 / totals, members
         )
         tables.append(table)
     if not keeps_balances:
@@ -350,7 +356,7 @@ def list_shortfalls(
             excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
             sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."
             shortfalls.append((excess, sentence))
-    return [*shortfalls, *_describe_size_violations(sizes, requirements, largest_weight)]
+    return [*shortfalls, *_describe_size_violations(sizes, requirements, rounding_weight)]
 
 
 def _balance_details(
@@ -366,11 +372,11 @@ def _balance_details(
 
 
 def _describe_size_violations(
-    sizes: TableLike, requirements: ClusterRequirements, largest_weight: float
+    sizes: TableLike, requirements: ClusterRequirements, rounding_weight: float
 ) -> Iterator[tuple[float, str]]:
     """Yield amounts and sentences of the sizes that are missed, as `list_shortfalls` does."""
-    # Integer counts make integer sizes; of other weights the last sample may not fit.
-    rounding = largest_weight * (1 - SIZE_ROUNDING)
+    # Integer counts make integer sizes.
+    rounding = max(rounding_weight * (1 - SIZE_ROUNDING), SIZE_ROUNDING * float(sizes.sum()))
     for sign, bounds, finding in (
         (-1, requirements.smallest, "not reached by all clusters: the minimum"),
         (1, requirements.largest, "exceeded: the maximum"),
@@ -379,8 +385,12 @@ def _describe_size_violations(
         excess = sign * (sizes - bounds)
         k = int(excess.argmax())
         if excess[k] > rounding:
-            sentence = f"A cluster size of {bounds[k]:.12g} is {finding} is {sizes[k]:.12g}."
-            yield excess[k] / float(sizes.sum()), sentence
+            share = excess[k] / float(sizes.sum())
+            sentence = (
+                f"A cluster size of {bounds[k]:.12g} is {finding} is {sizes[k]:.12g}. It is off by "
+                f"{share:.3g} of all."
+            )
+            yield share, sentence
 
 
 def status_attributes(
@@ -423,9 +433,13 @@ def warn_of_status(
     small = small_groups_message(estimator)
     if estimator.status_ == "infeasible":
         shortfalls = list_shortfalls(
-            vars(estimator), fit_input.requirements, fit_input.largest_weight
+            vars(estimator), fit_input.requirements, fit_input.rounding_weight
         )
         sentences = [sentence for _, sentence in shortfalls]
+        if sentences and fit_input.largest_share > 0:
+            sentences.append(
+                f"The heaviest sample has {fit_input.largest_share:.3g} of the weight of all."
+            )
         if sentences:  # of broken pairs there is a warning already
             warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
         return
@@ -437,9 +451,7 @@ def warn_of_status(
 
 def check_rows(
     estimator: FairClusterer,
-    X: TableLike | Graph,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None = None,
+    arguments: FitArguments,
     **accepted: Any,
 ) -> tuple:
     """Check rows in memory, with the options of `check_array` that are accepted of X.
@@ -447,15 +459,13 @@ def check_rows(
     Returns X, `Samples` and the positions of those of positive weight, and the message of a fit
     without groups whose parameters require balance.
     """
-    # Metadata are aligned with X as it was passed: an index of pandas is lost by the conversion.
-    passed = X
-    check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
-    with explain_conversion(X, estimator):
-        X = check_array(X, **accepted, input_name="X", estimator=estimator)
+    with explain_conversion(arguments.X, estimator):
+        X = check_array(arguments.X, **accepted, input_name="X", estimator=estimator)
     X = canonical_rows(X) if sparse.issparse(X) else X
     check_finite_squares(X, "X", estimator)
-    missing = missing_groups_message(estimator) if sensitive_features is None else None
-    samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
+    lacks_groups = arguments.sensitive_features is None
+    missing = missing_groups_message(estimator) if lacks_groups else None
+    samples, present = check_samples(arguments, missing=missing)
     check_finite_squares(samples.weights, "sample_weight")
     refuse_continuous_attributes(samples.groups)
     among = "" if len(present) == X.shape[0] else " rows of positive sample_weight"
@@ -612,7 +622,7 @@ def store_clusters(
 ) -> FairClusterer:
     """The estimator with the attributes of its best clustering; then warn.
 
-    ``fit_input`` has ``requirements``, ``largest_weight``, and ``lacks_groups``, if balanced
+    ``fit_input`` has ``requirements``, ``rounding_weight``, and ``lacks_groups``, if balanced
     clusters are required, but there are no two groups. The status that was fitted is "optimal",
     "feasible" or "max_iter". ``advice`` is for requirements that are not reached, ``cut_short``
     says what ended a search too early, if something did.
@@ -666,10 +676,7 @@ class RoundReporter:
 
 
 def encode_and_summarize(
-    estimator: BaseEstimator,
-    X: TableLike,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None = None,
+    estimator: BaseEstimator, arguments: FitArguments
 ) -> tuple[Partitions, SampleSummary]:
     """The encoded blocks of partitioned data, and their `SampleSummary`.
 
@@ -679,13 +686,12 @@ def encode_and_summarize(
         For what is refused of data in memory, with the number of the partition; if clusters are to
         be balanced, but there are no groups; if there are fewer samples than clusters.
     """
-    if sensitive_features is None and missing_groups_message(estimator) is not None:
+    if arguments.sensitive_features is None and missing_groups_message(estimator) is not None:
         raise ValueError(
             "Balanced clusters of partitioned data need sensitive_features, but none came; pass a "
             "collection with the same partitions, or min_balance=None."
         )
-    columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    rows = partitions_of(estimator.n_jobs, X=X, **columns)
+    rows = partitions_of(estimator.n_jobs, **vars(arguments))
     blocks = rows.map(encode_block, type(estimator).__name__).persist()
     summary = SampleSummary(blocks)
     groups = summary.intersection_groups()

@@ -31,9 +31,9 @@ from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._problem import make_spectral_problem
 from skfair.cluster.spectral._rounding import ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.groups._arguments import FitArguments
 from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume
-from skfair.partitions._collections import is_partitioned
 from skfair.plotting import ParetoFrontDisplay
 from skfair.utils._api import Record
 from skfair.utils._checks import check_choice, join_names, resolve_name, warn
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from skfair.cluster.kmeans._fair_kmeans import KMeansInput
     from skfair.cluster.spectral._problem import SpectralProblem
     from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
 
 
 # Pareto fronts of clusterings: the cost of each degree of balance.
@@ -424,10 +423,7 @@ def cluster_front(
                 f"{name} must be one bound for all clusters in a front, got "
                 f"{getattr(estimator, name)}: a front starts from centres of its own."
             )
-    columns = {"sensitive_features": sensitive_features}
-    if has_fit_parameter(estimator, "sample_weight"):
-        columns["sample_weight"] = sample_weight
-    elif sample_weight is not None:
+    if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
         raise TypeError(f"{type(estimator).__name__} takes no sample_weight; leave it out.")
     if _has(estimator, "n_landmarks"):
         raise ValueError(
@@ -438,8 +434,11 @@ def cluster_front(
     varied = {"min_balance": None, "min_share_ratio": None}
     estimator = clone(estimator).set_params(**varied, random_state=estimator.random_state)
     kind = algorithm, *kinds[type(estimator)]
+    arguments = FitArguments(
+        X=X, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
     with single_threaded_blas():
-        return _compute_front(estimator, X, columns, n_levels, kind, metric)
+        return _compute_front(estimator, arguments, n_levels, kind, metric)
 
 
 def _has(estimator: FairClusterer, name: str) -> bool:
@@ -457,40 +456,39 @@ FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 
 def _compute_front(
     estimator: BaseEstimator,
-    X: TableLike,
-    columns: dict[str, np.ndarray | None],
+    arguments: FitArguments,
     n_levels: int | None,
     kind: tuple,
     metric: str,
 ) -> ParetoFront:
     """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
-    The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
-    The kind has the algorithm, the check of the input, ``make_routes(algorithm, estimator, data,
-    n_levels, random_state, metric)``, which returns the routes of the front, whose points can
-    become fitted clones of the estimator, and the name of the cost.
+    The clusterer requires no balance itself. The kind has the algorithm, the check of the input,
+    ``make_routes(algorithm, estimator, data, n_levels, random_state, metric)``, which returns the
+    routes of the front, whose points can become fitted clones of the estimator, and the name of the
+    cost.
     """
     algorithm, check, make_routes, cost_name = kind
     check_choice("metric", metric, BALANCE_METRICS)
     if n_levels is not None and (not isinstance(n_levels, Integral) or n_levels < 1):
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     validate_params(estimator)
-    if is_partitioned(X, *columns.values()):
+    if arguments.is_partitioned:
         raise TypeError(
             "A front moves single samples, which must be in memory, but the data are partitioned: "
             "pass a subsample, or fit FairKMeans to all at one min_balance."
         )
     random_state = check_random_state(estimator.random_state)
-    fit_input = check(estimator, X, **columns)
+    fit_input = check(estimator, arguments)
     if len(fit_input.groups.labels) == len(fit_input.requirements.attribute_slices):
-        lacks = "=None" if columns["sensitive_features"] is None else " of one group"
+        lacks = "=None" if arguments.sensitive_features is None else " of one group"
         warn(
             f"The front of cost and balance got sensitive_features{lacks}: all samples are one "
             "group, every clustering is balanced, and the front is one plain clustering. Pass the "
             "group of each sample, of two groups or more.",
             MissingSensitiveFeaturesWarning,
         )
-    validate_data(estimator, X, skip_check_array=True)  # number and names of features
+    validate_data(estimator, arguments.X, skip_check_array=True)  # number and names of features
     # What all clusterings share is prepared once; routes start from it.
     fit_input = (
         fit_input.embed(estimator, random_state) if hasattr(fit_input, "embed") else fit_input

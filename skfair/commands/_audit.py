@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
 from skfair.audit._last_shown import last_shown
+from skfair.audit._subgroups import CALIBRATION
 from skfair.audit._task_metrics import REPORTED_RATES
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -173,14 +174,16 @@ def add_subgroups_options(command: ArgumentParser) -> None:
     )
     add_column_options(command, ["classification"])
     add = command.add_argument
-    rates = {"choices": REPORTED_RATES, "default": ["selection_rate"]}
-    add("--metric", nargs="+", help="rates to compare", **rates)  # type: ignore[arg-type]
+    rates = {"choices": (*REPORTED_RATES, CALIBRATION), "default": ["selection_rate"]}
+    about = "rates to compare, or calibration_error of --probability"
+    add("--metric", nargs="+", help=about, **rates)  # type: ignore[arg-type]
+    add("--probability", help="column of the probability of the positive class")
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command)
-    command.set_defaults(run=_run_subgroups, probability=None)
+    command.set_defaults(run=_run_subgroups)
 
 
 def _run_subgroups(options: Namespace) -> int:
@@ -387,6 +390,68 @@ def _read_constraint(options: Namespace) -> Constraint:
         )
     check_tolerance(options.ratio, closed="neither", name="--ratio")
     return constraint.set_params(ratio=options.ratio)
+
+
+# Less discriminatory alternatives: several columns of predictions of one file.
+
+
+def add_alternatives_options(command: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair alternatives`` to its parser."""
+    command.description = (
+        "Which of several models are shown to be less discriminatory alternatives of the model in "
+        "use, the first --prediction: a smaller gap, and a performance that is worse by --margin "
+        "at most, on the same held-out samples. The exit status is 3 if one is shown, 0 if none "
+        "is, and 2 after an error."
+    )
+    add_column_options(command, ["classification"], prediction="append")
+    add = command.add_argument
+    add("--margin", type=float, required=True, help="how much worse it may be, such as 0.01")
+    names = sorted(CONSTRAINTS)
+    about = f"one of {join_names(names, 20)} (default demographic_parity)"
+    add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
+    add("--ratios", action="store_true", help="compare ratios of rates, not their differences")
+    about = "accuracy, or a function of truth and decisions such as mine:profit (default accuracy)"
+    add("--performance", default="accuracy", metavar="NAME", help=about)
+    about = "how much smaller the gap must be, at least (default 0: at all)"
+    add("--min-reduction", type=float, default=0.0, help=about)
+    about = "given: from the most promising on; front: from the tightest on (default none is known)"
+    add("--order", choices=["given", "front"], help=about)
+    add("--ledger", help="file that counts attempts on the same data, which share the error")
+    add_output_options(command, formats="page, .html, .md or .json")
+    command.set_defaults(run=_run_alternatives, probability=None)
+
+
+def _run_alternatives(options: Namespace) -> int:
+    """Print which models are alternatives; return the exit status."""
+    models = list_models(options)
+    if len(models) < 2:
+        raise ValueError(
+            "--prediction must be repeated: first the column of the model in use, then one for "
+            "each candidate."
+        )
+    for model in models:
+        check_column_options(model)
+    resolve_output(options)
+    constraint = CONSTRAINTS[options.constraint]()
+    if options.ratios:
+        if "ratio" not in constraint.get_params():
+            raise ValueError(f"--ratios compares rates, which {options.constraint} does not.")
+        constraint.set_params(ratio=0.8)
+    in_use, *candidates = [read_audit(model, {}) for model in models]
+    answer = in_use.alternatives(
+        dict(zip(options.prediction[1:], candidates, strict=True)),
+        constraint,
+        margin=options.margin,
+        performance=_import_metric(options.performance),
+        min_reduction=options.min_reduction,
+        order=options.order,
+        confidence_level=options.confidence,
+        ledger=options.ledger,
+    )
+    if options.out is not None:
+        write_report(answer, options.out, {"full": options.full})
+    output_results(options, [answer.reading, *answer.findings], answer.to_json())
+    return answer.exit_status
 
 
 # The comparison of two files.

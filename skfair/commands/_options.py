@@ -73,6 +73,9 @@ _ARGUMENT = re.compile(
 """A word of a message, or a keyword of Python with its value, but no quotation and no path."""
 
 
+_QUOTED = re.compile(r"""((?<![\w=])'[^']*'(?!\w)|(?<![\w=])"[^"]*"(?!\w))""")
+"""A quotation, such as the name of a group."""
+
 _UNQUOTED = re.compile(r"(?i)\b(leave out |leave |state it in )(\w+)")
 """A word of a message that is an argument by what is said of it."""
 
@@ -105,7 +108,11 @@ def name_options(text: str, options: Namespace) -> str:
         is_argument = match[2] in _OPTIONS or match[2] == "provenance"
         return match[1] + (find_option(match[2]) if is_argument else match[2])
 
-    return _ARGUMENT.sub(name_option, _UNQUOTED.sub(name_unquoted, text))
+    # Quotations are names in the data, which stay as they are.
+    parts = _QUOTED.split(text)
+    for i in range(0, len(parts), 2):
+        parts[i] = _ARGUMENT.sub(name_option, _UNQUOTED.sub(name_unquoted, parts[i]))
+    return "".join(parts)
 
 
 def describe_error(error: Any, options: Namespace) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from skfair._names import refuse_unknown_names
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
 from skfair.constraints._constraint import Constraint, check_whose_tolerance, constraint_hint
 from skfair.constraints._criteria import (
@@ -23,7 +22,7 @@ from skfair.constraints._criteria import (
     check_constraint,
 )
 from skfair.constraints._gap import Gap, LargestMean, RangeGap, RatioGap, Shortfall, TotalRangeGap
-from skfair.constraints._overall_gap import DistanceToOverall, ExcessOverOverall
+from skfair.constraints._pair_gap import DistanceToOverall, ExcessOverOverall
 from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,
@@ -183,5 +182,3 @@ __all__ = [
     "RatioGap",
     "check_constraint",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

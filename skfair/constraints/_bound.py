@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from skfair.constraints._gap import GapBase, make_rows
 from skfair.constraints._rows import (
+    NO_ROWS,
     ConstraintValues,
     ScoreJacobian,
     StackedRows,
@@ -27,7 +28,7 @@ from skfair.statistics._bounded_means import BoundedMeans, ValueRange, make_esti
 from skfair.statistics._gaps import UnknownPosterior, gap_posterior
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from skfair.constraints._gap import Gap
     from skfair.constraints._rows import SmoothConstraint
@@ -102,7 +103,7 @@ class BoundConstraint:
     def rows(self) -> Any:
         """The rows that solvers see; none where nothing is compared."""
         rows = self.sums.make_rows(self)
-        return StackedRows(()) if rows is None else rows
+        return NO_ROWS if rows is None else rows
 
     def value(self, scores: np.ndarray) -> float:
         """The gap by the public metric; nan where it is unknown."""
@@ -174,6 +175,19 @@ class ConstraintSystem(tuple):
     Solvers see the rows of all constraints, one below the other. An empty one leaves the fit
     without constraint.
 
+    Attributes
+    ----------
+    metric_inputs : set of {"decisions", "ranks", "values"}
+        What the public metrics depend on.
+    tolerances : ndarray of shape (n_constraints,)
+        Largest gap allowed by each constraint.
+    units : ndarray of shape (n_constraints,)
+        One unit of each gap and tolerance in the user's.
+    adds_up : bool
+        Whether rows of partitions add up, and are all of means or all of ranks.
+    is_on_ranks_alone : bool
+        Whether the public metrics depend on ranks alone, not on the scale or sign of scores.
+
     Examples
     --------
     >>> import numpy as np
@@ -182,6 +196,16 @@ class ConstraintSystem(tuple):
     >>> rows(scores=np.zeros(3), aux=rows.initial_aux(np.zeros(3))).values.shape
     (0,)
     """
+
+    def __init__(self, bounds: Iterable[BoundConstraint]) -> None:
+        self.metric_inputs = {one.sums.metric_input for one in self}
+        self.tolerances = np.array([one.tolerance for one in self])
+        self.units = np.array([1.0 if one.gap.is_ratio else one.sums.unit.spread for one in self])
+        are_ranks = self.metric_inputs == {"ranks"}
+        # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
+        self.adds_up = are_ranks or "ranks" not in self.metric_inputs
+        self.adds_up &= all(one.gap.adds_up and not one.one_row for one in self)
+        self.is_on_ranks_alone = are_ranks and not any(one.gap.is_correctable for one in self)
 
     @cached_property
     def stacked_rows(self) -> StackedRows:
@@ -192,34 +216,7 @@ class ConstraintSystem(tuple):
     def rows(self) -> Any:
         """The rows that solvers see: those of the only constraint, or of all."""
         # A single constraint needs no stacking, whose products would be slower.
-        return self[0].rows if len(self) == 1 else self.stacked_rows
-
-    @cached_property
-    def metric_inputs(self) -> Any:
-        """What the public metrics depend on: a set of "decisions", "ranks" and "values"."""
-        return {one.sums.metric_input for one in self}
-
-    @cached_property
-    def is_on_ranks_alone(self) -> bool:
-        """Whether the public metrics depend on ranks alone, not on the scale or sign of scores."""
-        return self.metric_inputs == {"ranks"} and not any(one.gap.is_correctable for one in self)
-
-    @cached_property
-    def adds_up(self) -> bool:
-        """Whether rows of partitions add up, and are all of means or all of ranks."""
-        # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
-        kinds = {one.sums.metric_input == "ranks" for one in self}
-        return len(kinds) <= 1 and all(one.gap.adds_up and not one.one_row for one in self)
-
-    @cached_property
-    def tolerances(self) -> np.ndarray:
-        """Largest gap allowed by each constraint, (n_constraints,)."""
-        return np.array([one.tolerance for one in self])
-
-    @cached_property
-    def units(self) -> np.ndarray:
-        """One unit of each gap and tolerance in the user's, (n_constraints,)."""
-        return np.array([1.0 if one.gap.is_ratio else one.sums.unit.spread for one in self])
+        return NO_ROWS if not self else self[0].rows if len(self) == 1 else self.stacked_rows
 
     @cached_property
     def row_units(self) -> np.ndarray:
@@ -241,7 +238,10 @@ class ConstraintSystem(tuple):
         """
         sums = [None] * len(self) if moments is None else moments
         # Intervals of ranks in whole groups depend on the scores.
-        pairs = zip(self if scores is None else self.linearize_at(scores), sums, strict=True)
+        system = self
+        if scores is not None and "ranks" in self.metric_inputs:
+            system = self.linearize_at(scores)
+        pairs = zip(system, sums, strict=True)
         reports = [one.sums.report_columns(one, scores, of_one) for one, of_one in pairs]
         if len(reports) == 1:
             return reports[0]
@@ -381,7 +381,7 @@ class Sums:
 
     def measure(self, scores: np.ndarray) -> np.ndarray:
         """The rates by the public metric, (n_events,)."""
-        return self.rates(self.exact_means(scores))
+        return self.rates(evaluate_terms(self, self.exact, scores)[1])
 
     def report_columns(
         self,
@@ -623,7 +623,7 @@ class RateRows:
 
         Unknowns of None are those at which the rows hold if they can.
         """
-        rates = self.sums.rates(sums)
+        rates = self.sums.rates(sums) if self.sums.is_quotient else sums
         if self.rates_to_rows is None:
             value, slope = self.gap.value_and_subgradient(rates)
             values = np.array([value])

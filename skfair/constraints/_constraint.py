@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,8 +15,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._bound import BoundConstraint, Sums
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import RangeGap, RatioGap
-from skfair.constraints._overall_gap import AGGREGATES
-from skfair.constraints._reference_gap import REFERENCE_GAPS
+from skfair.constraints._pair_gap import AGGREGATES, REFERENCE_GAPS
 from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
 from skfair.groups._events import cell_events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
@@ -381,8 +381,8 @@ class Constraint(ComparedGroups):
         # Events of the groups within the cells, and of all samples of a cell if that is the
         # reference.
         large, small = groups
-        terms = make_terms(self, surrogate, loss, samples, unit)
-        tolerance = resolve_tolerance(self, tolerance, terms[-1])
+        smooth, exact, unit_of_rates = make_terms(self, surrogate, loss, samples, unit)
+        tolerance = resolve_tolerance(self, tolerance, unit_of_rates)
         of_user = samples._replace(target=unit.target_unit.from_unit(samples.target))
         masks = check_cells(self.cells(of_user), samples, self)
         cells = cell_events(masks, samples, large, self.gap.compares == "overall")
@@ -391,10 +391,22 @@ class Constraint(ComparedGroups):
             cells.empty.update(others.empty)
         if cells.empty:
             _report_empty_cells(self.name, cells, samples)
-        of_others = None
-        if others and others.labels:
-            of_others = _make_sums(self, others, samples, *terms)
-        sums = _make_sums(self, cells, samples, *terms)
+        if not smooth:
+            raise ValueError(
+                f"{self} must say what is averaged over its cells, but it has neither a table "
+                "nor a method terms(surrogate, loss); define one of them."
+            )
+        # Of the smooth rate for solvers, and of the exact one of the metric.
+        sums = Sums(
+            name=self.name,
+            cells=cells,
+            target=samples.target,
+            smooth=smooth,
+            exact=exact,
+            metric_input="decisions" if self.counts_decisions else "values",
+            unit=unit_of_rates,
+        )
+        of_others = replace(sums, cells=others) if others and others.labels else None
         gap = self.gap.from_cells(cells, self)
         return BoundConstraint(sums, gap, tolerance, uncompared=of_others)
 
@@ -566,20 +578,18 @@ def check_whose_tolerance(
     `constraint` is one, by name or as an object, or several; their own tolerances are their bounds.
     """
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
-    bounds = [_find_bound(one) for one in constraints if one is not None]
+    # That of a ratio is no tolerance.
+    bounds = [
+        np.nan if getattr(one, "ratio", None) is not None else getattr(one, "tolerance", None)
+        for one in constraints
+        if one is not None
+    ]
     if tolerance is None or not bounds or None in bounds or tolerance in bounds:
         return
     raise ValueError(
         f"tolerance={tolerance!r} must be the bound of a constraint without its own, but "
         f"{join_names(map(str, constraints))} has another bound of its own. Leave out one of them."
     )
-
-
-def _find_bound(constraint: Any) -> float | dict[int | str, float] | None:
-    """The tolerance of a constraint; None if it has none, and nan if it bounds a ratio."""
-    if getattr(constraint, "ratio", None) is not None:
-        return np.nan
-    return getattr(constraint, "tolerance", None)
 
 
 def split_by_attribute(
@@ -649,32 +659,6 @@ def resolve_tolerance(
     return check_tolerance(tolerance, largest, of=constraint.name) / size
 
 
-def _make_sums(
-    constraint: Constraint,
-    cells: CellEvents,
-    samples: Samples,
-    smooth: tuple,
-    exact: tuple,
-    unit: Unit,
-) -> Sums:
-    """Sums over events: of the smooth rate for solvers, and of the exact one of the metric."""
-    if not smooth:
-        raise ValueError(
-            f"{constraint} must say what is averaged over its cells, but it has neither a table "
-            "nor a method terms(surrogate, loss); define one of them."
-        )
-    metric_input = "decisions" if constraint.counts_decisions else "values"
-    return Sums(
-        name=constraint.name,
-        cells=cells,
-        target=samples.target,
-        smooth=smooth,
-        exact=exact,
-        metric_input=metric_input,
-        unit=unit,
-    )
-
-
 class NothingToCompareError(ValueError):
     """Data without a sample of which a constraint compares the rate."""
 
@@ -719,10 +703,14 @@ def bind_all(
     for constraint in constraints:
         constraint._check_parameters()
     for constraint in chain.from_iterable(
-        split_by_attribute(one, tolerance, per_class[0].groups) for one in constraints
+        split_by_attribute(one, tolerance, per_class[0].groups)
+        if isinstance(find_tolerance(one, tolerance), Mapping)
+        else [one]
+        for one in constraints
     ):
         # Groups are the same in each class; only targets differ.
-        constraint = set_reference_groups(constraint, per_class[0].groups)
+        if isinstance(constraint.reference, Mapping):
+            constraint = set_reference_groups(constraint, per_class[0].groups)
         large, small = groups = constraint.compared_groups(per_class[0])
         absent = [one for one in constraint.reference_groups if one not in large.names]
         if absent:

@@ -20,6 +20,7 @@ from skfair.statistics._estimates import (
     RatesAgainstBound,
     pairwise_contrasts,
 )
+from skfair.statistics._gaps import interval_of_largest_contrast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -213,6 +214,23 @@ class Gap(GapBase):
         """
         return means
 
+    def interval(self, means: Any, confidence_level: float) -> Any:
+        """Confidence interval of the gap in the population.
+
+        Parameters
+        ----------
+        means : Estimates
+            Estimates of the means.
+        confidence_level : float
+            Probability with which the interval contains the gap.
+
+        Returns
+        -------
+        interval : Interval
+        """
+        forms = self.linear_forms(len(means.values))
+        return interval_of_largest_contrast(self.estimates(means), forms, confidence_level)
+
     def mean_limits(self, tolerance: float, minimum: float) -> tuple[float, float]:
         """State limits of single means: between them all keep the gap.
 
@@ -275,7 +293,7 @@ def make_rows(
     Constraints on the same events, as on mini-batches, share them. `by_pair` asks for rows without
     unknowns, one for each ordered pair of means of a range, and for one row where there are none.
     """
-    if isinstance(gap, RatioGap):
+    if isinstance(gap, RatioForm):
         tolerance, scale = gap.width_and_scale(tolerance)
         gap = gap.difference(gap.blocks, scale)
     rows = list(gap._rows(tolerance))
@@ -468,48 +486,29 @@ class RangeGap(Gap):
             n_centers += 1
 
 
-class RatioGap(RangeGap):
-    """1 minus the smallest over the largest rate of each block; the largest over the blocks counts.
+class RatioForm(Gap):
+    """1 minus ratios in place of differences, of a gap whose `blocks` are compared.
 
     A block without positive rates keeps every bound: its gap is 0. The gap is at most t where
-    ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
-    scaled `RangeGap`. Limits compare logarithms of the rates.
-
-    Read more in the :ref:`guide <ratios>`.
-
-    Parameters
-    ----------
-    blocks : tuple of tuples of int
-        Positions of the events that are compared with one another.
-    scale : float, default=1.0
-        Factor of the largest mean, other than 1 in the rows of a ratio alone.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.constraints import RatioGap
-    >>> float(RatioGap(((0, 1),))(np.array([0.5, 0.25])))  # 1 - .25 / .5
-    0.5
+    ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of the
+    `difference`, scaled. Limits compare logarithms of the rates.
     """
 
-    is_range = True
     is_ratio = True
-    form = "ratio"
     bounded = "ratio"
-    difference = RangeGap  # whose rows, scaled, bound the ratio
 
     value_and_subgradient = Gap.value_and_subgradient
 
     def _ranges(self, means: np.ndarray) -> np.ndarray:
         largest = [means[list(block)].max(axis=0) for block in self.blocks]
         largest = np.reshape(largest, (len(self.blocks), *means.shape[1:]))
-        ranges = super()._ranges(means)
+        ranges = super()._ranges(means)  # type: ignore[misc]
         no_ratio = 0.0 * ranges  # nan where a rate is unknown
         return np.divide(ranges, largest, out=no_ratio, where=largest > _NEGLIGIBLE_RATE)  # type: ignore[operator]
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
         # Of the block with the smallest ratio r: r / largest and -1 / largest.
-        slope = super().subgradient(means)
+        slope = super().subgradient(means)  # type: ignore[safe-super]
         if slope.any():
             largest = means[slope > 0]
             smallest = means[slope < 0]
@@ -541,6 +540,35 @@ class RatioGap(RangeGap):
 
     def width_and_scale(self, tolerance: float) -> tuple[float, float]:
         return 0.0, 1.0 - tolerance
+
+
+class RatioGap(RatioForm, RangeGap):
+    """1 minus the smallest over the largest rate of each block; the largest over the blocks counts.
+
+    A block without positive rates keeps every bound: its gap is 0. The gap is at most t where
+    ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
+    scaled `RangeGap`. Limits compare logarithms of the rates.
+
+    Read more in the :ref:`guide <ratios>`.
+
+    Parameters
+    ----------
+    blocks : tuple of tuples of int
+        Positions of the events that are compared with one another.
+    scale : float, default=1.0
+        Factor of the largest mean, other than 1 in the rows of a ratio alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import RatioGap
+    >>> float(RatioGap(((0, 1),))(np.array([0.5, 0.25])))  # 1 - .25 / .5
+    0.5
+    """
+
+    is_range = True
+    form = "ratio"
+    difference = RangeGap  # whose rows, scaled, bound the ratio
 
 
 class TotalRangeGap(RangeGap):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from skfair.groups._events import REPORT_COLUMNS, CellEvents, Events, cell_event
 from skfair.metrics._partial import collect_members
 from skfair.statistics._estimates import AUCs, ShareCurves, curve_contrasts
 from skfair.statistics._gaps import CurvePosterior, cluster_effects_and_correlation, kish_sizes
-from skfair.utils._checks import join_names, refuse_clusters
+from skfair.utils._checks import join_names, mute_warnings, refuse_clusters
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -102,9 +101,8 @@ class IntervalGap(GapBase):
         return cls(constraint, constraint._metric())
 
     def __call__(self, means: Any) -> Any:
-        with warnings.catch_warnings():
-            # Unknown rates give nan; the estimator's own message says what to do.
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        # Unknown rates give nan; the estimator's own message says what to do.
+        with mute_warnings(UndefinedMetricWarning):
             return self.metric(means)
 
     @property

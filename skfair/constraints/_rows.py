@@ -368,6 +368,10 @@ class StackedRows:
         return StackedRows(one.take(rows) for one in self.components)
 
 
+NO_ROWS = StackedRows(())
+"""The rows of no constraint."""
+
+
 # Two-sided rows as one-sided ones, and the map of their multipliers.
 
 

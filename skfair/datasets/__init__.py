@@ -1,6 +1,5 @@
 """Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
-from skfair._names import refuse_unknown_names
 from skfair.datasets._generators import make_fair_blobs, make_fair_sbm, make_ranking
 from skfair.datasets._people import (
     fetch_acs_income,
@@ -24,5 +23,3 @@ __all__ = [
     "make_ranking",
     "open_blocks",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -118,8 +118,8 @@ def _fit_calibrations(
         # The next rows. Sums depend on the memory that they are in: fits go on from equal digits.
         parameters = round_to_bits(latest.parameters, _START_BITS)
         scores = fitter.counter.predict_scores(parameters)
-        rows = [search.make_rows(scores) for search in searches]
-        problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
+        system = ConstraintSystem(search.make_rows(scores) for search in searches)
+        problem = fitter.problem_with_constraint(system)
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
         is_other = any(one.gap.is_correctable for one in fitter.constraint)
         is_other |= len(latest.result.x) != problem.n_unknowns
@@ -128,15 +128,15 @@ def _fit_calibrations(
         fits.append(latest)
         # All digits of one that may be the last.
         is_rough = latest.result.residual > tol and len(fits) < max_solves
-        if is_rough and _is_final(fitter, rows, latest):
+        if is_rough and _is_final(fitter, system, latest):
             latest = _refine_fit(fitter, latest)
             fits.append(latest)
-        if _is_final(fitter, rows, latest):
+        if _is_final(fitter, system, latest):
             break
         # What each search learns from the gaps.
         gaps = np.nan_to_num(latest.gaps, nan=1.0)
         is_infeasible = latest.result.status == "infeasible"
-        facts = zip(searches, gaps, _find_active(fitter, rows, latest), strict=True)
+        facts = zip(searches, gaps, _find_active(fitter, system, latest), strict=True)
         is_open = [search.learn(gap, is_infeasible, one) for search, gap, one in facts]
         if not all(is_open):
             break

@@ -64,7 +64,8 @@ def tabulate_flips(problem: Problem) -> tuple:
     for sums in (one.sums for one in problem.constraint):
         for low, change in decision_outcomes(sums):
             first = sum(map(len, negative))
-            for codes, weights in disjoint_layers(sums.events):
+            members = sums.events.codes_and_mean_weights
+            for codes, weights in disjoint_layers(sums.events) if members is None else [members]:
                 cells.append(codes + first)
                 on_means.append(weights * change)
             negative.append(np.append(sums.events.means(low), 0.0))
@@ -80,8 +81,6 @@ def tabulate_flips(problem: Problem) -> tuple:
 
 def disjoint_layers(events: Events) -> list[tuple[np.ndarray, np.ndarray]]:
     """As `Events.codes_and_mean_weights`, one pair for each membership that a sample may have."""
-    if events.codes_and_mean_weights is not None:
-        return [events.codes_and_mean_weights]  # type: ignore[list-item]
     averaging = sparse.csc_array(events.averaging_matrix)
     starts = averaging.indptr[:-1]
     sizes = np.diff(averaging.indptr)

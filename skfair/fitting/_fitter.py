@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from skfair.fitting._counting import DecisionCounter
     from skfair.models._linear import LinearModel
-    from skfair.problems._evaluation import Evaluation
     from skfair.problems._problem import Problem
     from skfair.solvers import Solver
     from skfair.solvers._solver import Progress, Result
@@ -149,7 +148,8 @@ class Fitter:
         if not self.allows(parameters):
             parameters = parameters.copy()
             parameters[self.signed] = np.maximum(parameters[self.signed], 0.0)
-        return self.counter.evaluate([move_cut(self, parameters)], result)[0]
+        parameters = parameters if self.share is None else move_cut(self, parameters)
+        return self.counter.evaluate([parameters], result)[0]
 
     def allows(self, parameters: np.ndarray) -> bool:
         """Whether no signed parameter is negative."""
@@ -181,10 +181,11 @@ class Fitter:
                 message="The search took a model that no solver has certified, so another one may "
                 "have a smaller objective. A larger tolerance or alpha makes the problem easier.",
             )
-        parameters = move_cut(self, result.x[: problem.n_parameters])
+        parameters = result.x[: problem.n_parameters]
         if self.share is not None:
+            parameters = move_cut(self, parameters)
             result = replace(result, x=parameters)
-        return self.evaluate(parameters, result)
+        return self.counter.evaluate([parameters], result)[0]
 
     @cached_property
     def plain_fit(self) -> Any:
@@ -309,8 +310,6 @@ def move_cut(fitter: Fitter, parameters: np.ndarray) -> np.ndarray:
 
     Of equal scores at the cut all or none are selected, whichever is nearer to the share.
     """
-    if fitter.share is None:
-        return parameters
     problem = fitter.problem
     costs, codes = np.unique(-problem.predict_scores(parameters), return_inverse=True)
     filled = np.cumsum(np.bincount(codes)) / len(codes)
@@ -328,8 +327,7 @@ def search_intercept(fitter: Fitter, candidate: Candidate) -> Candidate:
     intercept = lines.model.intercept_direction()
     if intercept is None:
         return candidate
-    points = lines.better_points([(candidate, lines.scale([intercept]))])
-    return next(lines.improvements(points), (candidate, None))[0]
+    return next(lines.improve([(candidate, lines.scale([intercept]))]), (candidate, None))[0]
 
 
 def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candidate:
@@ -352,13 +350,8 @@ def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candi
     best = fitter.evaluate(rounded, candidate.result)
     starts = [(best, None)]
     for _ in range(effort.rounds):
-        points = lines.better_points(
-            [(one, lines.find_lines(one, latest)) for one, latest in starts]
-        )
-        starts = sorted(
-            itertools.islice(lines.improvements(points), breadth),
-            key=lambda pair: pair[0].sort_key,
-        )
+        points = lines.improve([(one, lines.find_lines(one, latest)) for one, latest in starts])
+        starts = sorted(itertools.islice(points, breadth), key=lambda pair: pair[0].sort_key)
         if not starts or not starts[0][0].sort_key < best.sort_key:
             break
         is_slow = best.keeps_bound and best.error - starts[0][0].error < min_gain
@@ -391,8 +384,7 @@ def _search_planes(lines: _LineSearch, best: Candidate) -> Candidate:
             starts.append((beside, across))
         if not starts:  # all lines are along single coefficients
             break
-        points = lines.better_points(starts)
-        latest, _ = next(lines.improvements(points), (best, None))
+        latest, _ = next(lines.improve(starts), (best, None))
         if latest is best:
             break
         best = latest
@@ -469,7 +461,13 @@ class _LineSearch:
             on_subsample = subsample.evaluate(x, multipliers)
         is_rough = getattr(self.fitter.solver, "hessian", None) == "secants"
         hessian = on_subsample.hessian(multipliers, **({"is_rough": True} if is_rough else {}))
-        newton, effects = _newton_directions(evaluation, hessian)
+        # Newton's direction H^-1 J' of each row, and what each row gains by each.
+        p = len(self.parameters)
+        jacobian = evaluation.jacobian[:, :p]
+        hessian = hessian[:p, :p]
+        # Where all scores are far from 0, as those of separable classes, no curvature is left.
+        hessian = hessian + 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(p)
+        newton = cho_solve(cho_factor(hessian), jacobian.T)
         # The three tightest rows of the constraint, and the intercept.
         slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
         tightest = np.argsort(np.round(slack, 6), kind="stable")[:3]
@@ -484,7 +482,7 @@ class _LineSearch:
             for value in coef[largest[:n_coefficients]]:
                 is_equal = np.isclose(coef, value, rtol=1e-4, atol=0.0)
                 directions.append((is_equal & (coef != 0.0)).astype(float))
-        return self.scale(directions), newton, effects
+        return self.scale(directions), newton, jacobian @ newton
 
     def _scores(self, candidate: Candidate) -> np.ndarray:
         """Scores in memory of a candidate: of all samples, or of the subsample."""
@@ -492,13 +490,12 @@ class _LineSearch:
             return candidate.scores
         return self.scored.predict_scores(candidate.parameters)
 
-    def better_points(self, starts: list[tuple[Candidate, list]]) -> Iterator:
-        """Points that are better than their start by count, best first, before they are evaluated.
+    def improve(self, starts: list[tuple[Candidate, list]]) -> Iterator[tuple[Candidate, Any]]:
+        """Yield the first point of each line that is better than its start, and its direction.
 
-        Each is its start, the number of its line, and the line's direction and the length along it.
-
-        `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
-        line to the point nearest to its start.
+        `starts` are pairs of a candidate and lines through it. The points that are better by count
+        are evaluated one after the other, best first. Ties go to the first line, and on a line to
+        the point nearest to its start.
         """
         ranks = np.array([candidate.sort_key for candidate, _ in starts], dtype=float)
         # Only fewer errors are better than a start within all bounds.
@@ -521,11 +518,9 @@ class _LineSearch:
         violations = np.round(np.where(excess > TIE_TOLERANCE, excess, 0.0), DECIMALS)
         is_better = violations < violation
         is_better |= (violations == violation) & ((is_unclear > 0.0) | (errors < error))
-        points = violations, errors, numbers, lengths
-        return _sort_points(*(values[is_better] for values in points), steps)  # type: ignore[call-arg]
-
-    def improvements(self, points: Iterator) -> Any:
-        """Yield the first point of each line that is better than its start, and its direction."""
+        counts = (violations, errors, numbers, lengths)
+        points = _sort_points(*(values[is_better] for values in counts), steps)  # type: ignore[call-arg]
+        # Evaluate them, until each line has one.
         lines = set()
         batches = ([point] for point in points if point[1] not in lines)
         if self.fitter.problem.is_partitioned:  # two points, both in one pass
@@ -537,18 +532,14 @@ class _LineSearch:
                 for origin, _, direction, length in batch
             ]
             candidates = self.fitter.counter.evaluate(parameters, batch[0][0].result)
-            evaluated = zip(batch, candidates, strict=True)
-            for (origin, line, direction, _), candidate in sorted(
-                evaluated, key=lambda pair: pair[1].sort_key
-            ):
-                if (
-                    line not in lines
-                    and self.fitter.allows(candidate.parameters)
-                    and candidate.has_stable_decisions
-                    and candidate.sort_key < origin.sort_key
-                ):
+            keys = [one.sort_key for one in candidates]
+            for k in sorted(range(len(batch)), key=keys.__getitem__):
+                origin, line, direction, _ = batch[k]
+                is_allowed = self.fitter.allows(candidates[k].parameters)
+                is_stable = candidates[k].has_stable_decisions
+                if line not in lines and is_allowed and is_stable and keys[k] < origin.sort_key:
                     lines.add(line)
-                    yield candidate, direction
+                    yield candidates[k], direction
 
 
 def _sort_points(
@@ -575,19 +566,6 @@ def _sort_points(
             if n_of_line[line] <= 20:
                 candidate, direction = steps[line]
                 yield candidate, line, direction, float(lengths[k])
-
-
-def _newton_directions(
-    evaluation: Evaluation, hessian: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's direction ``H^-1 J'`` of each row, and what each row gains by each."""
-    n_parameters = evaluation.problem.n_parameters
-    jacobian = evaluation.jacobian[:, :n_parameters]
-    hessian = hessian[:n_parameters, :n_parameters]
-    # Where all scores are far from 0, as those of separable classes, no curvature is left.
-    hessian = hessian + 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(len(hessian))
-    newton = cho_solve(cho_factor(hessian), jacobian.T)
-    return newton, jacobian @ newton
 
 
 def round_to_bits(values: np.ndarray, bits: int) -> np.ndarray:

@@ -6,7 +6,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -20,13 +22,13 @@ from skfair.constraints._units import (
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
 from skfair.groups._known import warn_of_missing_marks
-from skfair.groups._samples import check_alignment, check_lengths, check_samples
+from skfair.groups._samples import check_lengths, check_samples
 from skfair.losses import LogisticLoss, gives_log_odds, is_pairwise, step_function
 from skfair.models._linear import LinearModel
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem
-from skfair.problems._problem import draw_subsample, needs_subsample
+from skfair.problems._problem import draw_subsample
 from skfair.solvers import SQP
 from skfair.statistics._hidden_groups import (
     ASSUMPTIONS,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair.constraints import Constraint
+    from skfair.groups._arguments import FitArguments
     from skfair.groups._groups import Groups
     from skfair.partitions._partitions import Partitions
     from skfair.problems._problem import ConstrainedProblem, Problem
@@ -133,24 +136,85 @@ class TrainingData(NamedTuple):
         ]
 
 
-def check_classification_data(
-    estimator: BaseEstimator, X: TableLike, y: TableLike, columns: dict, compares_groups: bool
+def check_training_data(
+    estimator: BaseEstimator, arguments: FitArguments, compares_groups: bool
 ) -> TrainingData:
-    """Validated input of a classifier's ``fit``, as `TrainingData`.
+    """Validated input of a ``fit``, as `TrainingData`.
 
-    Columns are ``sensitive_features``, ``sample_weight`` and the like, as passed to fit. Where a
-    constraint compares groups there is a warning if none were passed. Raises ValueError for what
-    scikit-learn refuses in X and y, for rows that do not match, for negative weights, for a number
-    of classes that the estimator does not support, and if groups are compared and the positive
-    class is unknown.
+    Where a constraint compares groups there is a warning if none were passed. Raises ValueError for
+    what scikit-learn refuses in X and y, for rows that do not match, for negative weights, for a
+    number of classes that a classifier does not support, and if groups are compared and the
+    positive class is unknown.
     """
-    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, compares_groups)
-    classes = _find_classes(y)
+    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
+    X, y = _check_features_and_target(estimator, arguments)
+    missing = (
+        f"constraint={estimator.constraint!r} compares groups, but fit got no sensitive_features: "
+        "all samples are one group and the fit is unconstrained. Pass "
+        "fit(X, y, sensitive_features=...)."
+        if compares_groups
+        else None
+    )
+    # Samples of zero weight are left out of all that follows.
+    missing_groups = getattr(estimator, "missing", "error")
+    if arguments.group_probabilities is not None or missing_groups in ASSUMPTIONS:
+        _check_group_arguments(estimator, arguments)
+    samples, rows = check_samples(
+        arguments, missing=missing, overlapping=True, missing_groups=missing_groups
+    )
+    features = arguments.X if hasattr(arguments.X, "columns") else X  # constraints can name columns
+    if len(rows) < len(y):
+        X = X[rows]
+        y = y[rows]
+        features = safe_indexing(features, rows)
+    is_known = arguments.sensitive_features is not None or not samples.groups.is_disjoint
+    lacks_groups = compares_groups and not is_known
+    samples = samples._replace(X=features, min_group_size=find_min_group_size(estimator))
+    samples = samples.largest_first()
+    if compares_groups and not getattr(estimator, "group_interactions", False):
+        warn_if_revealed(X, samples.groups, "with group_interactions")
+    if is_classifier(estimator):
+        is_compared = compares_groups and not lacks_groups
+        training = _encode_classes(estimator, X, y, samples, is_compared)
+        return training._replace(lacks_groups=lacks_groups)
+    target = to_floats("y", y)
+    check_finite_squares(target, "y")
+    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
+
+
+def _check_features_and_target(estimator: BaseEstimator, arguments: FitArguments) -> Any:
+    """Features and targets of all rows, as scikit-learn checks them."""
+    X = arguments.X
+    y = arguments.y
+    # Models decide which dense float32 features become float64.
+    dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]
+    settings = {"accept_sparse": "csr", "dtype": dtype, "estimator": estimator}
+    check_lengths(X=X, y=y)
+    check_column("y", y)
+    with explain_conversion(X, estimator):
+        X, y = check_X_y(X, y, **settings, ensure_all_finite=False)
+    check_finite_squares(X, "X", estimator)  # which squares are if X is
+    return sparse.csr_array(X) if sparse.issparse(X) else X, y
+
+
+def _encode_classes(
+    estimator: BaseEstimator, X: TableLike, y: np.ndarray, samples: Samples, is_compared: bool
+) -> TrainingData:
+    """Training data of classes, whose groups are compared or not."""
+    is_object = y.dtype.kind == "O"  # labels of several types cannot be sorted
+    if is_object:
+        check_one_label_type(y, "y")
+        check_classification_targets(y)
+    classes = unique_values(y)
+    if not is_object:
+        check_exact_labels(classes, "y")
+        # Two labels are classes if and only if all labels are.
+        check_classification_targets(classes if len(classes) <= 2 else y)
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
         warn_of_missing_marks(classes.tolist(), "y")
-        samples = samples._replace(target=np.searchsorted(classes, y).astype(float))
-        return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
+        target = np.searchsorted(classes, y).astype(float)
+        return TrainingData(X, classes, samples._replace(target=target))
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
@@ -161,19 +225,11 @@ def check_classification_data(
             "pos_label may list classes to compare of more than two, but there are two; got "
             f"{estimator.pos_label!r}. Pass one label."
         )
-    is_compared = compares_groups and not lacks_groups
     positive = choose_positive(classes, estimator.pos_label, is_compared)
     target = 2.0 * (y == positive)
     target -= 1.0
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
-    return TrainingData(
-        X=X,
-        classes=classes,
-        samples=samples._replace(target=target),
-        pos_label=positive,
-        unit=unit,
-        lacks_groups=lacks_groups,
-    )
+    return TrainingData(X, classes, samples._replace(target=target), positive, unit)
 
 
 # Groups that are recorded for some samples only.
@@ -215,12 +271,10 @@ def check_missing_group_settings(
         )
 
 
-def _check_group_arguments(
-    estimator: BaseEstimator, columns: dict[str, TableLike | dict[str, int] | None]
-) -> None:
+def _check_group_arguments(estimator: BaseEstimator, arguments: FitArguments) -> None:
     """Raise for arguments about groups that contradict each other or the estimator."""
-    groups = columns["sensitive_features"]
-    probabilities = columns.get("group_probabilities")
+    groups = arguments.sensitive_features
+    probabilities = arguments.group_probabilities
     missing = getattr(estimator, "missing", "error")
     assumes = missing in ASSUMPTIONS
     setting = f"missing={missing!r}"
@@ -234,7 +288,7 @@ def _check_group_arguments(
             f"{setting} is about probabilities alone, but sensitive_features was passed; leave one "
             "of the two out."
         )
-    if probabilities is None or assumes:
+    if assumes:
         return
     if groups is None:
         raise ValueError(
@@ -259,7 +313,7 @@ def estimate_missing_groups(training: TrainingData, missing: str) -> TrainingDat
     samples = training.samples
     groups = samples.groups
     columns = [training.X, samples.target[:, np.newaxis]]
-    if not groups.is_partly_recorded or missing == "sufficient":
+    if missing == "sufficient":
         return training
     if missing == "independent":
         probabilities = unmix_group_probabilities(_stack(columns), groups.matrix.toarray())
@@ -315,19 +369,6 @@ def assumption_attributes(training: TrainingData, missing: str) -> Any:
     return {"assumption_": known}
 
 
-def _find_classes(y: np.ndarray) -> np.ndarray:
-    """Sorted class labels; raises scikit-learn's errors for invalid ones."""
-    if y.dtype.kind == "O":  # labels of several types cannot be sorted
-        check_one_label_type(y, "y")
-        check_classification_targets(y)
-        return unique_values(y)
-    classes = unique_values(y)
-    check_exact_labels(classes, "y")
-    # Two labels are classes if and only if all labels are.
-    check_classification_targets(classes if len(classes) <= 2 else y)
-    return classes
-
-
 def _check_many_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
     """Raise for more than two classes where they are not supported, and a positive one of them."""
     if not get_tags(estimator).classifier_tags.multi_class:
@@ -369,20 +410,6 @@ def to_class_labels(
     return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]
 
 
-def check_regression_data(
-    estimator: BaseEstimator,
-    X: TableLike,
-    y: TableLike,
-    columns: dict[str, TableLike | None],
-    compares_groups: bool,
-) -> TrainingData:
-    """Input of a regressor's ``fit``, as `TrainingData`; see `check_classification_data`."""
-    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, compares_groups)
-    target = to_floats("y", y)
-    check_finite_squares(target, "y")
-    return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
-
-
 def standardize_target(
     training: TrainingData, is_centered: bool, is_log: bool = False
 ) -> TrainingData:
@@ -400,53 +427,6 @@ def standardize_target(
     return training._replace(samples=samples, unit=unit)
 
 
-def _check_input(
-    estimator: BaseEstimator,
-    X: TableLike,
-    y: TableLike,
-    columns: dict[str, TableLike | dict[str, int] | None],
-    compares_groups: bool,
-) -> Any:
-    """Features, targets and samples of positive weight; whether groups are missing."""
-    refuse_partitioned(estimator, X)
-    check_alignment(X=X, y=y, **columns)
-    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
-    # Models decide which dense float32 features become float64.
-    dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]
-    settings = {"accept_sparse": "csr", "dtype": dtype, "estimator": estimator}
-    check_lengths(X=X, y=y)
-    check_column("y", y)
-    with explain_conversion(X, estimator):
-        checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
-    check_finite_squares(checked, "X", estimator)  # which squares are if X is
-    missing = (
-        f"constraint={estimator.constraint!r} compares groups, but fit got no sensitive_features: "
-        "all samples are one group and the fit is unconstrained. Pass "
-        "fit(X, y, sensitive_features=...)."
-        if compares_groups
-        else None
-    )
-    # Samples of zero weight are left out of all that follows.
-    _check_group_arguments(estimator, columns)
-    options = {"overlapping": True, "missing_groups": getattr(estimator, "missing", "error")}
-    samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
-    if sparse.issparse(checked):
-        checked = sparse.csr_array(checked)
-    features = X if hasattr(X, "columns") else checked  # constraints can name columns
-    if len(rows) < len(target):
-        checked = checked[rows]
-        target = target[rows]
-        features = safe_indexing(features, rows)
-    is_known = columns["sensitive_features"] is not None or not samples.groups.is_disjoint
-    lacks_groups = compares_groups and not is_known
-    samples = samples._replace(X=features, min_group_size=find_min_group_size(estimator))
-    samples = samples.largest_first()
-    uses_groups = getattr(estimator, "group_interactions", False)
-    if compares_groups and not uses_groups:
-        warn_if_revealed(checked, samples.groups, "with group_interactions")
-    return checked, target, samples, lacks_groups
-
-
 def warn_if_revealed(X: TableLike, groups: Groups, setting: str) -> None:
     """Warn if sensitive attributes are columns of X, as they are or one-hot encoded.
 
@@ -454,8 +434,8 @@ def warn_if_revealed(X: TableLike, groups: Groups, setting: str) -> None:
     """
     if not groups.is_disjoint:
         return
-    values, _ = groups.attribute_codes_of_groups()
-    for of_group in values.T:
+    for column in groups.labels.T:
+        of_group, _ = pd.factorize(column)
         n_values = len(np.unique(of_group[groups.counts > 0]))
         is_known = 1 < n_values <= X.shape[0] / 2  # in groups of one sample nothing varies
         if is_known and _is_revealed(X, of_group, groups.codes):
@@ -598,12 +578,11 @@ def _count_ordered_pairs(counts: np.ndarray) -> float:
 def partition_problem(problem: Problem, solver: BaseEstimator, n_jobs: int | None) -> Problem:
     """A problem of very many samples in blocks of rows for threads.
 
-    The problem itself if it is small, or not a sum over its samples.
+    The problem itself if it is not a sum over its samples.
     """
     is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
     is_linear = isinstance(problem.model, LinearModel)
-    adds_up = problem.constraint.adds_up and not is_pairwise(problem.loss)
-    if not (needs_subsample(problem) and is_exact and is_linear and adds_up):
+    if not (is_exact and is_linear and problem.constraint.adds_up) or is_pairwise(problem.loss):
         return problem
     subsample = draw_subsample(problem, SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:

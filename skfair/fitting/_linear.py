@@ -20,6 +20,7 @@ from skfair.fitting._input import (
     TrainingData,
     assumption_attributes,
     check_missing_group_settings,
+    check_training_data,
     choose_positive,
     estimate_missing_groups,
     find_min_group_size,
@@ -47,22 +48,19 @@ from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
 from skfair.models._linear import GroupInterceptsModel, GroupwiseModel, LinearModel, has_rough_gram
 from skfair.models._model import times_vector
 from skfair.partitions import partitions_of
-from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, sampling_rates
+from skfair.problems._problem import needs_subsample
 from skfair.solvers import SOLVERS, SQP
 from skfair.solvers._solver import choose_rows
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name, validate_data
 from skfair.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sklearn.base import BaseEstimator
 
     from skfair.constraints import Constraint
     from skfair.constraints._partial import PartialParity
-    from skfair.fitting._counting import Candidate
-    from skfair.partitions._blocks import Blocks
+    from skfair.groups._arguments import FitArguments
     from skfair.partitions._collections import Block
     from skfair.partitions._partitions import Partitions
     from skfair.problems._problem import ConstrainedProblem, Problem
@@ -133,43 +131,38 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
 
 
 def fit_samples(
-    estimator: BaseEstimator,
-    check: Callable,
-    X: TableLike | Blocks,
-    y: TableLike | Blocks,
-    columns: dict[str, TableLike | Blocks | None],
-    constraints: list[Constraint],
+    estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
 ) -> ConstrainedLinearEstimator:
     """A linear classifier or regressor, fitted to samples in memory or partitions.
 
-    ``check`` is `check_classification_data`, whose columns these are, or `check_regression_data`:
-    real targets are fitted in units of their standard deviation.
+    Real targets are fitted in units of their standard deviation.
     """
     # Partitioned samples are fitted by sums over partitions, or collected if they are few.
-    if is_partitioned(X, y, *columns.values()):
-        return fit_partitioned(estimator, X, y, columns, constraints)
+    if arguments.is_partitioned:
+        return fit_partitioned(estimator, arguments, constraints)
     # Samples of positive weight, whose missing groups become probabilities of groups.
-    check_missing_group_settings(estimator, constraints, {"group_interactions": False})
-    training = check(estimator, X, y, columns, bool(constraints))
-    training = estimate_missing_groups(training, estimator.missing)
+    if estimator.missing != "error":
+        check_missing_group_settings(estimator, constraints, {"group_interactions": False})
+    training = check_training_data(estimator, arguments, bool(constraints))
+    if training.samples.groups.is_partly_recorded:
+        training = estimate_missing_groups(training, estimator.missing)
     check_loss(estimator, "numbers" if training.classes is None else "classes")
     # The penalty must not depend on the unit of y: fit it in standard deviations.
     if training.classes is None:
         training = standardize_target(training, estimator.fit_intercept)
-    return fit_linear_model(estimator, X, y, training, constraints)
+    return fit_linear_model(estimator, arguments, training, constraints)
 
 
 def fit_linear_model(
     estimator: BaseEstimator,
-    X: TableLike | Blocks,
-    y: TableLike | Blocks,
+    arguments: FitArguments,
     training: TrainingData,
     constraints: list[Constraint],
     problem: Problem | None = None,
 ) -> ConstrainedLinearEstimator:
     """A linear classifier, regressor or ranker, fitted to training data under constraints.
 
-    A problem may be passed, such as that of partitioned samples. X and y are those of ``fit``.
+    A problem may be passed, such as that of partitioned samples.
     """
     # The problem of the model under constraints, in blocks for threads if samples are very many.
     solver = make_solver(estimator)
@@ -177,37 +170,42 @@ def fit_linear_model(
         model = _make_linear_model(estimator, training)
         problem = make_problem(estimator, model, training, constraints)
         problem = choose_rows(solver, problem)
-        if estimator.confidence_level is None:
+        if estimator.confidence_level is None and needs_subsample(problem):
             problem = partition_problem(problem, solver, estimator.n_jobs)
-    if estimator.solver == "sqp" and _suits_secants(estimator, problem):
-        solver.hessian = "secants"
-    task = FitTask.begin(estimator, X, y, training, problem, _describe_coefficients)
+    ranks = "ranks" in problem.constraint.metric_inputs
+    if estimator.solver == "sqp" and not ranks and estimator.confidence_level is None:
+        # Secants cost less than Hessians of many columns, for losses of similar curvature. Fits
+        # without folds, for guarantees, start so near their answers that a Hessian costs less.
+        if isinstance(problem.loss, LogisticLoss) and has_rough_gram(problem.model):
+            solver.hessian = "secants"
+    task = FitTask.begin(
+        estimator, arguments.X, arguments.y, training, problem, _describe_coefficients
+    )
     # From smooth rates to decisions, and on to the population if a confidence is requested.
     options = {"random_state": check_random_state(estimator.random_state), "callback": task.watch}
-    if isinstance(estimator.solver, str) and "ranks" in problem.constraint.metric_inputs:
+    if isinstance(estimator.solver, str) and ranks:
         # Residual at which a solver chosen by name stops, where gaps are differences of ranks.
         # Their problems are not convex, and another test ends at another model. So all linear
         # estimators have one.
         solver.tol = 1e-4
-    fitter = Fitter(problem, _make_start(estimator, problem.model, training), solver, options)
+    start = np.zeros(problem.model.n_parameters)
+    if estimator.warm_start and all(
+        hasattr(estimator, one) for one in estimator._coefficient_names
+    ):
+        start = _make_start(estimator, problem.model, training)
+    fitter = Fitter(problem, start, solver, options)
     guarantee = enforce_in_population(
         fitter, estimator.enforcement, task.confidence, clusters=training.samples.clusters
     )
     # What predictions need, and the shared thresholds of percentiles; then the outcome.
     candidate = guarantee.candidate
     fitted = _describe_coefficients(estimator, problem.model, candidate.parameters, training)
-    fitted |= _describe_thresholds(constraints, fitter.problem, candidate, training.unit)
+    if ranks and len(constraints) == 1:
+        # The thresholds of percentiles are the auxiliary unknowns of a constraint on ranks.
+        thresholds = candidate.result.x[problem.n_parameters :]
+        of_groups = thresholds if constraints[0].adds_up else thresholds[:0]
+        fitted |= {"thresholds_": training.unit.from_unit(of_groups)}
     return task.finish(fitter, guarantee, fitted)
-
-
-def _suits_secants(estimator: ConstrainedEstimator, problem: Problem) -> bool:
-    """Whether secants cost less than Hessians: of many columns, and losses of similar curvature.
-
-    Fits without folds, for guarantees, start so near their answers that a Hessian costs less.
-    """
-    is_smooth = isinstance(problem.loss, LogisticLoss)
-    is_smooth &= "ranks" not in problem.constraint.metric_inputs
-    return estimator.confidence_level is None and is_smooth and has_rough_gram(problem.model)
 
 
 def _make_linear_model(
@@ -275,28 +273,15 @@ def _expand_groups(
     return coef if estimator._shares_coefficients else coef[positions], intercept[positions]  # type: ignore[index]
 
 
-def _describe_thresholds(
-    constraints: list[Constraint], problem: Problem, candidate: Candidate, unit: Unit
-) -> dict[str, np.ndarray]:
-    """The thresholds of percentiles, which are the auxiliary unknowns of a constraint on ranks."""
-    if len(constraints) != 1 or problem.constraint.metric_inputs != {"ranks"}:
-        return {}
-    thresholds = candidate.result.x[problem.n_parameters :]
-    return {"thresholds_": unit.from_unit(thresholds if constraints[0].adds_up else thresholds[:0])}
-
-
 def _make_start(
     estimator: BaseEstimator,
     model: GroupInterceptsModel | GroupwiseModel | LinearModel,
     training: TrainingData,
 ) -> np.ndarray:
-    """Model parameters to start from: those of the previous fit with ``warm_start``, or zeros."""
+    """Model parameters to start from with ``warm_start``: those of the previous fit."""
     zero = np.zeros(model.n_parameters)
     unit = training.unit
-    names = estimator._coefficient_names if estimator.warm_start else ()
-    if not (names and all(hasattr(estimator, name) for name in names)):
-        return zero
-    previous = [getattr(estimator, name) for name in names]
+    previous = [getattr(estimator, name) for name in estimator._coefficient_names]
     # The previous coefficients must have the shapes that this fit's will have.
     zeros = _expand_groups(estimator, model.coefficients(zero), training)
     if [np.size(values) for values in previous] != [np.size(values) for values in zeros]:
@@ -451,22 +436,23 @@ _MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
 
 
 def fit_partitioned(
-    estimator: BaseEstimator,
-    X: TableLike | Blocks,
-    y: TableLike | Blocks,
-    columns: dict[str, TableLike | Blocks | None],
-    constraints: list[Constraint],
+    estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
 ) -> ConstrainedLinearEstimator:
     """The linear classifier or regressor, fitted to partitioned samples.
 
-    Columns are ``sensitive_features`` and ``sample_weight``; probabilities of groups are refused.
-    Target and scores of a regressor are in units of the target's spread. Raises ValueError for what
-    is no sum over samples, or for what is refused in memory; the message names the partition.
+    Probabilities of groups are refused. Target and scores of a regressor are in units of the
+    target's spread. Raises ValueError for what is no sum over samples, or for what is refused in
+    memory; the message names the partition.
     """
-    _check_partitionable(estimator, constraints, make_solver(estimator), columns)
-    columns = {name: columns[name] for name in ("sensitive_features", "sample_weight")}
+    _check_partitionable(estimator, constraints, make_solver(estimator), arguments)
     # Summary of all samples, and the problem of their representatives.
-    rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
+    rows = partitions_of(
+        estimator.n_jobs,
+        X=arguments.X,
+        y=arguments.y,
+        sensitive_features=arguments.sensitive_features,
+        sample_weight=arguments.sample_weight,
+    )
     is_real = is_regressor(estimator)
     check_loss(estimator, "numbers" if is_real else "classes")
     blocks = rows.map(encode_samples, type(estimator).__name__, is_real).persist()
@@ -488,7 +474,7 @@ def fit_partitioned(
             make_block = partial(_make_block_problem, frame, training, summary.positions)
             # Made again in every pass: stored, it would need more memory than the samples.
             problem = make_partitioned(frame, blocks.map(make_block), problem)  # type: ignore[assignment]
-        fit_linear_model(estimator, X, y, training, constraints, problem)
+        fit_linear_model(estimator, arguments, training, constraints, problem)
         summary.check_unchanged(blocks)
         return estimator
     finally:
@@ -499,7 +485,7 @@ def _check_partitionable(
     estimator: BaseEstimator,
     constraints: list[Constraint],
     solver: BaseEstimator,
-    columns: dict[str, TableLike | Blocks | None],
+    arguments: FitArguments,
 ) -> None:
     """Raise for settings and constraints that are no sums over samples."""
     remedy = "; fit a subsample in memory, or change it."
@@ -519,7 +505,7 @@ def _check_partitionable(
         raise ValueError(
             f"Partitioned samples need missing='error', got {estimator.missing!r}{remedy}"
         )
-    if columns.get("group_probabilities") is not None:
+    if arguments.group_probabilities is not None:
         raise ValueError(f"Partitioned samples cannot have group_probabilities{remedy}")
     compare_ranks = [getattr(constraint, "adds_up", False) for constraint in constraints]
     if any(compare_ranks) and not all(compare_ranks):
@@ -538,7 +524,7 @@ def _check_partitionable(
                 "('statistical_parity' on an interval), which are sums over partitions"
                 f"{constraint.partitioned_alternative}{remedy}"
             )
-    if constraints and columns["sensitive_features"] is None:
+    if constraints and arguments.sensitive_features is None:
         raise ValueError(
             "Constraints on partitioned samples need sensitive_features, but none were passed; "
             "pass a collection with the same partitions, or fit without constraint, as "

@@ -189,8 +189,8 @@ class GroupAwareScoreMixin:
         Raises
         ------
         MissingSensitiveFeaturesError
-            If predictions depend on the group and the groups are missing; in a search that would
-            score this as nan, an `skfair.exceptions.UnscorableSearchError`.
+            If predictions depend on the group and the groups are missing. A search scores this as
+            its ``error_score``, nan by default.
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
         groups = np.zeros(len(predicted))

@@ -153,7 +153,7 @@ def compares_nothing(
 ) -> bool:
     """Whether groups were to be compared, but no bound constraint of several compares any."""
     samples = training.samples
-    is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
+    is_single = np.count_nonzero(samples.are_enough(samples.groups.counts)) <= 1
     # Rows of ranks may come with the first solution.
     is_free = [
         is_single if one.sums.metric_input == "ranks" else not len(one.rows.lower)
@@ -207,7 +207,7 @@ def warn_of_outcome(
         warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
-    elif estimator.status_ != "infeasible":
+    elif candidate.is_local:
         _warn_of_distant_bound(candidate)
     if _warn_of_constant_decisions(estimator, system, candidate):
         return
@@ -249,7 +249,7 @@ def _warn_of_distant_bound(candidate: Candidate) -> None:
     bound = candidate.objective_bound
     objective = candidate.result.fun
     excess = objective - bound
-    if candidate.is_local and np.isfinite(bound) and excess > FAR_GAP * abs(bound):
+    if np.isfinite(bound) and excess > FAR_GAP * abs(bound):
         # A share, which is the same in every unit of the target; squared losses are not negative.
         share = min(excess / objective, 1.0)
         warn(
@@ -415,8 +415,9 @@ def store_fit(estimator: BaseEstimator, fitted: dict[str, Any]) -> None:
 
     An earlier fit stays intact until then.
     """
-    settings = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    estimator.__dict__ = settings | fitted
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)  # of an earlier fit, which may have had more of them
+    vars(estimator).update(fitted)
 
 
 class Subtask:

@@ -57,24 +57,23 @@ def warn_of_weak_bounds(
         )
         if not len(rates.estimates):
             continue
-        _warn_if(_describe_empty_interval(one, rates, scores), UserWarning)
-        _warn_if(_describe_low_recall(one, rates), UserWarning)
+        # Sentences are empty where they do not apply.
+        sentences = []
+        if one.sums.metric_input == "ranks" and one.gap.is_correctable:
+            sentences.append((_describe_empty_interval(one, rates, scores), UserWarning))
+        if one.name in _RECALL_NAMES and one.gap.compares != "bound":
+            sentences.append((_describe_low_recall(one, rates), UserWarning))
         if is_binding and one.sums.metric_input == "decisions" and one.gap.compares != "bound":
-            _warn_if(_describe_sample_effect(one, rates), ConstraintCostWarning)
+            sentences.append((_describe_sample_effect(one, rates), ConstraintCostWarning))
             if scores is not None and one.sums.is_quotient:
-                _warn_if(_describe_small_denominator(one, scores), ConstraintCostWarning)
-
-
-def _warn_if(message: str, category: type) -> None:
-    """Warn, unless the message is empty."""
-    if message:
-        warn(message, category)
+                sentences.append((_describe_small_denominator(one, scores), ConstraintCostWarning))
+        for sentence, category in sentences:
+            if sentence:
+                warn(sentence, category)
 
 
 def _describe_empty_interval(one: BoundConstraint, rates: _ComparedRates, scores: TableLike) -> str:
     """The sentence for an interval of percentiles without a decision; empty if there is one."""
-    if one.sums.metric_input != "ranks" or not one.gap.is_correctable:
-        return ""
     is_same = [
         np.ptp(rates.estimates[rates.event_names == event]) == 0 for event in set(rates.event_names)
     ]
@@ -97,8 +96,6 @@ def _describe_empty_interval(one: BoundConstraint, rates: _ComparedRates, scores
 
 def _describe_low_recall(one: BoundConstraint, rates: _ComparedRates) -> str:
     """The sentence for a gap that is small as hardly any positives are found; empty otherwise."""
-    if one.name not in _RECALL_NAMES or one.gap.compares == "bound":
-        return ""
     estimates = np.where(rates.event_names == "positives", rates.estimates, -np.inf)
     highest = np.argmax(estimates)
     # Hardly any positives are found at true positive rates up to .1.

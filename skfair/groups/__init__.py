@@ -3,10 +3,7 @@
 `Samples` is public. The other names serve the package alone.
 """
 
-from skfair._names import refuse_unknown_names
 from skfair.groups._groups import Groups, check_groups
 from skfair.groups._samples import Samples
 
 __all__ = ["Samples"]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from skfair.partitions._collections import Block
     from skfair.utils._tables import TableLike
 
-    pass
-
 
 def merge_duplicate_rows(
     sensitive_features: TableLike, sample_weight: TableLike | None, **columns: Any
@@ -152,7 +150,9 @@ def _plain_array(column: TableLike) -> Any:
     if getattr(column, "ndim", 1) != 1:  # such as a table of one column
         raise _NotMergeableError
     is_table_column = hasattr(column, "iloc")
-    if prefers_factorize(column) or (is_table_column and holds_string_objects(column)):
+    if prefers_factorize(column) or (
+        is_table_column and column.dtype == object and holds_string_objects(column)
+    ):
         return getattr(column, "array", column)
     array = column.to_numpy() if is_table_column else column
     is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1

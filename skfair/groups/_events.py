@@ -440,7 +440,8 @@ def cell_events(cells, samples, groups, with_overall=False):
                 labels.append((cell, "overall"))
         memberships.append(_table_entries(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights, shares)
-    events = events.copy_with_multiplicity(groups.multiplicity)
+    if groups.multiplicity is not None:
+        events = events.copy_with_multiplicity(groups.multiplicity)
     counts = np.array(counts, dtype=int)
     order = np.array(order, dtype=np.intp)
     return CellEvents(

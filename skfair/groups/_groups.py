@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from skfair.utils._api import MatrixLike
     from skfair.utils._tables import TableLike
 
-    pass
-
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
@@ -47,31 +45,26 @@ def attribute_columns(sensitive_features: TableLike | Groups | dict[str, int]) -
         n_columns = sensitive_features.shape[1]
         columns = [_values_of(sensitive_features.iloc[:, j]) for j in range(n_columns)]
     else:
-        columns = _array_columns(sensitive_features)
+        if np.ma.isMaskedArray(sensitive_features):
+            values = sensitive_features.astype(object).filled(np.nan)  # type: ignore[attr-defined]
+        elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
+            values = sensitive_features.to_numpy(zero_copy_only=False)  # an array of pyarrow
+        elif hasattr(sensitive_features, "to_numpy"):
+            values = _values_of(sensitive_features)
+        elif hasattr(sensitive_features, "__array__"):
+            values = np.asarray(sensitive_features)
+        else:  # a list: numpy would turn [1, "1"] into two equal strings, so labels stay objects
+            values = np.asarray(sensitive_features, dtype=object)
+        if values.ndim not in (1, 2):
+            raise argument_error(
+                "sensitive_features must have one row per sample and be of shape (n_samples,) or "
+                f"(n_samples, n_attributes), but a {type(sensitive_features).__name__} of "
+                f"{values.ndim} dimensions was passed. Pass a list, array, Series or DataFrame."
+            )
+        columns = [values] if values.ndim == 1 else list(values.T)
     if not columns:
         raise argument_error("sensitive_features has no columns; pass at least one attribute.")
     return columns
-
-
-def _array_columns(sensitive_features: Any) -> list[TableLike]:
-    """Columns of anything but a table."""
-    if np.ma.isMaskedArray(sensitive_features):
-        values = sensitive_features.astype(object).filled(np.nan)  # type: ignore[attr-defined]
-    elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
-        values = sensitive_features.to_numpy(zero_copy_only=False)  # an array of pyarrow
-    elif hasattr(sensitive_features, "to_numpy"):
-        values = _values_of(sensitive_features)
-    elif hasattr(sensitive_features, "__array__"):
-        values = np.asarray(sensitive_features)
-    else:  # a list: numpy would turn [1, "1"] into two equal strings, so labels stay objects
-        values = np.asarray(sensitive_features, dtype=object)
-    if values.ndim not in (1, 2):
-        raise argument_error(
-            "sensitive_features must have one row per sample and be of shape (n_samples,) or "
-            f"(n_samples, n_attributes), but a {type(sensitive_features).__name__} of "
-            f"{values.ndim} dimensions was passed. Pass a list, array, Series or DataFrame."
-        )
-    return [values] if values.ndim == 1 else list(values.T)
 
 
 def _values_of(column: TableLike) -> Any:
@@ -89,8 +82,8 @@ def prefers_factorize(column: TableLike) -> bool:
 
 
 def holds_string_objects(column: TableLike) -> bool:
-    """Whether a column consists of strings that are Python objects, which pandas encodes faster."""
-    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=False) == "string"
+    """Whether a column of objects consists of strings, which pandas encodes faster."""
+    return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
 def unique_labels_and_codes(column: TableLike, attribute: int | str) -> Any:
@@ -111,7 +104,7 @@ def unique_labels_and_codes(column: TableLike, attribute: int | str) -> Any:
         column = column.astype(f"{column.dtype.kind}8[us]").astype(object)
     elif column.dtype.kind in "cV" or (column.dtype.kind == "f" and np.isnan(column).any()):
         column = column.astype(object)  # checked, and refused, as objects
-    if holds_string_objects(column):
+    if column.dtype == object and holds_string_objects(column):
         codes, distinct = pd.factorize(column)
         if (distinct[codes] != column).any():  # old versions of pandas end strings at "\0"
             codes = np.arange(len(column))
@@ -394,6 +387,7 @@ class Groups:
         self.ranks = np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
         self._codes = codes
         self.is_disjoint = codes is not None
+        self.is_partly_recorded = matrix is not None and matrix.dtype != bool
         if matrix is not None:
             self.matrix = matrix
 
@@ -504,11 +498,6 @@ class Groups:
         if self.is_partly_recorded:
             return self.matrix.data
         return np.ones(len(self.memberships[0]))
-
-    @property
-    def is_partly_recorded(self) -> bool:
-        """Whether groups are probabilities, estimated where a group is missing."""
-        return not self.is_disjoint and self.matrix.dtype != bool
 
     @property
     def recorded_codes(self) -> np.ndarray:
@@ -786,26 +775,6 @@ def warn_of_many_numbers(name: str, numbers: set[int]) -> None:
         f"measurement, pass SensitiveFeatures(bins={{{name!r}: [40, 65]}}). If they are names of "
         "groups, ignore this."
     )
-
-
-def warn_of_similar_labels(groups: Groups) -> None:
-    """Warn of labels that `normalize_label` makes equal: they may be one group.
-
-    A sparse matrix, which has no attributes, passes.
-    """
-    for name, column in zip(groups.attributes, groups.labels.T, strict=False):
-        by_text: dict = {}
-        for label in dict.fromkeys(column):
-            by_text.setdefault(normalize_label(label), []).append(label)
-        similar = [labels for labels in by_text.values() if len(labels) > 1]
-        if similar:
-            named = join_names(" and ".join(map(repr, labels)) for labels in similar)
-            warn(
-                f"Labels of attribute {name!r} of sensitive_features differ in case, surrounding "
-                f"spaces or Unicode form alone, but count as different groups: {named}. If they "
-                "mean the same, write them in one way, as by "
-                'column.str.normalize("NFKC").str.strip().str.lower().'
-            )
 
 
 def normalize_label(label: float | str) -> Any:

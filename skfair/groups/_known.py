@@ -22,11 +22,9 @@ from skfair.groups._groups import (
     is_encoded,
     normalize_label,
     refuse_continuous_attributes,
-    warn_of_similar_labels,
 )
 from skfair.partitions._collections import check_alignment, load_columns
 from skfair.utils._checks import argument_error, join_names, warn
-from skfair.utils._sklearn import error_that_stops_search
 from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
     from skfair.groups._groups import GroupSummary
     from skfair.utils._tables import TableLike
-
-    pass
 
 
 # Missing values of sensitive features, as a group of their own.
@@ -81,7 +77,20 @@ def warn_of_missing_marks(
 
 def warn_of_unclear_labels(groups: Groups) -> None:
     """Warn of labels of attributes that may be one, and of those that look like missing values."""
-    warn_of_similar_labels(groups)
+    # Labels that `normalize_label` makes equal may be one group. A sparse matrix has no attributes.
+    for name, column in zip(groups.attributes, groups.labels.T, strict=False):
+        by_text: dict = {}
+        for label in dict.fromkeys(column):
+            by_text.setdefault(normalize_label(label), []).append(label)
+        similar = [labels for labels in by_text.values() if len(labels) > 1]
+        if similar:
+            named = join_names(" and ".join(map(repr, labels)) for labels in similar)
+            warn(
+                f"Labels of attribute {name!r} of sensitive_features differ in case, surrounding "
+                f"spaces or Unicode form alone, but count as different groups: {named}. If they "
+                "mean the same, write them in one way, as by "
+                'column.str.normalize("NFKC").str.strip().str.lower().'
+            )
     for name, column in zip(groups.attributes, groups.labels.T, strict=False):
         about = f"attribute {name!r} of sensitive_features"
         warn_of_missing_marks(dict.fromkeys(column), about, are_groups=True)
@@ -253,21 +262,18 @@ def encode_groups_for_prediction(
     """As `encode_known_groups`, for predictions that depend on the group.
 
     `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
-    depend on the group, and how to do without, as sentences for the error: a
-    MissingSensitiveFeaturesError, or an `UnscorableSearchError` in a search that would score it as
-    nan.
+    depend on the group, and how to do without, as sentences for the MissingSensitiveFeaturesError.
     """
     if sensitive_features is not None:
         return encode_known_groups(sensitive_features, n_samples, summary, handle_unknown)
     if len(summary.labels) == 1:
         return np.zeros(n_samples, dtype=np.intp)
-    error = MissingSensitiveFeaturesError(
+    raise MissingSensitiveFeaturesError(
         f"{reason} Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, "
         f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with scoring=None or with "
         'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
         'scoring="accuracy", do not pass groups to predict.'
     )
-    raise error_that_stops_search(error)
 
 
 def encode_known_values(

@@ -15,6 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
 from skfair.groups._groups import (
+    MAX_NUMERIC_GROUPS,
     Groups,
     attribute_names,
     check_attribute_label_types,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from pandas import Index, MultiIndex
 
+    from skfair.groups._arguments import FitArguments
     from skfair.partitions._collections import Block
     from skfair.utils._tables import TableLike
 
@@ -168,13 +170,14 @@ class Samples(NamedTuple):
             If no group is large enough, or an attribute of more than 30 numbers looks like a
             measurement.
         """
-        is_large = self.is_large(groups, min_group_size)
+        is_large = self.are_enough(groups.counts, min_group_size)
         is_compared = is_large
         if self.groups.is_disjoint and self.groups.labels.shape[1] > 1:
             # The values of each attribute count by themselves, not only in combinations.
             is_large_value = self.is_large(self.groups.single_attribute_groups(), min_group_size)
             is_compared = is_large_value[self.groups.attribute_codes_of_groups()[0]]
-        if self.where is None:  # held-out samples were checked as they were read
+        # Held-out samples were checked as they were read.
+        if self.where is None and len(self.groups.labels) > MAX_NUMERIC_GROUPS:
             refuse_continuous_attributes(self.groups, is_compared)
         if not is_large.any():
             size = self.min_group_size if min_group_size is None else min_group_size
@@ -263,46 +266,41 @@ class Samples(NamedTuple):
 
 
 def check_samples(
-    sensitive_features,
-    sample_weight,
-    groups=None,
+    arguments: FitArguments,
     *,
-    missing=None,
-    overlapping=False,
-    missing_groups="error",
-    group_probabilities=None,
-    **columns,
-):
+    missing: str | None = None,
+    overlapping: bool = False,
+    missing_groups: str = "error",
+) -> tuple[Samples, np.ndarray]:
     """Check the samples of a fit: (Samples without target, positions of those of positive weight).
 
     Samples of zero weight are left out. Without `sensitive_features` all samples are one group,
     and `missing` says in a MissingSensitiveFeaturesWarning what was requested of groups and what
-    happens without them. `groups` are ids of samples that depend on one another, as in
-    `GroupKFold`. Unless `missing_groups` are an "error", samples without a group are in none. With
-    `group_probabilities` alone, these are the memberships in groups. `columns` are X, y and so on
-    by name, the first with a row for each sample. Warns of groups without weight, similar labels,
-    and many tiny groups.
+    happens without them. Unless `missing_groups` are an "error", samples without a group are in
+    none. With `group_probabilities` alone, these are the memberships in groups. Warns of groups
+    without weight, similar labels, and many tiny groups.
     """
-    weights = _check_weights(sensitive_features, sample_weight, columns)
+    sensitive_features = arguments.sensitive_features
+    probabilities = arguments.group_probabilities
+    of_rows = arguments.y if arguments.X is None else arguments.X
+    weights = _check_weights(arguments.sample_weight, of_rows)
+    n_samples = len(weights)
     rows = np.flatnonzero(weights > 0)
-    clusters = None if groups is None else check_clusters(groups, len(weights))[rows]
-    if group_probabilities is not None:
-        group_probabilities = check_group_probabilities(group_probabilities, weights)
-    if sensitive_features is None and group_probabilities is None:
+    clusters = None
+    if arguments.groups is not None:
+        clusters = check_clusters(arguments.groups, n_samples)[rows]
+    if probabilities is not None:
+        probabilities = check_group_probabilities(probabilities, weights)
+    if sensitive_features is None and probabilities is None:
         if missing is not None:
             warn(f"{missing} {_ROUTING_ADVICE}", MissingSensitiveFeaturesWarning)
-        one_group = Groups.single(len(rows))
-        return Samples(None, one_group, weights[rows], clusters=clusters), rows
-    extra = {"clusters": clusters}
-    n_samples = len(weights)
+        return Samples(None, Groups.single(len(rows)), weights[rows], clusters=clusters), rows  # type: ignore[arg-type]
     if sensitive_features is None:
-        all_groups = make_probable_groups(group_probabilities)
+        all_groups = make_probable_groups(probabilities)
     elif missing_groups in ("exclude", "at_random"):
         all_groups = check_recorded_groups(sensitive_features, n_samples, missing_groups)
     else:
         all_groups = check_groups(sensitive_features, n_samples, overlapping=overlapping)
-    if sensitive_features is not None and group_probabilities is not None:
-        extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
     # The sizes of up to 100 groups are not checked.
     if len(all_groups.labels) > 100:
         _check_number_of_groups(all_groups, n_samples)
@@ -312,7 +310,10 @@ def check_samples(
         counted = _take_present(all_groups, rows)
         weights = weights[rows]
     warn_of_unclear_labels(counted)
-    return Samples(None, counted, weights, **extra), rows
+    samples = Samples(None, counted, weights, clusters=clusters)  # type: ignore[arg-type]
+    if sensitive_features is not None and probabilities is not None:
+        samples = samples._replace(group_probabilities=probabilities.to_numpy()[rows])
+    return samples, rows
 
 
 def _take_present(groups: Groups, rows: np.ndarray) -> Groups:
@@ -487,7 +488,8 @@ def _drop_zero_weights(
     sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
 ) -> Any:
     """Samples of positive weight, in groups that may overlap, and their positions."""
-    weights = _check_weights(sensitive_features, sample_weight, columns)
+    check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    weights = _check_weights(sample_weight, next(iter(columns.values())))
     occurring = None
     if sparse.issparse(sensitive_features):
         # A column without members is like a label that does not occur: leave it out.
@@ -544,14 +546,9 @@ _ROUTING_ADVICE = (
 )
 
 
-def _check_weights(
-    sensitive_features: TableLike | Groups | dict[str, int] | None,
-    sample_weight: TableLike | dict[str, int] | None,
-    columns: dict[str, TableLike | None],
-) -> Any:
-    """Non-negative weights of a finite sum, of inputs that are aligned."""
-    check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    weights = check_sample_weight(sample_weight, next(iter(columns.values())), dtype=float)
+def _check_weights(sample_weight: TableLike | None, rows: TableLike) -> Any:
+    """Non-negative weights of a finite sum, one for each of the rows."""
+    weights = check_sample_weight(sample_weight, rows, dtype=float)
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):

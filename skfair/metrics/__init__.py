@@ -1,6 +1,5 @@
 """Fairness metrics of predictions, scores, rankings and clusterings; reports and scorers."""
 
-from skfair._names import refuse_unknown_names
 from skfair.metrics._calibration import expected_calibration_error, reliability_table
 from skfair.metrics._classification import (
     accuracy_score_difference,
@@ -94,5 +93,3 @@ __all__ = [
     "sufficiency_gap",
     "wasserstein_distance_between_groups",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

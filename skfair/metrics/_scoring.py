@@ -31,7 +31,7 @@ from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
 from skfair.utils._checks import check_choice, join_names, positive_class, spelling_hint
-from skfair.utils._sklearn import error_that_stops_search, transform_before_last_step
+from skfair.utils._sklearn import transform_before_last_step
 
 if TYPE_CHECKING:
     from typing import Any
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class GroupScorer(BaseEstimator):
-    """Base of scorers that take the group of each sample; an error stops a search.
+    """Base of scorers that take the group of each sample.
 
     A subclass has a method ``score``, from whose name scikit-learn reads the requested metadata.
     """
@@ -53,13 +53,7 @@ class GroupScorer(BaseEstimator):
         self, estimator: BaseEstimator, X: TableLike, y: TableLike | None = None, **metadata: Any
     ) -> float:
         """Score a fitted estimator, as the method ``score`` does."""
-        try:
-            return self.score(estimator, X, y, **metadata)
-        except Exception as error:
-            stopping = error_that_stops_search(error)  # type: ignore[arg-type]
-            if stopping is error:
-                raise
-            raise stopping from error
+        return self.score(estimator, X, y, **metadata)
 
     def _accept_sample_weight(self) -> Any:
         # scikit-learn asks this of the scorers of a multi-metric search while routing is off.
@@ -286,7 +280,7 @@ def _check_task(estimator: BaseEstimator, metric: Metric) -> None:
     if task != "classifier":
         return
     # The classifier must have the method whose output the metric takes.
-    methods = {name: ("predict",) for name in ("classification", "prediction", "set")}
+    methods = dict.fromkeys(("classification", "prediction", "set"), ("predict",))
     methods |= {"labelled_margin": ("decision_function",)}
     methods |= {"labelled_probability": ("predict_proba",)}
     needed = methods.get(metric.kind, ("predict_proba", "decision_function"))
@@ -571,10 +565,10 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     sensitive_features=groups)``. `sklearn.model_selection.TunedThresholdClassifierCV` takes scorers
     of predicted classes.
 
-    An error inside a scorer stops a search or cross-validation, whatever its ``error_score``, which
-    is meant for errors in ``fit``: with a score of nan for every candidate, the first would be
-    selected. Missing groups are the most frequent cause. With ``error_score="raise"`` the error
-    itself is raised, else an :class:`skfair.exceptions.UnscorableSearchError` with its message.
+    A search or cross-validation turns an error inside a scorer into ``error_score``, which is nan
+    by default, and warns with the message of the error: if all scores are nan, the first candidate
+    is selected. Missing groups are the most frequent cause. Pass ``error_score="raise"`` to see the
+    error itself.
 
     Read more in the :ref:`guide <pipelines>`.
 

@@ -253,24 +253,20 @@ def to_dense_or_csr(X: TableLike) -> np.ndarray | sparse.csr_array:
         X = np.asarray(X)
         if X.dtype != np.float32 or len(X) <= MAX_DOUBLED:
             X = np.asarray(X, dtype=np.float64)
-        return X if _is_filled(X) else _compress(X)
+        # Below a share of .3 dense columns are stored as CSR: one-hot columns are. The first blocks
+        # show it of dense columns.
+        needed = 0.3 * X.size
+        filled = 0
+        for rows in blocks(len(X), _CHUNK_SIZE):
+            filled += int(np.count_nonzero(X[rows] != 0.0))
+            if filled >= needed:
+                break
+        return X if filled >= needed else _compress(X)
     X = sparse.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
         X = X.copy()  # X may share the user's arrays
         X.sum_duplicates()
     return X
-
-
-def _is_filled(X: np.ndarray) -> bool:
-    """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
-    # Below a share of .3 dense columns are stored as CSR: one-hot columns are.
-    needed = 0.3 * X.size
-    filled = 0
-    for rows in blocks(len(X), _CHUNK_SIZE):
-        filled += np.count_nonzero(X[rows] != 0.0)  # type: ignore[assignment]
-        if filled >= needed:
-            break
-    return filled >= needed
 
 
 def _compress(X: np.ndarray) -> sparse.csr_array:
@@ -318,13 +314,7 @@ def moments(
         residual, squares = parts.reduce(_sum_deviations, mean)
     mean = mean + residual
     variance = np.maximum(0.0, squares - residual**2)
-    _check_spread(mean, variance, min_spread)
-    check_ranges(_small_ranges(X, variance))
-    return mean, variance
-
-
-def _check_spread(mean: np.ndarray, variance: np.ndarray, min_spread: float) -> None:
-    """Raise for columns that vary, by more than rounding, but so little that products lose it."""
+    # Refuse columns that vary, by more than rounding, but so little that products lose it.
     spread = np.sqrt(variance)
     is_lost = (spread > _NOISE * np.abs(mean)) & (spread < min_spread * np.abs(mean))
     for column in np.flatnonzero(is_lost)[:1]:
@@ -333,6 +323,13 @@ def _check_spread(mean: np.ndarray, variance: np.ndarray, min_spread: float) -> 
             f"{column} has mean {mean[column]:g} and standard deviation {spread[column]:.2g}: "
             "predictions would be rounded to a few values. Subtract its mean from it."
         )
+    tiny = np.flatnonzero(variance < _MIN_RANGE**2)  # perhaps 0 by rounding
+    if len(tiny):
+        ranges = np.zeros_like(variance)
+        of_tiny = X[:, tiny].max(axis=0) - X[:, tiny].min(axis=0)
+        ranges[tiny] = of_tiny.toarray().ravel() if sparse.issparse(of_tiny) else of_tiny
+        check_ranges(ranges)
+    return mean, variance
 
 
 def check_ranges(ranges: np.ndarray) -> None:
@@ -342,16 +339,6 @@ def check_ranges(ranges: np.ndarray) -> None:
             f"Columns of X must vary by {_MIN_RANGE:g}, or be constant, but column {column} "
             f"varies by {ranges[column]:.2g}, whose square is lost. Multiply it by a constant."
         )
-
-
-def _small_ranges(X: TableLike, variance: np.ndarray) -> np.ndarray:
-    """Maximum less minimum of columns of tiny variance, which may be 0 by rounding; else 0."""
-    ranges = np.zeros_like(variance)
-    columns = np.flatnonzero(variance < _MIN_RANGE**2)
-    if len(columns):
-        tiny = X[:, columns].max(axis=0) - X[:, columns].min(axis=0)
-        ranges[columns] = tiny.toarray().ravel() if sparse.issparse(tiny) else tiny
-    return ranges
 
 
 def _sums(block: tuple[np.ndarray, ...]) -> np.ndarray:

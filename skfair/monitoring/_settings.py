@@ -17,7 +17,7 @@ from skfair.constraints._constraint import (
     find_tolerance,
     refuse_tolerances_by_attribute,
 )
-from skfair.constraints._reference_gap import AboveReference, BelowReference
+from skfair.constraints._pair_gap import AboveReference, BelowReference
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
 from skfair.monitoring._state import (

@@ -435,7 +435,7 @@ def _rechunk_arrays(arrays: dict[str, Array]) -> dict[str, Array]:
     first = None
     for name, rows in arrays.items():
         # All columns in one chunk; rows are divided only if known to be divided differently.
-        chunks = {axis: -1 for axis in range(1, rows.ndim)}
+        chunks = dict.fromkeys(range(1, rows.ndim), -1)
         if first is None:
             first = rows.chunks[0]
         elif len(rows.chunks[0]) and not np.isnan([*first, *rows.chunks[0]]).any():

@@ -366,8 +366,9 @@ def _shared_map(n_threads: int, function: Callable, values: range) -> list:
             stop.set()
 
     try:
+        # One by one: what was submitted before an error is known, and stopped.
         for _ in range(n_threads - 1):
-            futures.append(_pool(n_threads - 1).submit(work))
+            futures.append(_pool(n_threads - 1).submit(work))  # noqa: PERF401
         work()
     finally:
         stop.set()

@@ -6,7 +6,6 @@ table draw themselves by a method ``plot``. Colours are distinct for colour-blin
 and hatches in grey. matplotlib is imported when something is drawn.
 """
 
-from skfair._names import refuse_unknown_names
 from skfair.plotting._calibration import GroupCalibrationDisplay
 from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay
 from skfair.plotting._groups import GroupRateCurveDisplay, GroupRateDisplay
@@ -20,5 +19,3 @@ __all__ = [
     "ParetoFrontDisplay",
     "ScoreDistributionDisplay",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -298,7 +298,7 @@ _LARGEST = "largest possible"
 
 @make_constructor
 class SubgroupDisplay(Display):
-    """Forest plot of subgroups: the departure of each from the rest, with limits.
+    """Forest plot of subgroups: the departure of each from what it is compared with, with limits.
 
     Made by the method ``plot`` of what :meth:`skfair.audit.Audit.subgroups` returns. `table` has
     the listed subgroups of one metric.
@@ -350,9 +350,11 @@ class SubgroupDisplay(Display):
         ax.xaxis.set_major_formatter(
             lambda x, _: f"{x:+.0f}".replace("-", "\N{MINUS SIGN}") if x else "0"
         )
-        name = self.metric.replace("_", " ")
+        name = f"{self.metric.replace('_', ' ')} minus that of the rest"
+        if self.metric == "calibration_error":
+            name = "observed minus predicted share of positives"
         level = f"{100.0 * self.confidence_level:g} %"
-        ax.set_xlabel(f"{name} minus that of the rest, percentage points (all limits {level})")
+        ax.set_xlabel(f"{name}, percentage points (all limits {level})")
         strip_frame(ax, has_vertical_scale=False)
         if not n_rows:
             ax.text(0.5, 0.5, "no subgroup is shown to depart", transform=ax.transAxes, ha="center")
@@ -362,8 +364,9 @@ class SubgroupDisplay(Display):
     def _write_rates(self, rows: np.ndarray) -> None:
         """Write the rate of each subgroup, that of the rest and the number of samples at right."""
         columns = (self.table[name] for name in ("estimate", "rest_estimate", "n"))
+        other = "predicted" if self.metric == "calibration_error" else "rest"
         texts = [
-            f"{rate:.0%}, rest {rest:.0%} (n = {n:,})"
+            f"{rate:.0%}, {other} {rest:.0%} (n = {n:,})"
             for rate, rest, n in zip(*columns, strict=True)
         ]
         write_at_right(self.ax_, rows, texts, size=8)

@@ -33,6 +33,7 @@ from skfair.fitting._outcome import (
     to_user_units,
     warn_of_one_group,
 )
+from skfair.groups._arguments import FitArguments
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment
 from skfair.losses import LogisticLoss, step_function
@@ -211,13 +212,15 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
                 'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
                 'missing="sufficient".'
             )
-        columns = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-            "group_probabilities": group_probabilities,
-        }
-        constraints = self._find_constraints()
-        return cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            group_probabilities=group_probabilities,
+        )
+        return cross_fit_samples(self, arguments, self._find_constraints(), X_fit, params)
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
@@ -341,32 +344,30 @@ class Rule(NamedTuple):
 
 def cross_fit_samples(
     estimator: BaseEstimator,
-    X: TableLike | dict[str, int] | None,
-    y: TableLike | dict[str, int] | None,
+    arguments: FitArguments,
     constraints: list[Constraint],
-    columns: dict[str, TableLike | dict[str, int] | None],
-    groups: TableLike,
     X_fit: np.ndarray | None,
     params: dict[str, np.ndarray],
 ) -> CrossFit:
     """The `CrossFit` of what ``fit`` was passed.
 
-    Columns are ``sensitive_features`` and ``sample_weight``, ``params`` further arguments of the
-    wrapped estimator's ``fit``.
+    ``params`` are further arguments of the wrapped estimator's ``fit``.
     """
     # Check the input; from here on, training data are the samples of positive weight.
     base = estimator._base
-    training, rows = _check_training(estimator, X, y, columns | {"groups": groups}, constraints)
+    X = arguments.X
+    groups = arguments.groups
+    training, rows = _check_training(estimator, arguments, constraints)
     check_request(estimator, training, constraints)
     # Weights of classes count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     check_held_out(base, estimator.cv, X, X_fit, rows)
-    context = begin_fit(estimator, X=X, y=y)
-    fit_params, split_params = route_metadata(estimator, base, columns, params)
-    _warn_of_unrouted_weights(estimator, base, columns, fit_params)
+    context = begin_fit(estimator, X=X, y=arguments.y)
+    fit_params, split_params = route_metadata(estimator, base, arguments, params)
+    _warn_of_unrouted_weights(estimator, base, arguments, fit_params)
     # Folds of the training samples, in the strata of their classes and groups.
     is_real = training.classes is None
-    y = column_or_1d(y)
+    y = column_or_1d(arguments.y)
     fit_params = check_method_params(y, fit_params, indices=rows)
     strata = stratify_by_class_and_group(training, rows, len(y))
     cv = _choose_cv(estimator.cv, X, is_real, groups)
@@ -710,17 +711,13 @@ def _fit_score_columns(
 
 
 def _check_training(
-    estimator: BaseEstimator,
-    X: TableLike | dict[str, int] | None,
-    y: TableLike | dict[str, int] | None,
-    columns: dict[str, TableLike | dict[str, int] | None],
-    constraints: list[Constraint],
+    estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
 ) -> Any:
     """Training data of positive weight, with the rows of X as they were passed; positions."""
+    X = arguments.X
     refuse_partitioned(estimator, X)
-    check_out_of_bag(estimator.cv, columns["groups"])
-    compares_groups = bool(constraints)
-    training, rows = check_training_without_features(estimator, X, y, columns, compares_groups)
+    check_out_of_bag(estimator.cv, arguments.groups)
+    training, rows = check_training_without_features(estimator, arguments, bool(constraints))
     if (
         estimator.group_estimator == "sensitive_features"
         and not training.samples.groups.is_disjoint
@@ -792,13 +789,13 @@ def _check_reads_text(
 def _warn_of_unrouted_weights(
     estimator: BaseEstimator,
     base: BaseEstimator,
-    columns: dict[str, TableLike | None],
+    arguments: FitArguments,
     fit_params: Bunch | dict[str, np.ndarray],
 ) -> None:
     """Warn of weights that reach the constraint but not the fit of the wrapped estimator."""
     is_refitted = estimator.cv != "prefit" and not isinstance(base, FrozenEstimator)
     is_routed = get_config()["enable_metadata_routing"]
-    has_weights = columns["sample_weight"] is not None
+    has_weights = arguments.sample_weight is not None
     if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
         warn(
             f"The fit of {type(base).__name__} takes no sample_weight, so that weights "
@@ -860,7 +857,7 @@ def _choose_cv(
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
-    is_large = not is_real and (is_wide or shape[0] >= 10_000)
+    is_large = not is_real and (is_wide or shape[0] >= 3_000)
     n_folds = 3 if is_large else 5
     return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn import get_config
-from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.metadata_routing import process_routing
@@ -27,13 +25,12 @@ from skfair.fitting._enforce import choose_loop, enforce_in_population
 from skfair.fitting._fitter import FULL, INTERCEPT, Fitter, search_intercept
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.fitting._input import (
-    check_classification_data,
-    check_regression_data,
+    check_training_data,
     estimate_group_probabilities,
     fill_groups,
     warn_of_group_in_features,
 )
-from skfair.groups._samples import check_alignment, check_lengths
+from skfair.groups._samples import check_lengths
 from skfair.losses import LogisticLoss, step_function
 from skfair.models._linear import ArgmaxModel, LinearModel
 from skfair.partitions._collections import is_partitioned
@@ -49,7 +46,7 @@ from skfair.postprocessing._out_of_fold_scores import (
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
-from skfair.utils._checks import check_column, join_names, text_columns
+from skfair.utils._checks import check_column, join_names, mute_warnings, text_columns
 from skfair.utils._sklearn import count_samples, safe_indexing
 
 if TYPE_CHECKING:
@@ -62,6 +59,7 @@ if TYPE_CHECKING:
     from skfair.fitting._fitter import Effort
     from skfair.fitting._input import TrainingData
     from skfair.groups import Samples
+    from skfair.groups._arguments import FitArguments
     from skfair.groups._groups import Groups
     from skfair.utils._tables import TableLike
 
@@ -282,8 +280,7 @@ def check_ranked_sizes(
     tolerance: float | dict[int | str, float | str] | None,
 ) -> None:
     """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small groups, which the fit warns of
+    with mute_warnings():  # of small groups, which the fit warns of
         for constraint in constraints:
             if hasattr(constraint, "interval"):
                 sums = constraint.bind(samples, None, None, tolerance).sums  # type: ignore[arg-type]
@@ -852,8 +849,7 @@ def make_fitter(*request: Any) -> Fitter:
 
     Nothing warns of small groups: the plain fit, which is tried before, has done so.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with mute_warnings():
         return _make_fitter(*request)
 
 
@@ -967,24 +963,19 @@ def sums_and_changes(
 
 
 def check_training_without_features(
-    estimator: BaseEstimator,
-    X: TableLike | dict[str, int] | None,
-    y: TableLike | dict[str, int] | None,
-    metadata: dict[str, TableLike | dict[str, int] | None],
-    compares_groups: bool,
+    estimator: BaseEstimator, arguments: FitArguments, compares_groups: bool
 ) -> tuple[TrainingData, np.ndarray]:
     """Training data whose features are left out, and the positions of positive weight.
 
-    ``compares_groups`` is as in `check_classification_data`.
+    ``compares_groups`` is as in `check_training_data`.
     """
-    check_alignment(X=X, y=y, **metadata)
+    y = arguments.y
     check_column("y", y)
-    if not is_partitioned(X):
-        check_lengths(X=X, y=y)
+    if not is_partitioned(arguments.X):
+        check_lengths(X=arguments.X, y=y)
     # Positions stand for the rows of X.
     positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-    check = check_classification_data if is_classifier(estimator) else check_regression_data
-    training = check(estimator, positions, y, metadata, compares_groups)
+    training = check_training_data(estimator, replace(arguments, X=positions), compares_groups)
     return training, training.X[:, 0].astype(np.intp)
 
 
@@ -1017,14 +1008,14 @@ def _rank_by_count(labels: np.ndarray) -> np.ndarray:
 def route_metadata(
     estimator: BaseEstimator,
     base: BaseEstimator,
-    metadata: dict[str, TableLike | None],
+    arguments: FitArguments,
     params: dict[str, np.ndarray],
 ) -> tuple:
     """Keyword arguments for the ``fit`` of the base estimator, and for the splitter.
 
     Without metadata routing the base gets all params, and the metadata that its ``fit`` names.
     """
-    passed = {name: value for name, value in metadata.items() if value is not None}
+    passed = arguments.metadata
     if get_config()["enable_metadata_routing"]:
         routed = process_routing(estimator, "fit", **passed, **params)
         # Not `"splitter" in routed`, which never ends where scikit-learn routes no metadata at all.

@@ -568,14 +568,15 @@ def _enable_out_of_bag_scores(estimator: BaseEstimator) -> BaseEstimator:
     return estimator
 
 
-def _refuse_supervised_steps(estimator: BaseEstimator, X: np.ndarray, y: np.ndarray) -> Any:
+def _refuse_supervised_steps(estimator: BaseEstimator, X: np.ndarray, y: np.ndarray) -> None:
     """Raise for preprocessing that uses y: out-of-bag scores would depend on their own labels."""
     if not isinstance(estimator, Pipeline):
         return
     before = estimator[:-1]
     last = estimator.steps[-1][1]
     if not len(before):
-        return _refuse_supervised_steps(last, X, y)
+        _refuse_supervised_steps(last, X, y)
+        return
     # Fit the steps with and without y: equal features prove that y is not used.
     error = None
     try:
@@ -770,9 +771,9 @@ def warn_if_training_data(
         return
     classifier = final_step(estimator)
     features = final_step_features(estimator, X)
-    sign = _detect_faultless_scores(classifier, labels, scores)
+    sign = ""
     if not sparse.issparse(features):
-        sign = sign or _compare_stored_rows(classifier, features)
+        sign = _compare_stored_rows(classifier, features)
         sign = sign or _compare_leaves(classifier, features)
         sign = sign or _compare_boosted_leaves(classifier, features)
     if sign:
@@ -781,6 +782,13 @@ def warn_if_training_data(
             "What holds for training scores does not hold for new data. Pass samples that it was "
             f"not fitted to, or an unfitted {estimator_noun(classifier)} with cv=5; X_fit=, its "
             "training data, compares them row by row."
+        )
+    elif faultless := _detect_faultless_scores(classifier, labels, scores):
+        warn(
+            f"X may be the training data of the fitted {type(classifier).__name__}, or easy to "
+            f"predict: {faultless}. What holds for training scores does not hold for new data. If "
+            "these are the samples that it was fitted to, pass others; X_fit=, its training data, "
+            "compares them row by row."
         )
 
 

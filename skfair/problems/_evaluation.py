@@ -13,18 +13,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
-from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem, Sums
 from skfair.constraints._convex import bucket_curvatures, place_buckets
 from skfair.constraints._rows import block_diagonal
 from skfair.losses import as_pointwise, is_pairwise, kernel_rate_kind
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
-    from skfair.constraints._bound import Sums
     from skfair.constraints._convex import MeanExcess
     from skfair.constraints._ranks import RankSums
     from skfair.losses import Pointwise
-    from skfair.utils._tables import TableLike
 
 
 # Objective and rows of a problem at a point, with their derivatives.
@@ -285,36 +283,17 @@ class OnePassEvaluation(Evaluation):
     ) -> None:
         super().__init__(problem, x, ridge)
         self.reduce, self.multipliers, self.is_near = reduce, multipliers, is_near
-
-    @cached_property
-    def _sums(self) -> tuple:
-        return self.reduce(self.x, self.multipliers, self.is_near)
-
-    @cached_property
-    def fun(self) -> float:
-        """The objective."""
-        return float(self._sums[0] + self.ridge @ self.parameters**2 / 2)
-
-    @cached_property
-    def grad(self) -> np.ndarray:
-        """Gradient of the objective, (n_unknowns,)."""
-        gradient = self._sums[1] + self.ridge * self.parameters
-        return np.append(gradient, np.zeros(len(self.aux)))
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        """The rows c(x), (n_rows,)."""
-        if not self.problem.constraint:
-            return self._sums[2]
-        return self._sums[2] + self.problem.rows.constant_term(self.aux)
-
-    @cached_property
-    def jacobian(self) -> np.ndarray:
-        """Derivative of the rows, (n_rows, n_unknowns)."""
-        jacobian = self._sums[3].copy()
+        objective, gradient, values, jacobian, self._hessian = reduce(x, multipliers, is_near)
+        self.fun = float(objective + ridge @ self.parameters**2 / 2)
+        no_aux = np.zeros(len(self.aux))
+        self.grad = np.append(gradient + ridge * self.parameters, no_aux)
+        # What does not depend on the samples: the penalty, and the constant terms of rows.
+        self.values = (
+            values + problem.rows.constant_term(self.aux) if problem.constraint else values
+        )
+        self.jacobian = jacobian.copy()
         if len(self.aux):
-            jacobian[:, len(self.parameters) :] += self.problem.rows.aux_jacobian
-        return jacobian
+            self.jacobian[:, len(ridge) :] += problem.rows.aux_jacobian
 
     def jacobian_of(self, rows: np.ndarray) -> np.ndarray:
         """Derivative of a subset of the rows, (n_subset, n_unknowns)."""
@@ -336,7 +315,7 @@ class OnePassEvaluation(Evaluation):
                 self.problem, self.x, self.ridge, self.reduce, multipliers, is_near
             )
             return there.hessian(multipliers, is_near)
-        return self._sums[4] + np.diag(np.append(self.ridge, np.zeros(len(self.aux))))
+        return self._hessian + np.diag(np.append(self.ridge, np.zeros(len(self.aux))))
 
 
 # Compiled passes: one kernel per block of samples, if columns, loss and rates have kernels.
@@ -359,7 +338,7 @@ class CompiledBlock:
         combines = [one.rows.rates_to_rows for one in self.block.constraint]
         if not any(map(sparse.issparse, combines)):
             padded = [np.column_stack((one, np.zeros(len(one)))) for one in combines]
-            return block_diagonal(padded)
+            return padded[0] if len(padded) == 1 else block_diagonal(padded)
         no_event = sparse.csr_array((0, 1))
         pairs = zip(combines, [no_event] * len(combines), strict=True)
         return sparse.block_diag([one for pair in pairs for one in pair], format="csr")
@@ -405,21 +384,21 @@ class CompiledBlock:
         samples are those of this block, or of all of which ``reduce(function, *arguments)`` takes
         the sum.
         """
-        if reduce is None:
-
-            def reduce(function: Callable, *arguments: np.ndarray) -> tuple:
-                return function(self.block, *arguments)
-
-        if not len(multipliers) or self.smooth is not None:
-            return self._evaluate_means(x, multipliers, reduce)
-        buckets = place_buckets(self.block.rows, x[self.block.model.n_parameters :])
-        return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
-
-    def _evaluate_means(self, x: np.ndarray, multipliers: np.ndarray, reduce: Callable) -> tuple:
-        """Evaluate rows of means by one pass of their kernel."""
         p = self.block.model.n_parameters
+        if len(multipliers) and self.smooth is None:
+            buckets = place_buckets(self.block.rows, x[p:])
+            # Shares are evaluated in partitions alone.
+            return (
+                buckets
+                and reduce
+                and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
+            )
+        # Rows of means, by one pass of their kernel.
         combine = self._means_to_rows if len(multipliers) else np.zeros((0, 0))
-        sums = reduce(_sum_means, x[:p], combine.T @ multipliers)
+        arguments = x[:p], combine.T @ multipliers
+        sums = (
+            _sum_means(self.block, *arguments) if reduce is None else reduce(_sum_means, *arguments)
+        )
         objective, gradient, means, by_parameters, gram = sums
         jacobian, hessian = np.zeros((len(multipliers), len(x))), np.zeros((len(x), len(x)))
         jacobian[:, :p], hessian[:p, :p] = combine @ by_parameters, gram
@@ -530,7 +509,7 @@ def _sum_means(block: Any, parameters: np.ndarray, weights: np.ndarray) -> tuple
     from skfair._kernels.scores import evaluate_block
 
     compiled = block.compiled
-    arguments = compiled.smooth if len(weights) else _stack_arguments([], "smooth")
+    arguments = compiled.smooth if len(weights) else _NO_EVENTS
     return evaluate_block(compiled.columns, parameters, compiled.losses, arguments, weights)
 
 
@@ -553,14 +532,22 @@ def _stack_arguments(several: list[Sums | RankSums], terms: str) -> tuple[np.nda
     Codes and shares, (n_constraints, n_samples); where the events of each begin, and their number;
     code and width of each rate, and whether it is of errors. None if one has no kernel.
     """
-    arguments = [_kernel_arguments(one, terms) for one in several]
-    if None in arguments:
-        return None
-    columns = zip(*arguments, strict=True) if arguments else [()] * 5
-    event_codes, shares, rates, widths, are_errors = columns
+    arguments = []
+    for one in several:
+        is_mean = isinstance(one, Sums) and not one.is_quotient
+        known = kernel_rate_kind(getattr(one, terms)[0]) if is_mean else None
+        # Events are disjoint; samples in none of them have their number, and a weight of 0.
+        members = one.events.codes_and_mean_weights
+        if known is None or members is None:
+            return None
+        arguments.append((*members, *known))
+    if not arguments:
+        return _NO_EVENTS
+    event_codes, shares, rates, widths, are_errors = zip(*arguments, strict=True)
+    is_single = len(several) == 1  # and not copied
     return (
-        _stack_rows(event_codes, np.intp),
-        _stack_rows(shares, np.float64),
+        event_codes[0][np.newaxis] if is_single else np.array(event_codes),
+        shares[0][np.newaxis] if is_single else np.array(shares),
         np.cumsum([0, *(one.events.n_events + 1 for one in several)]),
         np.array(rates, dtype=np.intp),
         np.array(widths, dtype=np.float64),
@@ -568,23 +555,15 @@ def _stack_arguments(several: list[Sums | RankSums], terms: str) -> tuple[np.nda
     )
 
 
-def _kernel_arguments(sums: TableLike, terms: str) -> tuple | None:
-    """Event and weight of each sample, and what kernels know a rate by; None without a kernel.
-
-    Events are disjoint; samples in none of them have the number of events, and a weight of 0.
-    """
-    if sums.metric_input == "ranks" or sums.is_quotient:
-        return None
-    known = kernel_rate_kind(getattr(sums, terms)[0])
-    members = sums.events.codes_and_mean_weights
-    return None if known is None or members is None else (*members, *known)
-
-
-def _stack_rows(rows: tuple[np.ndarray, ...], dtype: type) -> np.ndarray:
-    """Rows one below the other; a single one is not copied."""
-    if len(rows) == 1:
-        return rows[0][np.newaxis]
-    return np.array(rows, dtype=dtype).reshape(len(rows), len(rows[0]) if rows else 0)
+_NO_EVENTS = (
+    np.empty((0, 0), dtype=np.intp),
+    np.empty((0, 0)),
+    np.zeros(1, dtype=int),
+    np.empty(0, dtype=np.intp),
+    np.empty(0),
+    np.empty(0, dtype=bool),
+)
+"""Arguments of kernels without constraints."""
 
 
 def _split_by_constraint(

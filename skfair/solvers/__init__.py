@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from skfair._names import refuse_unknown_names
 from skfair.solvers._check import check_solver
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP, AugmentedLagrangian, make_sqp_lbfgs
@@ -69,5 +68,3 @@ __all__ = [
     "SwitchingSubgradient",
     "check_solver",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

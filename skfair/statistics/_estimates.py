@@ -651,17 +651,19 @@ def change_upper_limit(
     gap has to be covered.
 
     Of three groups or more, a pair that does not change may attain the second gap, and another one
-    the first. Then the upper limit of the second gap less the lower limit of the first one may be
-    the smaller limit of the change. Each of the two takes a tenth of the error, too. Both arrays of
-    forms, csr_arrays, have the same pairs in the same order.
+    the first. Then
+
+    .. math:: \max D_2 - \max D_1 \le D_2(i, j) - D_1(k, l)
+
+    may be the smaller limit, for any pair (k, l), such as the one of the largest difference here.
+    Half of the error is divided among all of these. Both arrays of forms, csr_arrays, have the same
+    pairs in the same order.
     """
     error = 1.0 - level
     apart = np.inf
     if before.shape[0] > 2:
-        each = _SCREEN_ERROR_SHARE * error
-        error = (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
-        lows = -estimates.upper(-before, 1.0 - each / before.shape[0])
-        apart = estimates.upper(after, 1.0 - each).max() - max(lows.max(), 0.0)
+        error /= 2.0
+        apart = limit_against_fixed_pairs(estimates, before, after, error)
     screen = 1.0 - _SCREEN_ERROR_SHARE * error / 2.0
     # First screen: the pairs that may attain the second gap.
     lows = -estimates.upper(-after, 1.0 - (1.0 - screen) / after.shape[0])
@@ -678,6 +680,26 @@ def change_upper_limit(
     )
     limits = np.where(is_above, undivided[0], np.where(is_below, undivided[2], third.min(axis=0)))
     return float(min(limits[may_attain].max(), apart))
+
+
+def limit_against_fixed_pairs(
+    estimates: Estimates, before: sparse.csr_array, after: sparse.csr_array, error: float
+) -> float:
+    """The smallest limit of the second gap less one difference of the first.
+
+    Any pair could have been taken, so that each has its share of the error.
+    """
+    n_pairs = before.shape[0]
+    largest = np.argsort(-(before @ estimates.values))[:_N_FIXED_PAIRS]
+    every = sparse.csr_array(np.ones((n_pairs, 1)))
+    return min(
+        estimates.upper(after - every @ before[[pair]], 1.0 - error / n_pairs).max()
+        for pair in largest
+    )
+
+
+_N_FIXED_PAIRS = 3
+"""Pairs of the largest differences that are tried."""
 
 
 # Areas under the ROC curves of groups, with confidence limits.

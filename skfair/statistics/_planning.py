@@ -189,21 +189,7 @@ def required_sample_size(
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
     bounds |= {"maximum": maximum, "pilot": pilot}
-    passed = {name: bound for name, bound in bounds.items() if bound is not None}
-    if len(passed) != 1:
-        raise ValueError(
-            "Pass exactly one of tolerance, ratio, minimum, maximum and pilot; got "
-            + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
-            + "."
-        )
-    ((name, bound),) = passed.items()
-    if hasattr(bound, "tolerance"):
-        raise argument_error(
-            f"{name} must be a number; got {bound!r}. Pass the tolerance or ratio of a constraint "
-            "on rates of decisions. Of another one, plan a fit by purpose='fit' and pilot=FitPilot("
-            "classifier, X, y, ...), and a claim by certifying a sample: the distance of its limit "
-            "from its estimate falls with the square root of the number of samples."
-        )
+    name, bound = _find_bound(bounds)
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
     is_one_sided = name in ("minimum", "maximum")
@@ -212,13 +198,7 @@ def required_sample_size(
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
-    fewest = 1 if is_one_sided else 2
-    shares = None
-    if np.ndim(n_groups) == 1:
-        shares = check_group_shares(n_groups)
-        n_groups = len(shares)
-    if not isinstance(n_groups, Integral) or n_groups < fewest:
-        raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
+    n_groups, shares = _check_groups(n_groups, fewest=1 if is_one_sided else 2)
     check_choice("purpose", purpose, ("certificate", "fit"))
     level = check_level(confidence_level)
     if pilot is not None:
@@ -252,11 +232,42 @@ def required_sample_size(
     if is_one_sided:
         # A ceiling is a floor of the rate of the other outcome.
         floor = (bound, expected) if name == "minimum" else (1.0 - bound, 1.0 - expected)
-        return _minimum_rate_size(*floor, n_groups, level, power)  # type: ignore[arg-type]
+        return _minimum_rate_size(*floor, n_groups, level, power)
     rates = _expected_rates(name, expected, rate, n_groups)
     if purpose == "fit":
         return _guarantee_size(tolerance, rates, level, power)  # type: ignore[arg-type]
     return (_difference_size if name == "tolerance" else _ratio_size)(bound, rates, level, power)
+
+
+def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
+    """Name and value of the one bound that is passed; raise for none, several, or a constraint."""
+    passed = {name: bound for name, bound in bounds.items() if bound is not None}
+    if len(passed) != 1:
+        raise ValueError(
+            "Pass exactly one of tolerance, ratio, minimum, maximum and pilot; got "
+            + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
+            + "."
+        )
+    ((name, bound),) = passed.items()
+    if hasattr(bound, "tolerance"):
+        raise argument_error(
+            f"{name} must be a number; got {bound!r}. Pass the tolerance or ratio of a constraint "
+            "on rates of decisions. Of another one, plan a fit by purpose='fit' and pilot=FitPilot("
+            "classifier, X, y, ...), and a claim by certifying a sample: the distance of its limit "
+            "from its estimate falls with the square root of the number of samples."
+        )
+    return name, bound
+
+
+def _check_groups(n_groups: int | Sequence[float], fewest: int) -> tuple[int, np.ndarray | None]:
+    """Number of groups, and their shares if these are passed; raise for fewer than the fewest."""
+    shares = None
+    if np.ndim(n_groups) == 1:
+        shares = check_group_shares(n_groups)
+        n_groups = len(shares)
+    if not isinstance(n_groups, Integral) or n_groups < fewest:
+        raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
+    return int(n_groups), shares
 
 
 def check_group_shares(shares: TableLike) -> np.ndarray:

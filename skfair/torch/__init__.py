@@ -1,6 +1,5 @@
 """Networks of PyTorch, trained under constraints; they need the package ``torch``."""
 
-from skfair._names import refuse_unknown_names
 from skfair.torch._classifier import ConstrainedTorchClassifier
 from skfair.torch._loop import ConstrainedObjective, constraint_values, gather_samples
 from skfair.torch._model import TorchModel
@@ -13,5 +12,3 @@ __all__ = [
     "constraint_values",
     "gather_samples",
 ]
-
-__getattr__ = refuse_unknown_names(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._classifiers import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
-from skfair.fitting._input import check_classification_data, warn_if_revealed
+from skfair.fitting._input import check_training_data, warn_if_revealed
 from skfair.fitting._model import ConstrainedEstimator, check_loss, estimator_docs
 from skfair.fitting._network import (
     fit_network,
@@ -24,6 +24,7 @@ from skfair.fitting._network import (
     warn_of_interrupt,
 )
 from skfair.fitting._outcome import FitTask
+from skfair.groups._arguments import FitArguments
 from skfair.losses import LogisticLoss, LossName, Pointwise
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
 from skfair.solvers._solver import Progress, Result, choose_rows
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
     from skfair.fitting._input import TrainingData
     from skfair.fitting._network import _EpochCallback
     from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
 
 
 _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
@@ -85,13 +85,10 @@ _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 
 
 def _check_samples(
-    estimator: ConstrainedTorchClassifier,
-    X: TableLike,
-    y: TableLike,
-    columns: dict,
-    compares_groups: bool,
+    estimator: ConstrainedTorchClassifier, arguments: FitArguments, compares_groups: bool
 ) -> TrainingData:
-    """`check_classification_data` for samples of any shape."""
+    """`check_training_data` for samples of any shape."""
+    X = arguments.X
     if estimator.solver is None and estimator.enforcement is None:
         raise ValueError(
             "solver=None trains no layer and enforcement=None enforces none, so that nothing "
@@ -99,11 +96,11 @@ def _check_samples(
         )
     samples = X
     if not reads_lazily(X):
-        samples = check_array(to_array(X), dtype=_DTYPES, allow_nd=True, estimator=estimator)
+        samples = check_array(X, dtype=_DTYPES, allow_nd=True, estimator=estimator)
     # Classes, groups and weights are checked with row numbers in place of features.
     n_samples = count_lazy(X) if reads_lazily(X) else len(samples)
     positions = np.arange(n_samples)[:, np.newaxis]
-    training = check_classification_data(estimator, positions, y, columns, compares_groups)
+    training = check_training_data(estimator, replace(arguments, X=positions), compares_groups)
     rows = training.X[:, 0].astype(np.intp)
     if reads_lazily(X):
         subset = take_lazy(X, rows.tolist())
@@ -437,9 +434,14 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         """
         validate_params(self)
         constraints = resolve_constraints(self.constraint, self.tolerance)
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        columns |= {"groups": groups}
-        training = _check_samples(self, X, y, columns, bool(constraints))
+        arguments = FitArguments(
+            X=to_array(X),  # of an accelerator, a copy
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        training = _check_samples(self, arguments, bool(constraints))
         model = _make_torch_model(self, training)
         loss = _make_loss(self)
         # The penalty of many samples, where alpha=None, is 1e-4.

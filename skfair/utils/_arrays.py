@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from skfair.utils._tables import TableLike
 
-    pass
-
 
 # Degrees, links to clusters and the group constraint of a graph or kernel matrix.
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from difflib import get_close_matches
 from math import isfinite
@@ -38,11 +39,31 @@ _LIBRARIES = ("skfair", "sklearn", "joblib", "functools")
 """Packages whose frames are skipped to find the user's line."""
 
 
+_muted: ContextVar[tuple[type[Warning], ...]] = ContextVar("muted", default=())
+"""Categories that the package does not warn of now, in this thread or task alone."""
+
+
+@contextmanager
+def mute_warnings(*categories: type[Warning]) -> Iterator[None]:
+    """A context in which the package itself does not warn, of these categories or of any.
+
+    Filters of :mod:`warnings` belong to the process: two threads that each restore them leave those
+    of the first that ended, and all later warnings are lost.
+    """
+    token = _muted.set((*_muted.get(), *(categories or (Warning,))))
+    try:
+        yield
+    finally:
+        _muted.reset(token)
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep below it the warning arises.
 
     The ``page`` of a category says where the guide explains it.
     """
+    if issubclass(category, _muted.get()):
+        return
     frame = sys._getframe()
     level = 1
     # Skip frames of the libraries, whose warnings would point at lines the user did not write.

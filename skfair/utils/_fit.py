@@ -126,9 +126,12 @@ def write_bytes(content: bytes, path: PathLike[str] | str | None) -> None:
         return
     temporary = target.with_name(f"{target.name[:100]}.part_{uuid4().hex}")
     try:
+        # Who may not read the old file may not read the new one for a moment, either.
+        mode = target.stat().st_mode if target.exists() else None
+        temporary.touch(0o666 if mode is None else 0o600, exist_ok=False)
         temporary.write_bytes(content)
-        if target.exists():
-            temporary.chmod(target.stat().st_mode)
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -37,8 +37,6 @@ from skfair.utils._sklearn import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    pass
-
 
 # Hints that parameters share. What follows the type is what scikit-learn checks.
 

@@ -5,9 +5,6 @@ Callbacks came with version 1.9. With older versions fits run without them.
 
 from __future__ import annotations
 
-import ctypes
-import inspect
-import sys
 from collections import ChainMap
 from typing import TYPE_CHECKING
 
@@ -24,7 +21,6 @@ from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_weight_by_sklearn
 from sklearn.utils.validation import _num_samples as count_samples
 
-from skfair.exceptions import UnscorableSearchError
 from skfair.utils._checks import Registry, check_column, to_floats
 
 if TYPE_CHECKING:
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
     from scipy import sparse
     from sklearn.base import BaseEstimator
 
-    from skfair.exceptions import MissingSensitiveFeaturesError
     from skfair.utils._tables import TableLike
 
 
@@ -82,41 +77,6 @@ def transform_before_last_step(
     for _, step in pipeline.steps[:-1]:
         X = step.transform(X) if hasattr(step, "transform") else X
     return X
-
-
-def error_that_stops_search(error: MissingSensitiveFeaturesError | KeyError | ValueError) -> Any:
-    """The exception to raise where a search must stop.
-
-    It is the same one, unless a cross-validation is about to turn it into its ``error_score``. Then
-    it is an `UnscorableSearchError` with its message, and the cross-validation, with those around
-    it, raises it as if its ``error_score`` was "raise".
-    """
-    validation = sys.modules.get("sklearn.model_selection._validation")
-    if validation is None:
-        return error
-    # The calls that turn exceptions into scores, the innermost first. Errors in fit, where that is
-    # no _score, are those that error_score is meant for.
-    score, fit_and_score = validation._score.__code__, validation._fit_and_score.__code__
-    frames = [one.frame for one in inspect.stack(0) if one.frame.f_code in (score, fit_and_score)]
-    is_scored = frames and frames[0].f_code is score
-    if not is_scored or frames[0].f_locals["error_score"] == "raise":
-        return error
-    for frame in frames:
-        frame.f_locals["error_score"] = "raise"
-        # Before Python 3.13 f_locals is a copy, which this writes back.
-        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
-        # A scorer of several metrics, which the search made, has a switch of its own.
-        if hasattr(frame.f_locals["scorer"], "_raise_exc"):
-            frame.f_locals["scorer"]._raise_exc = True
-    return UnscorableSearchError(str(error))
-
-
-def fits_a_fold() -> bool:
-    """Whether a cross-validation of scikit-learn fits a part of its samples now."""
-    validation = sys.modules.get("sklearn.model_selection._validation")
-    calls = [getattr(validation, name, None) for name in ("_fit_and_score", "_fit_and_predict")]
-    codes = {call.__code__ for call in calls if call is not None}
-    return any(one.frame.f_code in codes for one in inspect.stack(0))
 
 
 try:

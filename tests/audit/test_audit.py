@@ -161,9 +161,10 @@ def test_certificates_of_counts_are_those_of_samples(seed, constraint, tolerance
     try:
         rows, counts = (audit.certify(constraint, tolerance) for audit in audits)
     except ValueError as error:  # too many cells for a sum, or too few samples in each
-        with pytest.raises(ValueError, match=re.escape(str(error))):
+        message = str(error)
+        with pytest.raises(ValueError, match=re.escape(message)):
             audits[1].certify(constraint, tolerance)
-        assert "the largest of" in str(error) or "there are too few" in str(error)
+        assert "the largest of" in message or "there are too few" in message
         return
     # What was read is rows of another table.
     assert rows.reading != counts.reading

@@ -12,6 +12,7 @@ from scipy import sparse, stats
 
 from skfair.__main__ import main
 from skfair.audit import _subgroups as search
+from skfair.audit._departures import FromRest, departure_limits
 from skfair.statistics._estimates import clopper_pearson_limits
 from tests.audit.doors import report_predictions, search_predictions
 
@@ -32,7 +33,7 @@ def make_table(n, rng, n_columns=5):
 def family_of(table, values, max_conditions=2, min_size=30, n_bins=4, missing="error"):
     counts = np.ones(len(table))
     columns = search._encode_columns(table, n_bins, missing, counts)
-    return search._count_subgroups(columns, values, counts, max_conditions, min_size)
+    return search._count_subgroups(columns, FromRest(values, counts), max_conditions, min_size)
 
 
 def conditions_of(column, n_bins=4):
@@ -110,7 +111,7 @@ def test_missing_values_are_a_condition_or_meet_none():
 
 
 def test_limits_are_those_of_the_formula():
-    departure, low, high = search.departure_limits(np.array([40]), np.array([30]), (100, 45), 0.01)
+    departure, low, high = departure_limits(np.array([40]), np.array([30]), (100, 45), 0.01)
     (l_p, u_p), (l_q, u_q) = (
         clopper_pearson_limits(30, 40, 0.99),
         clopper_pearson_limits(15, 60, 0.99),
@@ -129,7 +130,7 @@ def test_a_limit_errs_no_more_often_than_stated(error, sizes):
     """All pairs of counts are enumerated."""
     first, second = (np.arange(n + 1) for n in sizes)
     hits, all_hits = np.broadcast_arrays(first[:, np.newaxis], first[:, np.newaxis] + second)
-    _, low, high = search.departure_limits(sizes[0], hits, (sum(sizes), all_hits), error)
+    _, low, high = departure_limits(sizes[0], hits, (sum(sizes), all_hits), error)
     counts = first, second
     for rate in (0.01, 0.05, 0.3, 0.5, 0.8, 0.99):
         masses = (stats.binom.pmf(x, n, rate) for x, n in zip(counts, sizes, strict=True))
@@ -163,7 +164,7 @@ def test_the_bound_is_the_largest_limit_of_any_subgroup(direction):
     table = make_table(2500, rng)
     values = rng.random(2500) < np.where(table["c0"] == "1", 0.5, 0.3)
     family = family_of(table, values)
-    _, low, high = search.departure_limits(family.n, family.hits, family.total, 0.1)
+    _, low, high = departure_limits(family.n, family.hits, family.total, 0.1)
     largest = {"above": high.max(), "below": -low.min()}
     largest["both"] = max(largest.values())
     report = search_predictions(
@@ -290,7 +291,7 @@ def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
         report = search_predictions(None, values, sensitive_features=table)
         counts = np.ones(len(table))
         columns = search._encode_columns(table, 4, "error", counts)
-        family = search._count_subgroups(columns, values, counts, 2, 30)
+        family = search._count_subgroups(columns, FromRest(values, counts), 2, 30)
         texts = [family.text(i) for i in range(len(family.n))]
         mask = family.mask(texts.index(report.subgroups.loc[0, "subgroup"]))
         n_hits += (mask & planted).sum() / (mask | planted).sum() >= 0.25

@@ -131,7 +131,8 @@ def test_no_small_count_follows_from_listed_subgroups(metrics):
         try:
             listed, disclosed, report = count_disclosed(seed, metrics=metrics, **SETTINGS)
         except ValueError as error:
-            assert "allows no search" in str(error)
+            message = str(error)
+            assert "allows no search" in message
             continue
         n_listed += listed
         assert not disclosed

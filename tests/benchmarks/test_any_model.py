@@ -59,7 +59,7 @@ def test_gaps_of_guarantees_are_compared_with_the_tolerance(monkeypatch):
     def report_split(name, seed):
         one = {"accuracy": 0.9, "gap": 0.01 * (seed % 2), "gap of noise": 0.02, "probability": 0.95}
         rows = {"none": one | {"multiplier": 2.0}, ".95": one | {"multiplier": seed}}
-        return {constraint: rows for constraint in any_model_splits.CONSTRAINTS_OF[name]}
+        return dict.fromkeys(any_model_splits.CONSTRAINTS_OF[name], rows)
 
     monkeypatch.setattr(any_model_splits, "_evaluate_split", report_split)
     report = any_model_splits.any_model_splits(QUICK)

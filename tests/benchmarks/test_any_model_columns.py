@@ -89,7 +89,7 @@ def test_a_wrapper_takes_the_columns_that_its_model_takes(make_model, column):
     X = pd.DataFrame({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1], "column": COLUMNS[column]})
     model = make_model(column)
     if column in REFUSED[make_model]:
-        with pytest.raises(Exception):  # noqa: B017, each package has its own
+        with pytest.raises(Exception):  # noqa: B017, PT011, each package has its own
             clone(model).fit(X, Y)
         return
     clone(model).fit(X, Y)

@@ -195,7 +195,7 @@ def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
     X, y, _ = data
     new_data = draw(20_000, 1)
     tree = DecisionTreeClassifier(random_state=0)
-    with pytest.warns(UserWarning, match="looks like the training data of the fitted Decision"):
+    with pytest.warns(UserWarning, match="the training data of the fitted Decision"):
         memorised = fit(data, "equalized_odds", FrozenEstimator(clone(tree).fit(X, y)))
     unseen = fit(data, "equalized_odds", tree, cv=5, ensemble=False)
     excess = [

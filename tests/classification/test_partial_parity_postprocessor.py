@@ -284,7 +284,7 @@ def test_a_prefit_classifier_is_not_refitted():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:X looks like the training data of the fitted")
+@pytest.mark.filterwarnings("ignore:X .* the training data of the fitted")
 def test_an_overfitted_classifier_is_fair_on_new_data_by_out_of_fold_scores():
     X, y, groups = population(seed=1, n_samples=24000)
     train = slice(6000)

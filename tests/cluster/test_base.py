@@ -68,6 +68,7 @@ class Callback:
         if context.parent is not None:
             self.views.append(fitted_estimator)
             return len(self.views) == self.stop_after
+        return None
 
 
 @pytest.mark.callbacks

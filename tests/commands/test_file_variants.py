@@ -1,5 +1,6 @@
 """Variants of exported files: each is read right, or refused with both readings in the message."""
 
+import re
 from argparse import ArgumentParser
 
 import numpy as np
@@ -299,10 +300,9 @@ def test_a_variant_is_read_right_or_refused_with_both_readings(name, tmp_path):
     if isinstance(expected, dict):
         assert read(command, path) == pytest.approx(expected)
         return
-    with pytest.raises(ValueError) as caught:
+    parts = "".join(f"(?=.*{re.escape(part)})" for part in expected)
+    with pytest.raises(ValueError, match=f"(?s){parts}"):
         read(command, path)
-    for part in expected:
-        assert part in str(caught.value)
 
 
 def test_one_date_far_from_the_others_is_refused(tmp_path):

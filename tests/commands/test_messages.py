@@ -1,5 +1,6 @@
 """Messages of commands name options and not Python, and say what was passed alone."""
 
+import argparse
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair.commands._options import name_options
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -66,6 +68,13 @@ def test_errors_name_options(error, command, sentence):
     message = error(command)
     assert sentence in message
     assert _PYTHON.findall(message.partition("error: ")[2]) == [], message
+
+
+@pytest.mark.parametrize("label", ["Gen X (1965-80)", "line sample_weight 3", "a=1"])
+def test_names_in_the_data_stay_as_they_are(label):
+    message = f"X must have a column for {label!r}, but sample_weight has none."
+    options = argparse.Namespace(command="report")
+    assert repr(label) in name_options(message, options)
 
 
 def test_estimated_rates_are_of_known_groups(error, capsys):

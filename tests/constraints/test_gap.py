@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from skfair.constraints._bound import BoundConstraint, Sums
 from skfair.constraints._gap import LargestMean, RangeGap, RatioGap, TotalRangeGap, make_rows
-from skfair.constraints._overall_gap import (
+from skfair.constraints._pair_gap import (
+    AboveReference,
+    BelowReference,
     DistanceToOverall,
     ExcessOverOverall,
     MeanDistanceToOverall,
@@ -18,6 +20,8 @@ from skfair.constraints._overall_gap import (
     SignedMeanExcess,
 )
 from skfair.groups._events import CellEvents, Events
+from skfair.statistics._estimates import Rates
+from skfair.statistics._gaps import interval_of_largest_contrast
 
 BLOCKS = ((0, 1), (2, 3, 4))
 PAIRS = ((0, 2), (1, 2), (3, 4))
@@ -31,6 +35,8 @@ GAPS = {
     "excess": ExcessOverOverall(PAIRS),
     "mean excess": MeanPositiveExcess(PAIRS),
     "signed mean": SignedMeanExcess(PAIRS),
+    "above": AboveReference(PAIRS),
+    "below": BelowReference(tuple(pair[::-1] for pair in PAIRS)),
     "largest": LargestMean((0, 2, 4)),
 }
 MEANS = np.array([0.1, 0.5, 0.3, 0.9, 0.2])
@@ -281,3 +287,22 @@ def test_a_ratio_changes_by_one_sample():
     assert RangeGap(BLOCKS).one_sample_change(MEANS, 50) == 1 / 50
     assert RATIO.one_sample_change(MEANS, 50) == 1 / (50 * 0.5)
     assert RATIO.one_sample_change(np.zeros(5), 50) == 1
+
+
+def test_the_interval_of_a_gap_is_that_of_its_largest_form():
+    means = Rates.from_sums(np.array([[9.0] * 3, [20.0] * 3]), np.array([[31.0] * 3, [20.0] * 3]))
+    gap = RangeGap(((0, 1),))
+    interval = gap.interval(means, 0.9)
+    assert interval == interval_of_largest_contrast(means, gap.linear_forms(2), 0.9)
+    assert interval.estimate == pytest.approx(0.5 - 9 / 40)
+    ratio = RatioGap(((0, 1),)).interval(means, 0.9)
+    assert ratio.estimate == pytest.approx(1 - (9 / 40) / 0.5)
+    assert ratio.low < ratio.estimate < ratio.high
+
+
+def test_a_scaled_excess_may_be_negative():
+    # Means 0.1 and 0.5 of groups, 0.9 of the reference: 0.8 * 0.5 - 0.9.
+    gap = AboveReference(((0, 2), (1, 2)), 0.8)
+    means = np.array([0.1, 0.5, 0.9])
+    assert gap(means) == pytest.approx(-0.5)
+    np.testing.assert_array_equal(gap.subgradient(means), [0.0, 0.8, -1.0])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._units import Unit
 from skfair.fitting import _calibration
 from skfair.fitting._calibration import _is_final, calibrate_tolerances
 from skfair.fitting._counting import Candidate
@@ -34,7 +35,7 @@ class Gap:
 
     criterion: Criterion = Criterion()
 
-    is_correctable = False
+    is_correctable = is_ratio = adds_up = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class BoundConstraint:
     gap: Gap = Gap()
 
     rows = SimpleNamespace(lower=np.zeros(1))
+    sums = SimpleNamespace(metric_input="ranks", unit=Unit())
 
     def linearize_at(self, scores):
         return self

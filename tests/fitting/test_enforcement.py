@@ -130,8 +130,7 @@ def test_a_search_along_any_line_finds_its_best_point(seed, ties):
         (round(candidate.violation, 10), candidate.error),
     )
     lines = _LineSearch(fitter, candidate)
-    points = lines.better_points([(candidate, lines.scale([direction]))])
-    result, _ = next(lines.improvements(points), (candidate, None))
+    result, _ = next(lines.improve([(candidate, lines.scale([direction]))]), (candidate, None))
     assert (result.violation, result.error) == pytest.approx(best, abs=1e-10)
 
 
@@ -206,8 +205,9 @@ def test_fits_start_from_a_plain_fit_of_three_digits():
 def test_the_line_to_a_point_is_not_searched_from_there():
     fitter = make_fitter(*draw(0), [DemographicParity()])
     lines = _LineSearch(fitter, fitter.plain_fit)
-    points = lines.better_points([(fitter.plain_fit, lines.find_lines(fitter.plain_fit))])
-    candidate, direction = next(lines.improvements(points))
+    candidate, direction = next(
+        lines.improve([(fitter.plain_fit, lines.find_lines(fitter.plain_fit))])
+    )
     after = lines.find_lines(candidate, direction)
     assert [line[0] is direction for line in lines.directions[0]].count(True) == 1
     assert not any(line[0] is direction for line in after)

@@ -7,7 +7,8 @@ from scipy import sparse
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.fitting._input import check_classification_data, loss_weights
+from skfair.fitting._input import check_training_data, loss_weights
+from skfair.groups._arguments import FitArguments
 
 X = np.arange(12.0).reshape(6, 2)
 Y = ["no", "yes", "no", "yes", "no", "yes"]
@@ -17,9 +18,11 @@ GROUPS = ["a", "a", "a", "b", "b", "b"]
 def check(
     X=X, y=Y, sensitive_features=GROUPS, sample_weight=None, compares_groups=True, pos_label="yes"
 ):
-    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    arguments = FitArguments(
+        X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
     estimator = ConstrainedERMClassifier(pos_label=pos_label)
-    return check_classification_data(estimator, X, y, metadata, compares_groups)
+    return check_training_data(estimator, arguments, compares_groups)
 
 
 def test_labels_become_signs():

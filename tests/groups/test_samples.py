@@ -5,6 +5,7 @@ from scipy import sparse
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups import Samples, check_groups
+from skfair.groups._arguments import FitArguments
 from skfair.groups._groups import refuse_continuous_attributes
 from skfair.groups._samples import check_metric_input, check_samples, to_pandas_index
 
@@ -88,8 +89,15 @@ def test_an_index_has_the_names_of_the_attributes():
 # People of a fit -----------------------------------------------------------------------
 
 
+def check_fit(sensitive_features, sample_weight, *, overlapping=False, missing=None, **rows):
+    arguments = FitArguments(
+        sensitive_features=sensitive_features, sample_weight=sample_weight, **rows
+    )
+    return check_samples(arguments, overlapping=overlapping, missing=missing)
+
+
 def test_samples_of_a_fit():
-    samples, rows = check_samples(list("abca"), [1, 2, 3, 0], X=np.zeros((4, 1)), y=None)
+    samples, rows = check_fit(list("abca"), [1, 2, 3, 0], X=np.zeros((4, 1)), y=None)
     assert samples.target is None
     assert rows.tolist() == [0, 1, 2]
     assert samples.groups.codes.tolist() == [0, 1, 2]
@@ -98,30 +106,30 @@ def test_samples_of_a_fit():
 
 def test_a_group_of_zero_weight_is_named_at_the_users_line():
     with pytest.warns(UserWarning, match="count as absent: 'b'. Leave") as caught:
-        samples, _ = check_samples(list("aab"), [1, 1, 0], X=np.zeros((3, 1)))
+        samples, _ = check_fit(list("aab"), [1, 1, 0], X=np.zeros((3, 1)))
     assert samples.groups.names == ["a"]
     assert caught[0].filename == __file__
 
 
 def test_without_groups_there_is_one_and_a_constraint_warns():
-    samples, rows = check_samples(None, [1, 0, 2], X=np.zeros((3, 1)))
+    samples, rows = check_fit(None, [1, 0, 2], X=np.zeros((3, 1)))
     assert samples.groups.names == ["all"] and samples.groups.counts.tolist() == [2]
     assert rows.tolist() == [0, 2]
     with pytest.warns(MissingSensitiveFeaturesWarning, match=r"I asked. Inside a search or pip"):
-        check_samples(None, None, missing="I asked.", X=np.zeros((3, 1)))
+        check_fit(None, None, missing="I asked.", X=np.zeros((3, 1)))
 
 
 def test_overlapping_groups_need_permission():
     X = np.zeros((4, 1))
     with pytest.raises(TypeError, match="sparse matrix, which means overlapping groups"):
-        check_samples(sparse.csr_array(MEMBERS), None, X=X)
+        check_fit(sparse.csr_array(MEMBERS), None, X=X)
     with pytest.raises(ValueError, match=r"column\(s\) 1 of sensitive_features are empty"):
-        check_samples(sparse.csr_array(MEMBERS), None, overlapping=True, X=X)
-    samples, _ = check_samples(sparse.csr_array(MEMBERS[:, [0, 2]]), None, overlapping=True, X=X)
+        check_fit(sparse.csr_array(MEMBERS), None, overlapping=True, X=X)
+    samples, _ = check_fit(sparse.csr_array(MEMBERS[:, [0, 2]]), None, overlapping=True, X=X)
     assert samples.groups.counts.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize("check", [check_samples, check_metric_input])
+@pytest.mark.parametrize("check", [check_fit, check_metric_input])
 def test_weights_with_infinite_sum_are_refused(check):
     with pytest.raises(ValueError, match=r"sum of sample_weight must be finite.*1e\+308"):
         check(list("aab"), np.full(3, 1e308), y=[0, 1, 0])
@@ -130,7 +138,7 @@ def test_weights_with_infinite_sum_are_refused(check):
 def test_samples_of_a_fit_are_aligned():
     X = pd.DataFrame(np.zeros((2, 1)), index=[1, 2])
     with pytest.raises(ValueError, match="X and sample_weight must have the same pandas index"):
-        check_samples(["a", "b"], pd.Series([1.0, 2.0]), X=X)
+        check_fit(["a", "b"], pd.Series([1.0, 2.0]), X=X)
 
 
 # Too many groups -----------------------------------------------------------------------
@@ -139,10 +147,10 @@ def test_samples_of_a_fit_are_aligned():
 def test_an_id_is_no_group():
     X = np.zeros((2000, 1))
     with pytest.raises(ValueError, match=r"2000 groups for 2000 samples.*an id.*pd\.cut"):
-        check_samples(np.arange(2000), None, X=X)
+        check_fit(np.arange(2000), None, X=X)
     with pytest.raises(ValueError, match="looks like an id"):
-        check_samples([f"person {i}" for i in range(2000)], None, X=X)
-    small, _ = check_samples(np.arange(50), None, X=X[:50])
+        check_fit([f"person {i}" for i in range(2000)], None, X=X)
+    small, _ = check_fit(np.arange(50), None, X=X[:50])
     assert len(small.groups.labels) == 50
 
 
@@ -165,13 +173,13 @@ def test_a_measurement_is_no_group():
 
 def test_numbers_of_small_groups_do_not_count_as_groups():
     age = np.append(np.repeat(np.arange(30), 40), np.arange(30, 70))
-    samples, _ = check_samples(age, None, X=np.zeros((len(age), 1)))
+    samples, _ = check_fit(age, None, X=np.zeros((len(age), 1)))
     assert samples.check_group_sizes(samples.groups, 2).sum() == 30
     for size, n_left in ((1, 70), (41, 0)):
         with pytest.raises(ValueError, match=rf"min_group_size such that 1 to 30 .* {n_left} are"):
             samples.check_group_sizes(samples.groups, size)
     both = np.column_stack((age, age % 2)).astype(float)
-    samples, _ = check_samples(both, None, X=np.zeros((len(age), 1)))
+    samples, _ = check_fit(both, None, X=np.zeros((len(age), 1)))
     each = samples.groups.single_attribute_groups()
     assert samples.check_group_sizes(each, 2).sum() == 32
     with pytest.raises(ValueError, match="Attribute 0 of sensitive_features has 70"):
@@ -212,13 +220,13 @@ def test_small_groups_are_merged_into_the_largest():
 def test_many_tiny_groups_are_counted():
     groups = np.r_[np.repeat(np.arange(150), 3), np.repeat(1000, 500)]
     with pytest.warns(UserWarning, match="150 of 151 groups have fewer than 5 members"):
-        check_samples(groups, None, X=np.zeros((950, 1)))
-    check_samples(np.repeat(np.arange(150), 5), None, X=np.zeros((750, 1)))  # no warning
+        check_fit(groups, None, X=np.zeros((950, 1)))
+    check_fit(np.repeat(np.arange(150), 5), None, X=np.zeros((750, 1)))  # no warning
 
 
 def test_many_overlapping_groups_are_no_ids():
     membership = sparse.csr_array(np.tril(np.ones((150, 150), dtype=bool)))
-    samples, _ = check_samples(membership, None, overlapping=True, X=np.zeros((150, 1)))
+    samples, _ = check_fit(membership, None, overlapping=True, X=np.zeros((150, 1)))
     assert len(samples.groups.names) == 150
 
 
@@ -228,7 +236,7 @@ def test_labels_that_differ_in_case_or_spaces_alone_are_named_once():
     expected = (
         r"attribute 'sex' .* different groups: 'Female' and 'female ', 'MALE' and 'Male'\. If"
     )
-    for check in (check_samples, check_metric_input):
+    for check in (check_fit, check_metric_input):
         with pytest.warns(UserWarning, match=expected) as caught:
             check(sexes, None, X=np.zeros(120))
         assert len(caught) == 1

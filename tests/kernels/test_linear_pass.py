@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skfair._kernels import HINGE, LOGISTIC
+from skfair._kernels import HINGE, LOGISTIC, SQUARED
 from skfair._kernels.scores import (
     evaluate_block,
     evaluate_bucket_moments,
@@ -19,6 +19,7 @@ from skfair.losses import (
     LogisticLoss,
     SquaredHingeLoss,
     SquaredLoss,
+    averaged_loss,
     kernel_kind_and_width,
     step_function,
 )
@@ -243,3 +244,7 @@ def test_codes_are_those_of_a_class_itself():
     assert kernel_kind_and_width(HingeLoss(0.3)) == (HINGE, 0.3)
     assert kernel_kind_and_width(CustomLoss()) is None and kernel_kind_and_width(abs) is None
     assert kernel_kind_and_width(HingeLoss(-1.0)) is None  # its call raises the error
+    noted = LogisticLoss()
+    noted.note = 7.0  # no width
+    assert kernel_kind_and_width(noted) == (LOGISTIC, 1.0)
+    assert kernel_kind_and_width(averaged_loss(SquaredLoss())) == (SQUARED, 0.5)

@@ -24,7 +24,7 @@ def dominated_cells(front, costs, balances):
 
 @given(points)
 def test_hypervolume_counts_dominated_cells(front):
-    expected = dominated_cells(front, range(0, 7), range(2, 8))
+    expected = dominated_cells(front, range(7), range(2, 8))
     assert hypervolume(*columns(front), reference=(7, 2)) == expected
 
 

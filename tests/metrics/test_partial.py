@@ -372,7 +372,7 @@ def test_scores_must_be_finite_numbers_one_per_sample(function):
         function([1.0, np.inf], sensitive_features=["a", "b"], interval=(0, 1))
     with pytest.raises(ValueError, match="rows"):
         function([1.0, 2.0], sensitive_features=["a"], interval=(0, 1))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="shape"):
         function(np.ones((4, 2)), sensitive_features=list("aabb"), interval=(0, 1))
 
 

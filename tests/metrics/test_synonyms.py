@@ -99,7 +99,7 @@ def misspell(name, rng):
 
 def answer(name):
     """What the error of a fit suggests for the name of a constraint, None if nothing."""
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="constraint") as caught:
         ConstrainedERMClassifier([name]).fit([[0.0], [1.0]], [0, 1], sensitive_features=[0, 1])
     suggestion = re.search(
         r"Did you mean (?:skfair\.constraints\.)?'?([\w()=\", ]+)'?\?", str(caught.value)
@@ -170,7 +170,7 @@ def test_ratios_of_the_same_rate_are_known(name, expected):
 
 
 def refusal_message(constraint):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="constraint") as caught:
         ConstrainedERMClassifier(constraint).fit([[0.0], [1.0]], [0, 1], sensitive_features=[0, 1])
     return str(caught.value)
 
@@ -229,9 +229,8 @@ def test_everything_that_takes_a_constraint_knows_synonyms():
     ],
 )
 def test_scorers_know_synonyms_too(name, expected):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=f"{re.escape(expected)}$"):
         get_scorer(name)
-    assert str(caught.value).endswith(expected)
 
 
 def test_scorers_of_functions_are_explained():

@@ -241,7 +241,8 @@ def test_damage_before_the_footer_is_named_or_does_no_harm(parquet, seed):
         try:
             rows_read = load_rows(open_blocks(parquet))
         except ValueError as error:
-            assert "table.parquet" in str(error)
+            message = str(error)
+            assert "table.parquet" in message
         else:
             pd.testing.assert_frame_equal(rows_read, frame)
 

@@ -153,8 +153,9 @@ def assert_refused_or_equal(function, data, expected, named):
     try:
         result = call(function, data)
     except ValueError as error:
+        message = str(error)
         for words in named:
-            assert words in str(error)
+            assert words in message
         return
     np.testing.assert_allclose(
         np.asarray(result, dtype=float), np.asarray(expected, dtype=float), rtol=1e-6, atol=1e-9

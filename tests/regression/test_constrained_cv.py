@@ -387,7 +387,7 @@ def test_a_weight_of_two_is_a_sample_twice(data):
 def test_training_data_of_a_fitted_regressor_are_warned_of(data, estimator):
     X, y, _ = data
     fitted = clone(estimator).fit(X, y)
-    with pytest.warns(UserWarning, match="looks like the training data of the fitted"):
+    with pytest.warns(UserWarning, match="the training data of the fitted"):
         fit(data, estimator=fitted, cv="prefit")
     exact = clone(BASE).fit(X, X[:, 0])
     with pytest.warns(UserWarning, match="it predicts the target of all 1200 samples exactly"):

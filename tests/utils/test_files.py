@@ -59,6 +59,23 @@ def test_permissions_and_links_are_kept(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_a_private_file_stays_private_while_it_is_written(tmp_path, monkeypatch):
+    path = tmp_path / "page"
+    write_text("old", path)
+    path.chmod(0o600)
+    modes = []
+    write_bytes = Path.write_bytes
+
+    def record_mode(self, content):
+        write_bytes(self, content)
+        modes.append(stat.S_IMODE(self.stat().st_mode))
+
+    monkeypatch.setattr(Path, "write_bytes", record_mode)
+    write_text("new", path)
+    assert modes == [0o600]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX devices")
 def test_a_device_is_written_to():
     assert write_text("text", os.devnull) == "text"

@@ -69,9 +69,9 @@ def test_an_error_in_a_fit_lifts_the_limit(two_threads):
     class Model:
         @restore_on_failure(one_blas_thread=True)
         def fit(self, X):
-            raise ValueError
+            raise ValueError("no fit")
 
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="no fit"):
         Model().fit(np.zeros(3))
     assert blas_threads() == {2}
 

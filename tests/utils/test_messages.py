@@ -1,11 +1,12 @@
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.audit import Audit
-from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn
+from skfair.utils._checks import join_names, mute_warnings, resolve_name, spelling_hint, warn
 
 
 def test_a_warning_points_at_the_first_line_outside_the_package():
@@ -34,6 +35,22 @@ def test_a_program_of_nothing_but_package_frames_still_warns(monkeypatch):
         warnings.simplefilter("always")
         warn("at the root")
     assert str(caught[0].message) == "at the root"
+
+
+def test_muted_warnings_are_those_of_one_thread_and_of_the_package():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        filters = list(warnings.filters)
+        with mute_warnings(UserWarning), ThreadPoolExecutor() as pool:
+            assert warnings.filters == filters
+            warn("muted")
+            pool.submit(warn, "of another thread").result()
+            warn("of another category", FutureWarning)
+        warn("after it")
+        with mute_warnings():
+            warn("muted with all categories", FutureWarning)
+    messages = [str(one.message) for one in caught]
+    assert messages == ["of another thread", "of another category", "after it"]
 
 
 def test_listing_counts_what_it_leaves_out():

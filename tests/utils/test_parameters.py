@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import make_constraint
 
 import skfair
+from skfair._names import SUBMODULES
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
 from skfair.constraints import Constraint, PartialDemographicParity
 from skfair.regression import PartialParityRegressor
@@ -38,7 +39,6 @@ from skfair.utils._parameters import (
     validate_params,
 )
 from skfair.utils._sklearn import StrOptions
-from tests.maintainability import public_names
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -46,9 +46,8 @@ if TYPE_CHECKING:
 
 def public_classes():
     """Public classes with constructor parameters."""
-    for name in public_names():
-        module, _, attribute = name.rpartition(".")
-        one = getattr(importlib.import_module(module), attribute)
+    modules = (importlib.import_module(f"skfair.{name}") for name in SUBMODULES)
+    for one in (getattr(module, name) for module in modules for name in module.__all__):
         if isinstance(one, type) and issubclass(one, BaseEstimator) and not inspect.isabstract(one):
             yield one
 

@@ -91,10 +91,12 @@ def solve_dual(
     warm_dual: DualSolution,
     slack: float,
     evaluate: Callable = evaluate_dual,
+    most: float = np.inf,
 ) -> tuple[DualSolution, Partitions]:
     """Maximise the dual by damped Newton ascent from the solution ``warm_dual``.
 
-    Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
+    Stops once every active constraint holds within ``slack`` (a weight), or nothing is gained, or
+    the value is above ``most``.
     ``evaluate`` is called as `evaluate_dual` for every block of the partitions ``rows``. Returns
     the solution and the partitions of its evaluations.
     """
@@ -104,7 +106,7 @@ def solve_dual(
     multipliers, width, ridge = warm_dual.multipliers, warm_dual.width, warm_dual.ridge
     now = evaluate_all(multipliers, width)
     for _ in range(max_dual_iterations(warm_dual, limits, now.n_samples)):
-        if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
+        if now.value > most or kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.
         if (

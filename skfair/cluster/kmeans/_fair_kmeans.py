@@ -46,8 +46,10 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
     weighted_mean,
 )
+from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
+from skfair.groups._arguments import FitArguments
 from skfair.groups._groups import GroupSummary, data_balance, group_names
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows
@@ -103,8 +105,14 @@ class KMeansInput(NamedTuple):
         return min(data_balance(weights[one]) for one in self.requirements.attribute_slices)
 
     @property
-    def largest_weight(self) -> Any:
-        return self.problem.largest_weight
+    def rounding_weight(self) -> float:
+        return self.problem.rounding_weight
+
+    @property
+    def largest_share(self) -> float:
+        """Share of the heaviest sample in the weight of all; 0 where all weigh the same."""
+        problem = self.problem
+        return 0.0 if problem.has_equal_weights else problem.largest_weight / problem.total_weight
 
     def counts(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Weight of every group in every cluster, from labels of all rows in memory."""
@@ -189,7 +197,7 @@ class KMeansInput(NamedTuple):
             "inertia_": cost,
             "objective_": cost / problem.total_weight,
             "groups_": self.groups,
-            **balance_attributes(by_group, self.requirements, problem.largest_weight),
+            **balance_attributes(by_group, self.requirements, problem.rounding_weight),
         }
 
     def row_label_attributes(self, point: ClusteringPoint) -> Any:
@@ -265,12 +273,7 @@ def append_empty_clusters(attributes, merged):
         attributes[name] = np.concatenate([attributes[name], added])
 
 
-def check_input(
-    estimator: FairKMeans,
-    X: TableLike,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None,
-) -> KMeansInput:
+def check_input(estimator: FairKMeans, arguments: FitArguments) -> KMeansInput:
     """Validate the input of ``estimator.fit``.
 
     Raises
@@ -280,14 +283,13 @@ def check_input(
         for fewer rows of positive weight than clusters, for sizes that no clusters have; of
         partitioned data the message says in which partition.
     """
-    if is_partitioned(X, sensitive_features, sample_weight):
-        return _check_partitioned(estimator, X, sensitive_features, sample_weight)
-    X, samples, present, missing = check_rows(
-        estimator, X, sensitive_features, sample_weight, **ACCEPTED
-    )
+    if arguments.is_partitioned:
+        return _check_partitioned(estimator, arguments)
+    X, samples, present, missing = check_rows(estimator, arguments, **ACCEPTED)
     # The groups that are compared, in an order that does not depend on their labels.
     groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
-    is_single = sensitive_features is not None and warn_if_one_group(estimator, groups, attributes)
+    has_groups = arguments.sensitive_features is not None
+    is_single = has_groups and warn_if_one_group(estimator, groups, attributes)
     first_rows = find_first_rows(samples.groups.codes, len(intersections))
     order, intersections, places = order_groups(first_rows, intersections, attributes)
     codes = np.argsort(order)[samples.groups.codes]
@@ -336,21 +338,16 @@ def _complete_labels(
     return completed
 
 
-def _check_partitioned(
-    estimator: FairKMeans,
-    X: TableLike,
-    sensitive_features: TableLike | None,
-    sample_weight: TableLike | None,
-) -> Any:
+def _check_partitioned(estimator: FairKMeans, arguments: FitArguments) -> Any:
     """The input of partitioned data, from a pass that summarizes them."""
-    blocks, summary = encode_and_summarize(estimator, X, sensitive_features, sample_weight)
+    blocks, summary = encode_and_summarize(estimator, arguments)
     total = summary.weights.sum()
     is_count = summary.weight_range == (1, 1)
     requirements = check_requirements(estimator, total, is_count)
     problem, groups, requirements = make_partitioned_problem(
         blocks, summary, requirements, estimator.attributes, estimator.n_jobs
     )
-    is_single = sensitive_features is not None and warn_if_one_group(
+    is_single = arguments.sensitive_features is not None and warn_if_one_group(
         estimator, groups, requirements.attribute_slices
     )
     mean, complete = summary.mean, problem.complete_labels
@@ -424,11 +421,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Minimum balance of a cluster, relative to the data's own; 1 is as balanced as the data. It
         bounds how rare a group may become in a cluster, not how common. Rounding to integer counts
         may take one sample from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is guaranteed, and each
-        cluster has a member of every group with ``n_clusters`` members or more. Clusters of two or
-        three samples therefore keep any balance. Fits use little of it: those of up to 100 samples
-        of equal weights reach the balance, or the largest one that integers allow, up to a fiftieth
-        of what is required. Labels as ``init`` may use it in full. None or 0 requires no balance:
-        plain k-means.
+        cluster has a member of every group with ``n_clusters`` members or more. With sample weights
+        the one sample is the lightest: where the bound is missed by more, the fit warns. Clusters
+        of two or three samples therefore keep any balance. Fits use little of it: those of up to
+        100 samples of equal weights reach the balance, or the largest one that integers allow, up
+        to a fiftieth of what is required. Labels as ``init`` may use it in full. None or 0 requires
+        no balance: plain k-means.
     min_share_ratio : float in [0, 1] or None, default=None
         Minimum ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
@@ -457,7 +455,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         offset: they go to the nearest centre, as all samples do without ``sensitive_features``.
     min_cluster_size, max_cluster_size : int, float in (0, 1), array-like or None, default=None
         Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
-        float a share of all. With sample weights the last sample may not fit. If ``init`` is an
+        float a share of all. With sample weights the last sample may not fit: then the fit warns,
+        and ``constraint_violation_`` is what a cluster misses, as a share of all. If ``init`` is an
         array of centres there may be a bound for each cluster, (n_clusters,), in the order of its
         rows.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
@@ -471,10 +470,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Number of starts: rough runs of plain k-means from centres drawn by ``init``. The first is
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
-        the first n of those of n + 1, so that with one seed more starts never end worse. Where the
-        cheapest end is more than 2 % above its bound, one more start, another repair of integer
-        counts and further random moves are tried as well, once. These may gain more than a further
-        start whose end is within 2 %.
+        the first n of those of n + 1, so that with one seed more starts never end worse.
         "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it. 0 needs an
@@ -486,7 +482,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         more from 2,000 samples on, and from 200,000 as much as a round. A round on partitioned data
         is a pass over all of them, and has to gain five times as much.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingSwaps, default="homotopy"
-        "homotopy" follows the cheapest clustering while the balance rises to ``min_balance``.
+        "homotopy" alternates fair assignments and means, and then moves single samples.
         "alternating" is Algorithm 2 of [1]_, which does not aim at a given balance: fit warns if
         it misses ``min_balance``. An instance brings its own settings.
     random_state : int, RandomState instance or None, default=None
@@ -551,7 +547,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
         ``attributes="each"`` they are called by pairs (attribute, value).
     n_iter_, n_features_in_ : int
-        Number of rounds of all followed starts, and of features seen during fit.
+        Number of rounds and passes of the local search of all followed starts, and of features seen
+        during fit.
     feature_names_in_ : ndarray of str, shape (n_features,)
         Names of features seen during fit, if X has string column names.
 
@@ -680,7 +677,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             data are partitioned.
         """
         validate_params(self)
-        fit_input = check_input(self, X, sensitive_features, sample_weight)
+        arguments = FitArguments(
+            X=X, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
+        fit_input = check_input(self, arguments)
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
         rounds = RoundReporter(self, X, fit_input.lacks_groups)
@@ -689,13 +689,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = make_run_settings(
-            self, fit_input, n_auto=3 if self.n_clusters < MANY_CLUSTERS else 1
+            self, fit_input, n_auto=3 if self.n_clusters < MANY_CLUSTERS else 1, watch=watch
         )
         if self.max_iter == 0:
             point = assign_to_centers(fit_input.problem, check_fixed_centers(self, fit_input, runs))  # type: ignore[arg-type]
             n_iter, status = 0, "optimal"
         else:
-            point, n_iter, status = algorithm._solve(fit_input.problem, runs, random_state, watch)
+            point, n_iter, status = algorithm._solve(fit_input.problem, runs, random_state)
         # Equal clusters become one; those that are left are empty, and come last.
         merged = np.empty(0, dtype=np.intp)
         if self.max_iter > 0:
@@ -703,8 +703,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         fitted = fit_input.point_attributes(point)
         if len(merged) > 0:
             append_empty_clusters(fitted, merged)
-        fitted |= {"n_iter_": n_iter, "status_": status}  # type: ignore[dict-item]
-        cut_short = not rounds.is_stopped and (
+        is_stopped = status == STOPPED
+        fitted |= {
+            "n_iter_": max(n_iter, rounds.n_rounds),
+            "status_": "max_iter" if is_stopped else status,  # type: ignore[dict-item]
+        }
+        cut_short = not is_stopped and (
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
         )

@@ -6,8 +6,6 @@ from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import (
     find_memberships,
     find_share_rows,
-    has_rows,
-    intersection_coefficients,
 )
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._moves import repair_by_moves
@@ -16,6 +14,7 @@ from skfair.cluster.kmeans._problem import (
     ClusteringProblem,
     assign_fairly,
     replace_labels,
+    size_bounds,
 )
 from skfair.cluster.kmeans._repair import repair
 from skfair.cluster.kmeans._tables import repair_to_limits
@@ -35,7 +34,7 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Cluste
         return make_point(problem, labels, centers)
     is_plain = limits.level == 0 and not find_share_rows(limits).any()
     if is_plain and problem.has_equal_weights:
-        sizes = list_size_bounds(problem, len(centers))
+        sizes = size_bounds(problem, limits, len(centers), least=0)
         labels = solve_transport(problem.X, centers, sizes, np.zeros(len(centers))).labels
         return make_point(problem, labels, centers)
     # The dual of the fair assignment, whose labels may miss limits by a few samples.
@@ -62,22 +61,6 @@ def make_point(
     clustering = problem.clustering_from_labels(labels, len(centers))._replace(centers=centers)
     balance = problem.balance_of(clustering.counts)
     return ClusteringPoint(clustering, problem.cost_of(clustering), None, balance)
-
-
-def list_size_bounds(problem: ClusteringProblem, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """Minimum and maximum number of members of each cluster, for equal weights."""
-    smallest = np.zeros(n_clusters)
-    largest = np.full(n_clusters, float(problem.n_samples))
-    if not has_rows(problem.limits):
-        return smallest, largest
-    coefficients = intersection_coefficients(problem.limits)[0]
-    bounds = problem.limits.bounds / (coefficients * problem.largest_weight)
-    for bound, coefficient in zip(bounds.T, coefficients, strict=True):
-        if coefficient > 0:
-            largest = np.minimum(largest, np.floor(bound))
-        else:
-            smallest = np.maximum(smallest, np.ceil(bound))
-    return smallest, largest
 
 
 def move_to_cheaper(

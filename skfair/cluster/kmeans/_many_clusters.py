@@ -26,13 +26,14 @@ from skfair.cluster.kmeans._problem import (
     replace_labels,
     select_candidates,
     size_bounds,
-    spread_bounds,
 )
+from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmeans._rounds import (
     LocalMinimum,
     extrapolate,
     improve_by_swaps,
     iterate_at_level,
+    never_stop,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ def solve_sizes(
     runs: RunSettings,
     n_relocations: int,
     random_state: np.random.RandomState,
-    watch: Callable,
 ) -> tuple[ClusteringPoint, int, str]:
     """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
     runs = _draw_by_mass(problem, runs)
@@ -81,7 +81,7 @@ def solve_sizes(
             rounds = iterate_sizes(sample, rounds.centers, rounds.dual, problem, rough)
             larger *= GROWTH
         # Rounds on all samples end at a larger gain than those in memory of few clusters.
-        precise = RoundSettings(runs.max_iter, 20 * runs.tol, watch)
+        precise = RoundSettings(runs.max_iter, 20 * runs.tol, runs.watch)
         rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
         dual = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
         ends.append((_round_sizes(problem, dual, rounds.centers), rounds))
@@ -96,6 +96,8 @@ def solve_sizes(
     is_within = [problem.keeps_limits(point.counts, 0.0) for point, _ in ends]
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(np.lexsort((costs, np.invert(is_within)))[0])]
+    if any(rounds.is_stopped for _, rounds in ends):
+        return point, n_iter, STOPPED
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
 
 
@@ -104,21 +106,22 @@ def solve_partitioned_sizes(
     runs: RunSettings,
     n_relocations: int,
     random_state: np.random.RandomState,
-    watch: Callable,
 ) -> Any:
     """The same for partitioned data, from the clustering of a subsample."""
     memory_problem = problem.warm_start_problem
     tol = 40 * runs.tol  # a pass costs more than a round in memory
-    point, _, _ = solve_sizes(
-        memory_problem, runs, n_relocations, random_state, lambda point: False
-    )
+    unwatched = runs._replace(watch=never_stop)
+    point, _, _ = solve_sizes(memory_problem, unwatched, n_relocations, random_state)
     # Passes over the full data: rounds of assignments and means.
-    point, n_iter, is_converged = iterate_at_level(problem, point, 0.0, runs.max_iter, tol, watch)
+    point, n_iter, is_converged = iterate_at_level(
+        problem, point, 0.0, runs.max_iter, tol, runs.watch
+    )
     # Exact sizes by moves of the samples nearest to a tie.
     candidates, movable = next(problem.candidates(point))
     end = _round_sizes(candidates, movable.dual, movable.dual.centers)
     point = problem.merge(candidates, movable.dual, end)
-    return point, n_iter, "feasible" if is_converged else "max_iter"
+    is_stopped = not is_converged and n_iter < runs.max_iter
+    return point, n_iter, STOPPED if is_stopped else "feasible" if is_converged else "max_iter"
 
 
 def _draw_by_mass(problem: ClusteringProblem, runs: RunSettings) -> RunSettings:
@@ -127,7 +130,7 @@ def _draw_by_mass(problem: ClusteringProblem, runs: RunSettings) -> RunSettings:
     k-means++ draws many centres where samples are far apart, and too few where they are dense and
     every cluster takes about as many: multipliers would be large there, and rounds slow.
     """
-    smallest, largest = size_bounds(problem, problem.limits)
+    smallest, largest = (bound[0] for bound in size_bounds(problem, problem.limits, 1))
     mean = problem.total_weight / problem.largest_weight / runs.n_clusters
     is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
     is_default = isinstance(runs.init, str) and runs.init == "k-means++"
@@ -201,8 +204,7 @@ def iterate_sizes(
     n_samples = X.shape[0]
     weights = memory_problem.weights / problem.largest_weight
     share = memory_problem.total_weight / problem.total_weight
-    smallest, largest = np.array(size_bounds(problem, problem.limits)) * share
-    bounds = spread_bounds(smallest, largest, n_clusters)
+    bounds = tuple(bound * share for bound in size_bounds(problem, problem.limits, n_clusters))
     # By which sizes may miss their bounds, in units of the largest weight.
     slack = max(1.5, 0.02 * weights.sum() / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
@@ -248,7 +250,7 @@ def _round_sizes(
 ) -> ClusteringPoint:
     """The point of labels, or of the cheapest assignment, after a local search."""
     n_clusters = len(centers)
-    bounds = size_bounds(problem, problem.limits)
+    bounds = tuple(float(bound[0]) for bound in size_bounds(problem, problem.limits, 1))
     dual = problem.solve_assignment(centers, problem.limits, dual)
     if labels is None or not problem.keeps_limits(
         problem.count_intersections(labels, n_clusters), 0.0

@@ -204,13 +204,6 @@ def measure_excess(multipliers: np.ndarray, members: Any, bounds: tuple[np.ndarr
     return abs(excess).sum(), multipliers @ targets
 
 
-def spread_bounds(
-    smallest: float, largest: float, n_clusters: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same minimum and maximum size for each cluster."""
-    return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
-
-
 def assign_sizes(
     X: np.ndarray,
     centers: np.ndarray,
@@ -285,6 +278,11 @@ class BaseClusteringProblem:
         return smallest == largest
 
     @property
+    def rounding_weight(self) -> float:
+        """By how much counts of whole samples may miss a level: the lightest sample."""
+        return float(self.weight_range[0])
+
+    @property
     def n_groups(self) -> int:
         return self.limits.n_groups
 
@@ -339,7 +337,7 @@ class BaseClusteringProblem:
 
     def keeps_level(self, counts: np.ndarray, level: float) -> bool:
         """Whether clusters keep a level, up to rounding, and lack no group, whatever their rows."""
-        slack = np.full(len(self.limits.factors), self.largest_weight)
+        slack = np.full(len(self.limits.factors), self.rounding_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
         ratios = composition_ratios(counts, self.limits._replace(slack=slack))
         return bool(level == 0 or ratios.min() >= level * (1 - 1e-12))
@@ -406,6 +404,11 @@ class ClusteringProblem(BaseClusteringProblem):
     unit_costs: np.ndarray | None = None  # (n_samples,) of a squared distance; None: all are 1
     numbers: np.ndarray | None = None  # (n_samples,) row numbers in partitioned data
     background: FixedSamples | None = None
+
+    @cached_property
+    def best_ratios(self) -> dict:
+        """Best ratios of tables of counts by number of clusters and level, as far as found."""
+        return {}
 
     @property
     def masses(self) -> np.ndarray:
@@ -536,6 +539,12 @@ class ClusteringPoint(NamedTuple):
         return len(self.clustering.sizes)
 
 
+def start_from_centers(centers: np.ndarray) -> ClusteringPoint:
+    """A point that has centres only, to start rounds from."""
+    sizes = np.zeros(len(centers))
+    return ClusteringPoint(Clustering(None, centers, sizes, sizes, sizes))  # type: ignore[arg-type]
+
+
 def assign_fairly(
     problem: ClusteringProblem,
     point: ClusteringPoint,
@@ -566,7 +575,7 @@ def _prepare_sizes(
     """The dual of sizes to start from, and the bounds of each cluster in numbers of members."""
     warm_dual = warm_dual or zero_solution(n_clusters, limits)
     dual = SizeDual(warm_dual.offsets[:, 0] * problem.n_attributes)
-    return dual, spread_bounds(*size_bounds(problem, limits), n_clusters)
+    return dual, size_bounds(problem, limits, n_clusters)
 
 
 def _solve_sizes(
@@ -788,23 +797,24 @@ def _evaluate_sizes(problem, centers, offsets):
     return DualEvaluation(labels, following - least, value, counts, np.zeros(0), 0)
 
 
-def size_bounds(problem: ClusteringProblem, limits: Limits) -> tuple[float, float]:
-    """Minimum and maximum size of a cluster, in units of the largest weight.
+def size_bounds(
+    problem: ClusteringProblem, limits: Limits, n_clusters: int, least: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimum and maximum size of each cluster, in units of the largest weight.
 
-    The bounds are the same for all clusters. No cluster is empty, and sizes of equal weights are
-    integers.
+    No cluster has fewer than ``least`` samples, and sizes of equal weights are integers.
     """
     weight = problem.largest_weight
     coefficients = intersection_coefficients(limits)[0]
-    bounds = limits.bounds[0] / (coefficients * weight)
+    bounds = limits.bounds / (coefficients * weight)
     is_upper = coefficients > 0
     total = problem.n_samples if problem.has_equal_weights else problem.total_weight / weight
-    smallest = bounds[~is_upper].max(initial=problem.weight_range[0] / weight)
-    largest = bounds[is_upper].min(initial=total)
+    smallest = bounds[:, ~is_upper].max(axis=1, initial=least * problem.weight_range[0] / weight)
+    largest = bounds[:, is_upper].min(axis=1, initial=total)
     if problem.has_equal_weights:
         smallest = np.ceil(smallest)
         largest = np.floor(largest)
-    return smallest, largest
+    return np.broadcast_to(smallest, n_clusters).copy(), np.broadcast_to(largest, n_clusters).copy()
 
 
 def occupy_clusters(

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MAX_PAIRED_SAMPLES = 1000  # up to which all pairs may be exchanged, and random moves follow
 GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
+STOPPED = "stopped"  # status of a run that a callback has ended
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -67,11 +68,9 @@ def repair_and_search(
     point: ClusteringPoint,
     level: float,
     runs: RunSettings,
-    is_other: bool = False,
 ) -> Any:
     """Integer repair, then a local search; the limits are kept wherever they can be.
 
-    With ``is_other`` single moves come first where a program would, and a program where they would.
     Returns the point and a status as `search_locally`.
     """
     # Of few samples one is a large step of the balance: they have to come near to what is possible.
@@ -83,12 +82,12 @@ def repair_and_search(
     is_below = level < problem.balance * (1 - GAP_MARGIN)
     has_table = is_below and problem.n_samples > MAX_PAIRED_SAMPLES
     has_table = has_table and has_small_group(problem, n_clusters)
-    if problem.has_equal_weights and has_table != is_other:
+    if problem.has_equal_weights and has_table:
         point = repair_by_table(problem, point, level)
     # A program chooses moves of unequal weights, and of few samples whose rows are missed.
     is_violated = not satisfies_rows(point.counts, problem.limits)
     is_violated &= problem.n_samples <= MAX_PAIRED_SAMPLES
-    if (is_violated or not problem.has_equal_weights) and not (is_small or is_other):
+    if (is_violated or not problem.has_equal_weights) and not is_small:
         labels = repair_by_moves(problem, point, level)
         point = replace_labels(problem, point, labels)
     point = repair(problem, point, level)
@@ -148,10 +147,9 @@ def search_pairs(
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
     # Where no clustering in reach keeps the sizes, they give way before the composition does.
     for trial in (problem, replace(problem, limits=problem.limits_with_size_slack)):
-        if trial.keeps_limits(point.counts, level):
+        if point.balance >= level and satisfies_rows(point.counts, trial.limits):  # type: ignore[operator]
             break
         limits = trial.limits._replace(level=float(level))
-        limits = allow_slack(limits, problem.largest_weight, 0.0)
         paired = _pair_members(problem, distances, point.counts, limits, is_repair=True)
         search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
         point = replace_labels(problem, point, labels)
@@ -227,7 +225,7 @@ def limits_at_point(problem: ClusteringProblem, point: ClusteringPoint, ratio: f
     reached = float(min(ratio, point.balance))  # type: ignore[arg-type, type-var]
     if reached == ratio or not problem.keeps_level(point.counts, ratio):
         return limits._replace(level=reached)
-    return allow_slack(limits._replace(level=float(ratio)), problem.largest_weight, reached)
+    return allow_slack(limits._replace(level=float(ratio)), problem.rounding_weight, reached)
 
 
 def repair_by_table(
@@ -348,7 +346,8 @@ def search_locally(
     Returns the point and a status. "optimal": no single move and no exchange of two samples that
     keeps the balance lowers the cost (never certified where sample weights differ, as exchanges are
     for equal weights, nor over a background). "feasible": passes came to gain less than a hundredth
-    of ``runs.tol`` times the cost, or more from 2,000 samples on. Else "max_iter".
+    of ``runs.tol`` times the cost, or more from 2,000 samples on. `STOPPED`: ``runs.watch``, which
+    is called after every pass over all samples, has returned True. Else "max_iter".
     """
     if not len(problem.weights):
         return point, "feasible"
@@ -373,6 +372,9 @@ def search_locally(
         point = replace_labels(problem, point, clustering.labels)
         if cost - point.cost <= min_gain * cost:  # type: ignore[operator]
             status = "feasible"
+            break
+        if problem.background is None and runs.watch(point):
+            status = STOPPED
             break
     return point, status
 

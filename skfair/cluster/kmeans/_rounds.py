@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from skfair._kernels.kmeans import assign_nearest, nearest_centers, squared_distances_by_cluster
+from skfair._kernels.kmeans import assign_nearest, squared_distances_by_cluster
 from skfair._kernels.limits import has_rows
 from skfair._kernels.sparse_samples import dense_rows
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
@@ -17,6 +17,7 @@ from skfair.cluster.kmeans._problem import (
     assign_fairly,
     bounds_many_sizes,
     occupy_clusters,
+    start_from_centers,
 )
 from skfair.utils._checks import to_floats, warn
 
@@ -217,28 +218,20 @@ def _find_removable_clusters(problem: ClusteringProblem, minimum: LocalMinimum) 
 def converge(
     problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
 ) -> LocalMinimum:
-    """The end of iterations of plain k-means."""
-    return LocalMinimum(*iterate_lloyd(problem, centers, max_iter, tol)[1:])
-
-
-def converge_sized(
-    problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
-) -> LocalMinimum:
-    """The same with clusters of the required sizes: every round is an assignment with a dual."""
-    point = iterate_sized(problem, centers, max_iter, tol)
-    return LocalMinimum(point.centers, point.cost)  # type: ignore[arg-type]
-
-
-def iterate_sized(
-    problem: ClusteringProblem, centers: np.ndarray, max_iter: int, tol: float
-) -> ClusteringPoint:
-    """The point that assignments within the limits lead to from given centres."""
-    labels, _ = nearest_centers(problem.X, centers)
-    clustering = occupy_clusters(problem, labels, centers)._replace(centers=centers)
-    return iterate_at_level(problem, ClusteringPoint(clustering), 0.0, max_iter, tol)[0]
+    """The end of iterations of k-means, with sizes and shares within their bounds."""
+    if not has_rows(problem.limits):
+        return LocalMinimum(*iterate_lloyd(problem, centers, max_iter, tol)[1:])
+    # Every round is an assignment with a dual.
+    point, *_ = iterate_at_level(problem, start_from_centers(centers), 0.0, max_iter, tol)
+    return LocalMinimum(point.centers, point.cost)
 
 
 # How k-means is run, and its starts.
+
+
+def never_stop(point: ClusteringPoint) -> bool:
+    """Never end a run."""
+    return False
 
 
 class RunSettings(NamedTuple):
@@ -250,6 +243,7 @@ class RunSettings(NamedTuple):
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
     labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
+    watch: Callable = never_stop  # called with the point of every round and pass; True ends the fit
 
     def generators(self, random_state: np.random.RandomState) -> Any:
         """Random generators of all starts; the first do not depend on the number of starts."""
@@ -291,7 +285,9 @@ def draw_centers(
     return dense_rows(X, rows)
 
 
-def make_run_settings(parameters: BaseEstimator, fit_input: Any, n_auto: int) -> RunSettings:
+def make_run_settings(
+    parameters: BaseEstimator, fit_input: Any, n_auto: int, watch: Callable = never_stop
+) -> RunSettings:
     """The runs of an estimator's parameters, on the input of a fit.
 
     ``n_auto`` is the number of starts that "auto" stands for.
@@ -322,6 +318,7 @@ def make_run_settings(parameters: BaseEstimator, fit_input: Any, n_auto: int) ->
         max_iter=parameters.max_iter,
         tol=parameters.tol,
         labels=labels,
+        watch=watch,
     )
 
 

@@ -13,7 +13,6 @@ table: it is searched for by branch and bound then.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import optimize, sparse
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
 MIN_NEAR_TIES = 2000  # of an intersection
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
-
-_best_ratios: WeakKeyDictionary[ClusteringProblem, dict] = WeakKeyDictionary()
-"""Best ratios of tables of counts by problem, number of clusters and level, as far as found."""
 
 
 def repair_to_limits(
@@ -223,7 +219,7 @@ def find_feasible_counts(
 
     # Another start may have found the best ratio, which does not depend on labels and centres.
     key = len(counts), limits.level
-    best_ratios = _best_ratios.setdefault(problem, {})
+    best_ratios = problem.best_ratios
     if key in best_ratios:
         best = search(best_ratios[key])
         if best is not None:

@@ -27,7 +27,6 @@ from skfair.utils._parameters import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from skfair._kernels.literature.alternating import (
@@ -84,11 +83,12 @@ def run_alternating_swaps(
     # Algorithm 2: alternate k-means updates and swaps, in calls short enough for Ctrl-C.
     kernels.recompute_sums(points, state)
     kernels.recenter(points, state)
-    trace = [np.empty((0, 2))]
     block = max(1, MAX_POINTS_PER_CALL // len(X))
-    for first in range(0, len(batches), block):
-        trace.append(kernels.run(points, state, pair, rule, batches[first : first + block], rng))
-    cost, balance = np.concatenate(trace).T
+    trace = [
+        kernels.run(points, state, pair, rule, batches[first : first + block], rng)
+        for first in range(0, len(batches), block)
+    ]
+    cost, balance = np.concatenate([np.empty((0, 2)), *trace]).T
     return state.labels, cost, balance
 
 
@@ -407,9 +407,8 @@ class AlternatingSwaps(BaseEstimator):
         problem: ClusteringProblem,
         runs: RunSettings,
         random_state: np.random.RandomState,
-        watch: Callable,
     ) -> tuple[ClusteringPoint, int, Literal["feasible"]]:
-        """The clustering that Algorithm 2 ends with, from random labels; `watch` sees it."""
+        """The clustering that Algorithm 2 ends with, from random labels; ``runs.watch`` sees it."""
         validate_params(self)
         if not isinstance(problem, ClusteringProblem):
             raise ValueError(
@@ -422,7 +421,7 @@ class AlternatingSwaps(BaseEstimator):
         n_clusters = runs.n_clusters
         labels, _, _ = run_alternating_swaps(X, codes, weights, n_clusters, self, random_state)
         point = recompute_point(problem, labels, n_clusters)
-        watch(point)
+        runs.watch(point)
         return point, self.n_iter, "feasible"
 
 

@@ -17,6 +17,7 @@ from skfair.cluster.spectral._fair_embedding import Affinity, EigenSolver, worki
 from skfair.cluster.spectral._problem import add_pairs, make_spectral_problem
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.groups._arguments import FitArguments
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import row_by_row
 from skfair.partitions._partitions import blocks
@@ -259,8 +260,9 @@ default=None
             Row numbers of two samples that must be in one cluster, or in different clusters. Linked
             samples have equal coordinates ``D^(-1/2) H``: they are more columns of the constraint.
             Pairs need ``assign_labels="ncut"``, no landmarks, and an ``eigen_solver`` that is exact
-            for them: "auto", "block-lanczos", "chebyshev" or "nullspace". They are of rows of the
-            complete X and are not routed to the fits of a cross-validation.
+            for them: "auto", "block-lanczos", "chebyshev" or "nullspace". They name rows of
+            the X that is fitted: metadata routing does not pass them on, and a cross-validation
+            without it would link other rows in every fold.
 
         Returns
         -------
@@ -278,7 +280,8 @@ default=None
             tile by tile; nothing is allocated.
         """
         validate_params(self)
-        problem = make_spectral_problem(self, X, sensitive_features)
+        arguments = FitArguments(X=X, sensitive_features=sensitive_features)
+        problem = make_spectral_problem(self, arguments)
         problem = add_pairs(self, problem, must_link, cannot_link)  # type: ignore[arg-type]
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.

@@ -38,7 +38,6 @@ from skfair.groups import Groups
 from skfair.groups._groups import count_table, data_balance
 from skfair.groups._samples import EncodedBlock, SampleSummary, find_first_rows
 from skfair.metrics import normalized_cut
-from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import (
     BLOCK_SIZE,
     SUBSAMPLE_SIZES,
@@ -50,7 +49,6 @@ from skfair.partitions._partitions import (
 )
 from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import warn
-from skfair.utils._sklearn import fits_a_fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +58,7 @@ if TYPE_CHECKING:
 
     from skfair._kernels.normalized_cut import NodeClustering
     from skfair.cluster._base import FairClusterer
-    from skfair.partitions._blocks import Blocks
+    from skfair.groups._arguments import FitArguments
     from skfair.utils._tables import TableLike
 
 
@@ -88,7 +86,8 @@ BACKGROUND_SIMILARITY = 0.1  # similarity to the background, relative to the mea
 class LandmarkProblem:
     """Samples in memory or on partitions, and their fair embedding once computed."""
 
-    largest_weight = 1.0  # every sample counts the same
+    rounding_weight = 1.0  # every sample counts the same
+    largest_share = 0.0
 
     def __init__(
         self,
@@ -123,14 +122,14 @@ class LandmarkProblem:
     def from_partitions(
         cls,
         estimator: FairClusterer,
-        X: Blocks,
-        sensitive_features: Blocks | None,
+        arguments: FitArguments,
         requirements: ClusterRequirements,
     ) -> LandmarkProblem:
         """Partitioned samples."""
-        blocks, summary = encode_and_summarize(estimator, X, sensitive_features)
+        blocks, summary = encode_and_summarize(estimator, arguments)
         groups = summary.intersection_groups()
-        is_single = sensitive_features is not None and warn_if_one_group(estimator, groups)
+        has_groups = arguments.sensitive_features is not None
+        is_single = has_groups and warn_if_one_group(estimator, groups)
         return cls(blocks, summary, requirements, is_single)
 
     def embed(
@@ -164,7 +163,7 @@ class LandmarkProblem:
             coordinates, summary, self.requirements, n_jobs=parameters.n_jobs
         )
         runs = RunSettings(n_clusters, n_init=parameters.n_init)
-        point, n_iter, status = Homotopy()._solve(problem, runs, random_state, lambda point: False)
+        point, n_iter, status = Homotopy()._solve(problem, runs, random_state)
         labels = point.labels.keep()
         counts = point.counts[:, requirements.group_positions]
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
@@ -178,7 +177,7 @@ class LandmarkProblem:
             "landmarks_": embedding.landmarks.rows,
             "objective_": embedding.normalized_cut(links),
             "groups_": groups,
-            **balance_attributes(counts, requirements, problem.largest_weight),
+            **balance_attributes(counts, requirements, problem.rounding_weight),
             "group_counts_": counts,
             "n_iter_": n_iter,
             "status_": status,
@@ -569,7 +568,8 @@ class SpectralProblem(NamedTuple):
     group_positions: np.ndarray | slice = slice(None)  # of the groups in the order of their labels
     pairs: Pairs | None = None
 
-    largest_weight = 1.0  # every node counts the same
+    rounding_weight = 1.0  # every node counts the same
+    largest_share = 0.0
 
     @property
     def data_balance(self) -> float:
@@ -720,8 +720,6 @@ def add_pairs(
         wrong = "have no landmarks, no partitioned data and assign_labels='ncut'"
     elif not (isinstance(solver, str) and solver in exact):
         wrong = f"have one of the eigen_solver {list(exact)}, got {solver!r}"
-    elif fits_a_fold():
-        wrong = "have all rows of X, by whose numbers pairs are named, not those of a fold"
     else:
         pairs = Pairs.check(must_link, cannot_link, problem.operator.n_nodes)
         if pairs is not None:
@@ -742,22 +740,20 @@ def _check_number_of_units(n_units: int, estimator: BaseEstimator, groups: Group
 
 
 def make_spectral_problem(
-    estimator: BaseEstimator,
-    X: TableLike | Graph | Blocks,
-    sensitive_features: TableLike | Blocks | None,
+    estimator: BaseEstimator, arguments: FitArguments
 ) -> LandmarkProblem | SpectralProblem:
     """Validate the input of ``estimator.fit``: a SpectralProblem, or a LandmarkProblem.
 
     Raises a ValueError for what scikit-learn refuses in X, for other than one group per row, for
     fewer rows than clusters and for an invalid affinity. See `Affinity.compute` for MemoryError.
     """
-    if is_partitioned(X, sensitive_features):
+    if arguments.is_partitioned:
         check_landmark_parameters(estimator)
         requirements = read_requirements(estimator)
-        return LandmarkProblem.from_partitions(estimator, X, sensitive_features, requirements)
+        return LandmarkProblem.from_partitions(estimator, arguments, requirements)
     if estimator.n_landmarks is not None:
-        return make_landmark_problem(estimator, X, sensitive_features)
-    return make_affinity_problem(estimator, X, sensitive_features)
+        return make_landmark_problem(estimator, arguments)
+    return make_affinity_problem(estimator, arguments)
 
 
 def read_requirements(estimator: BaseEstimator) -> ClusterRequirements:
@@ -765,23 +761,19 @@ def read_requirements(estimator: BaseEstimator) -> ClusterRequirements:
     return ClusterRequirements(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
 
 
-def make_landmark_problem(
-    estimator: FairClusterer, X: TableLike, sensitive_features: TableLike | None
-) -> LandmarkProblem:
+def make_landmark_problem(estimator: FairClusterer, arguments: FitArguments) -> LandmarkProblem:
     """The problem of landmarks of rows in memory."""
     check_landmark_parameters(estimator)
     X, groups, requirements, lacks_groups = _check_rows_and_groups(
-        estimator, X, sensitive_features, accept_sparse=False
+        estimator, arguments, accept_sparse=False
     )
     return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
 
 
-def make_affinity_problem(
-    estimator: BaseEstimator, X: TableLike | Graph, sensitive_features: TableLike | None
-) -> SpectralProblem:
+def make_affinity_problem(estimator: BaseEstimator, arguments: FitArguments) -> SpectralProblem:
     """The problem of the affinities of all rows, of features or of a graph."""
     X, groups, requirements, lacks_groups = _check_rows_and_groups(
-        estimator, X, sensitive_features, accept_sparse="csr"
+        estimator, arguments, accept_sparse="csr"
     )
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
@@ -792,16 +784,14 @@ def make_affinity_problem(
 
 
 def _check_rows_and_groups(
-    estimator: FairClusterer,
-    X: TableLike | Graph,
-    sensitive_features: TableLike | None,
-    accept_sparse: bool | str,
+    estimator: FairClusterer, arguments: FitArguments, accept_sparse: bool | str
 ) -> tuple:
     """Checked rows and groups, what is required of clusters, and whether they lack two groups."""
-    _refuse_graph_object(X)
+    _refuse_graph_object(arguments.X)
     accepted = {"accept_sparse": accept_sparse, "dtype": np.float64}
-    X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
+    X, samples, _, missing = check_rows(estimator, arguments, **accepted)
     _warn_of_graph(estimator, X)
-    is_single = sensitive_features is not None and warn_if_one_group(estimator, samples.groups)
+    has_groups = arguments.sensitive_features is not None
+    is_single = has_groups and warn_if_one_group(estimator, samples.groups)
     requirements = read_requirements(estimator)._replace(members=samples.groups.counts)
     return X, samples.groups, requirements, is_single or missing is not None

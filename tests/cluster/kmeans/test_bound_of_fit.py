@@ -1,11 +1,11 @@
-"""A fit looks at its own bound: it tries more where it is far above, and says so."""
+"""A fit looks at its own bound: it says where its cost is far above."""
 
 import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from skfair.cluster import FairKMeans, cluster_front
-from skfair.cluster.kmeans import _homotopy
+from skfair.cluster import FairKMeans
+from skfair.cluster.kmeans import _fits
 
 
 def draw(n_small=24, n_large=1200, seed=0):
@@ -20,33 +20,6 @@ def draw(n_small=24, n_large=1200, seed=0):
 def fit(X, groups, **parameters):
     model = FairKMeans(6, random_state=0, n_init=1, **parameters)
     return model.fit(X, sensitive_features=groups)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:inertia_ is")
-def test_another_repair_follows_only_far_above_the_bound(monkeypatch):
-    X, groups = draw()
-    attempts = []
-    repair_and_search = _homotopy.repair_and_search
-
-    def count_other_repairs(*args, is_other=False):
-        attempts.append(is_other)
-        return repair_and_search(*args, is_other=is_other)
-
-    monkeypatch.setattr(_homotopy, "repair_and_search", count_other_repairs)
-    costs = {}
-    for share in (0.0, 100.0):
-        monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", share)
-        attempts.clear()
-        costs[share] = fit(X, groups, min_balance=0.95).inertia_
-        assert attempts.count(True) == (share == 0.0)
-    assert costs[0.0] <= costs[100.0]
-    # Not of very many distances.
-    monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", 0.0)
-    monkeypatch.setattr(_homotopy, "MAX_CHECKED_DISTANCES", len(X) * 6 - 1)
-    attempts.clear()
-    assert fit(X, groups, min_balance=0.95).inertia_ == costs[100.0]
-    assert attempts.count(True) == 0
 
 
 @pytest.mark.slow
@@ -67,38 +40,20 @@ def test_other_fits_do_not_warn(recwarn):
     assert not recwarn
 
 
-@pytest.mark.covering(0)
-@pytest.mark.filterwarnings("ignore:inertia_ is")
-@pytest.mark.parametrize("is_front", [False, True])
-def test_few_samples_and_points_of_fronts_try_more(monkeypatch, is_front):
-    X, groups = draw(12, 60)
-    groups = np.where(groups == "small", 1, 0)
-    model = FairKMeans(4, min_balance=0.9, random_state=0, n_init=1)
-    costs = {}
-    for share in (0.0, 100.0):
-        monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", share)
-        if is_front:
-            front = cluster_front(model, X, sensitive_features=groups, n_levels=3)
-            costs[share] = front.cost[front.select(min_balance=0.9)]
-        else:
-            costs[share] = model.fit(X, sensitive_features=groups).objective_
-    assert costs[0.0] <= costs[100.0] * (1 + 1e-12)
-
-
 def test_a_start_is_repaired_where_it_may_end_cheapest(monkeypatch):
     """Data without clusters lead starts to different ends."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(1200, 6))
     groups = np.arange(1200) % 2
     repaired = []
-    repair_end = _homotopy.repair_end
+    repair_end = _fits.repair_end
 
     def store_costs(problem, assigned, runs):
         end = repair_end(problem, assigned, runs)
         repaired.append((assigned.cost, end.point.cost))
         return end
 
-    monkeypatch.setattr(_homotopy, "repair_end", store_costs)
+    monkeypatch.setattr(_fits, "repair_end", store_costs)
     model = FairKMeans(6, min_balance=0.9, random_state=0, n_init=8)
     cost = model.fit(X, sensitive_features=groups).inertia_
     assert cost == pytest.approx(min(end for _, end in repaired))
@@ -107,7 +62,7 @@ def test_a_start_is_repaired_where_it_may_end_cheapest(monkeypatch):
         assert assigned < min((end for _, end in repaired[:i]), default=np.inf)
     # Of few samples all starts are repaired.
     n_repaired = len(repaired)
-    monkeypatch.setattr(_homotopy, "MAX_REPAIRED_SAMPLES", len(X))
+    monkeypatch.setattr(_fits, "MAX_REPAIRED_SAMPLES", len(X))
     repaired.clear()
     assert model.fit(X, sensitive_features=groups).inertia_ <= cost * (1 + 1e-12)
     assert len(repaired) > n_repaired

@@ -393,7 +393,7 @@ def test_a_fit_that_reaches_max_iter_warns_and_keeps_the_balance(blobs):
         model.fit(X, sensitive_features=groups)
     assert warned[0].filename == __file__
     assert model.status_ == "max_iter"
-    assert model.n_iter_ == 1
+    assert model.n_iter_ <= 2  # a round and a pass of the local search
     assert model.relative_balance_ >= 0.8
 
 

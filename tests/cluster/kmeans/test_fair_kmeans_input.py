@@ -17,6 +17,7 @@ from skfair.cluster import (
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.groups._arguments import FitArguments
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_float32_stays_float32(blobs):
     X = blobs[0].astype(np.float32)
     groups = blobs[1]
     model = fit(X, groups)
-    data = check_input(model, X, groups, None)
+    data = check_input(model, FitArguments(X=X, sensitive_features=groups))
     assert data.problem.X.dtype == data.problem.take(slice(9)).X.dtype == np.float32
     assert not np.shares_memory(data.problem.X, X)
     assert model.transform(X).dtype == np.float32

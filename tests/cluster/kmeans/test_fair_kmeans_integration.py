@@ -214,9 +214,11 @@ def test_a_grid_search_by_the_default_score_needs_no_scorer(enable_routing, data
 
 def test_settings_of_the_algorithm_can_be_searched(enable_routing, data):
     X, groups = data
-    search = GridSearchCV(model(algorithm=Homotopy()), {"algorithm__n_levels": [1, 6]}, cv=CV)
+    search = GridSearchCV(
+        model(algorithm=Homotopy()), {"algorithm__max_samples": [100, 200]}, cv=CV
+    )
     search.fit(X, sensitive_features=groups)
-    assert search.best_estimator_.algorithm.n_levels in (1, 6)
+    assert search.best_estimator_.algorithm.max_samples in (100, 200)
 
 
 def test_a_search_without_routing_is_refused(data):
@@ -257,10 +259,12 @@ def test_out_of_fold_labels_can_be_collected(enable_routing, data):
 
 def test_a_clone_has_the_settings_and_no_fit(data):
     X, groups = data
-    fitted_model = model(algorithm=Homotopy(6), init=X[:3]).fit(X, sensitive_features=groups)
+    fitted_model = model(algorithm=Homotopy(max_samples=100), init=X[:3]).fit(
+        X, sensitive_features=groups
+    )
     copy = clone(fitted_model)
     assert not hasattr(copy, "labels_")
-    assert copy.algorithm.n_levels == 6
+    assert copy.algorithm.max_samples == 100
     assert copy.algorithm is not fitted_model.algorithm
     copy.fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(copy.labels_, fitted_model.labels_)
@@ -314,6 +318,7 @@ class Recorder(Callback):
         if context.parent is not None:
             self.views.append(fitted_estimator)
             return len(self.views) == self.stop_after
+        return None
 
 
 @pytest.mark.callbacks
@@ -363,6 +368,21 @@ def test_a_fit_stopped_by_a_callback_keeps_the_balance(data):
     assert stopped.n_iter_ == len(recorder.views) == 1
     assert stopped.relative_balance_ >= 0.9
     assert stopped.status_ == "max_iter"
+
+
+@pytest.mark.callbacks
+def test_a_callback_may_end_the_local_search(data):
+    X, groups = data
+    settings = {"n_init": 1, "min_balance": 0.9}
+    patient = Recorder()
+    cost = model(**settings).set_callbacks(patient).fit(X, sensitive_features=groups).inertia_
+    costs = [view.inertia_ for view in patient.views]
+    recorder = Recorder(stop_after=len(costs) - 1)
+    stopped = model(**settings).set_callbacks(recorder).fit(X, sensitive_features=groups)
+    assert stopped.n_iter_ == len(recorder.views) == len(costs) - 1
+    assert cost <= costs[-1] <= stopped.inertia_ * (1 + 1e-12)
+    assert stopped.status_ == "max_iter"
+    assert stopped.relative_balance_ >= 0.9
 
 
 @pytest.mark.callbacks

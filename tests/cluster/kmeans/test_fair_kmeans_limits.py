@@ -386,3 +386,30 @@ def test_weights_keep_the_balance_of_many_small_clusters(n_samples, n_clusters):
     model = FairKMeans(n_clusters, random_state=0)
     model.fit(X, sensitive_features=groups, sample_weight=weights)
     assert model.status_ == "feasible"
+
+
+@pytest.mark.parametrize("heaviest", [0.3, 0.5])
+def test_a_sample_that_is_heavier_than_its_cluster_may_be_is_named(heaviest):
+    rng = np.random.default_rng(0)
+    weights = np.ones(200)
+    weights[0] = 199 * heaviest / (1 - heaviest)
+    model = FairKMeans(8, min_balance=None, max_cluster_size=0.2, random_state=0)
+    with pytest.warns(InfeasibleConstraintWarning, match=f"heaviest sample has {heaviest:.3g} of"):
+        model.fit(rng.normal(size=(200, 2)), sample_weight=weights)
+    share = model.cluster_sizes_.max() / weights.sum()
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ == pytest.approx(share - 0.2)
+    assert share >= heaviest
+
+
+@pytest.mark.covering(0)
+def test_weights_of_populations_keep_a_balance_that_a_program_keeps():
+    """A program finds clusterings with these balances (scipy.optimize.milp)."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, groups = rng.normal(size=(60, 2)), rng.choice(["a", "b"], 60, p=[0.7, 0.3])
+        weights = np.exp(rng.normal(0, 1.5, 60))
+        model = FairKMeans(6, min_balance=0.8, random_state=0)
+        model.fit(X, sensitive_features=groups, sample_weight=weights)
+        assert model.relative_balance_ >= 0.79
+        assert model.constraint_violation_ == 0

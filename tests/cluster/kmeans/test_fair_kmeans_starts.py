@@ -8,8 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
-from skfair.cluster.kmeans import _homotopy
-from skfair.cluster.kmeans._homotopy import choose_followed_starts
+from skfair.cluster.kmeans._fits import choose_followed_starts
 from skfair.cluster.kmeans._problem import distinct_rows
 from skfair.cluster.kmeans._rounds import RunSettings
 from skfair.datasets import make_fair_blobs, open_blocks
@@ -38,8 +37,7 @@ def draw(seed, n_samples=150):
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("n_samples", [40, 150, 700])
-def test_more_starts_never_end_worse(limits, n_samples, monkeypatch):
-    monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", np.inf)  # no further tries
+def test_more_starts_never_end_worse(limits, n_samples):
     algorithm = Homotopy(max_samples=300)  # 700 samples are more than that
     n_clusters = 5 if n_samples == 40 else 7
     for seed in range(2):
@@ -70,8 +68,7 @@ def test_a_fit_from_its_own_centres_costs_no_more(limits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
-def test_more_starts_never_end_worse_on_many_data_sets(limits, monkeypatch):
-    monkeypatch.setattr(_homotopy, "FAR_FROM_BOUND", np.inf)  # no further tries
+def test_more_starts_never_end_worse_on_many_data_sets(limits):
     gains = []
     for seed in range(8):
         X, groups = draw(seed)

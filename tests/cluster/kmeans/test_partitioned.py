@@ -13,6 +13,7 @@ from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster._base import encode_and_summarize
 from skfair.cluster.kmeans import _partitioned
 from skfair.datasets import make_fair_blobs, open_blocks
+from skfair.groups._arguments import FitArguments
 from skfair.partitions import _dask
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers
@@ -179,6 +180,7 @@ class Recorder:
         if context.parent is not None:
             self.rounds.append(vars(fitted_estimator))
             return len(self.rounds) == self.stop_after
+        return None
 
 
 @pytest.mark.slow
@@ -231,8 +233,9 @@ def test_the_scatter_is_that_of_all_samples(weighted):
     X, groups, weights = draw()
     weights = weights if weighted else np.ones(N_SAMPLES)
     weights[:CHUNK] *= not weighted  # nothing of the first block counts
-    collections = open_in_memory(X, groups, weights)
-    _, summary = encode_and_summarize(FairKMeans(4), *collections)
+    X_, groups_, weights_ = open_in_memory(X, groups, weights)
+    arguments = FitArguments(X=X_, sensitive_features=groups_, sample_weight=weights_)
+    _, summary = encode_and_summarize(FairKMeans(4), arguments)
     mean = np.average(X, axis=0, weights=weights)
     np.testing.assert_allclose(summary.mean, mean, rtol=1e-12)
     np.testing.assert_allclose(summary.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)
@@ -310,7 +313,7 @@ def test_unclear_clusters_take_few_passes_over_the_data(monkeypatch):
     blocks = Blocks(read_block, [5000] * 4, range(4))
     partitioned, in_memory = fit_model(blocks[[0, 1, 2]], blocks[3]), fit_model(X, groups)
     assert read.count(0) <= 2 * 25  # rows and groups
-    assert in_memory.n_iter_ > 12
+    assert in_memory.n_iter_ > 8
     assert partitioned.objective_ <= 1.005 * in_memory.objective_
     assert partitioned.constraint_violation_ == 0
 

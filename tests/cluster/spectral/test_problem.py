@@ -5,6 +5,7 @@ import pytest
 
 from skfair.cluster import FairSpectralClustering, fair_embedding
 from skfair.cluster.spectral._problem import make_spectral_problem
+from skfair.groups._arguments import FitArguments
 
 # Two linked pairs, weakly joined, and a node alone.
 K = np.array(
@@ -23,7 +24,8 @@ def problem():
     estimator = FairSpectralClustering(2, affinity="precomputed", min_balance=None)
     groups = ["a", "b", "a", "b", "a"]
     result = fair_embedding(K, sensitive_features=groups, n_components=2)
-    return make_spectral_problem(estimator, K, groups)._replace(embedding=result)
+    arguments = FitArguments(X=K, sensitive_features=groups)
+    return make_spectral_problem(estimator, arguments)._replace(embedding=result)
 
 
 def test_the_data_balance_is_that_of_the_groups(problem):

@@ -1,0 +1,249 @@
+"""The homotopy: follow the cheapest clustering while the required balance rises, for a front."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skfair._kernels.limits import satisfies_rows
+from skfair.cluster._base import Route, front_points
+from skfair.cluster.kmeans._fits import N_FOLLOWED, RunStart, find_starts, follow_starts
+from skfair.cluster.kmeans._problem import ClusteringPoint, recompute_point
+from skfair.cluster.kmeans._repair import (
+    GAP_MARGIN,
+    MAX_MOVES,
+    follow_path,
+    path_to_balance,
+    repair,
+    search_locally,
+)
+from skfair.cluster.kmeans._rounds import iterate_at_level
+from skfair.cluster.kmeans._tables import near_ties
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.cluster.kmeans._problem import ClusteringProblem
+    from skfair.cluster.kmeans._rounds import RunSettings
+
+
+FITTED_SHARE = 2  # levels of a front for each one that is fitted
+GAP_ROUNDS = 2  # of local searches between the points of a front
+GAP_SEARCHES = 32  # in each of these rounds
+MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
+
+
+def trace_front(
+    problems: list[ClusteringProblem],
+    problem: ClusteringProblem,
+    runs: RunSettings,
+    n_levels: int,
+    random_state: np.random.RandomState,
+) -> list[Route]:
+    """Clusterings from plain k-means to the best attainable balance, each with a path upward.
+
+    One is computed for each of the levels. Each route leads by single moves past the next
+    levels, or as far as moves go.
+    """
+    subsample = problems[0]
+    starts = find_starts(subsample, runs, random_state)
+    # Plain k-means, whatever the balance.
+    points = [
+        iterate_at_level(subsample, start.point, 0.0, runs.max_iter, runs.tol)[0]
+        for start in starts
+    ]
+    lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
+    # The unbalanced end of the front: plain k-means, improved by single moves.
+    lowest, _ = search_locally(subsample, lowest, 0.0, runs, exchange=False)
+    points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
+    # The points of all samples, from those of the subsample.
+    if subsample is not problem:
+        points = [
+            iterate_at_level(problem, point, level, 1, runs.tol)[0]
+            for point, level in zip(points, levels, strict=True)
+        ]
+    points[0] = repair(problem, points[0], 0.0)
+    routes = branch_routes(problem, points[0])
+    # A route goes on past the next levels: for a while it may stay below what starts there.
+    goals = [*levels[3:], 1.0, 1.0, 1.0]
+    one_pass = runs._replace(max_iter=1)
+    for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
+        point = repair(problem, point, level)
+        point, _ = search_locally(problem, point, level, one_pass, exchange=False)
+        routes.append(route_from(problem, point, goal))
+    # The best balance there is, searched for as `solve` does.
+    summits = [
+        iterate_at_level(subsample, p, problem.balance, runs.max_iter, runs.tol)[0]
+        for p in (lowest, *others)
+    ]
+    highest = min(summits, key=attrgetter("cost"))
+    point, _, _ = iterate_at_level(problem, highest, problem.balance, 5, runs.tol)
+    point = repair(problem, point, problem.balance)
+    point, _ = search_locally(problem, point, problem.balance, runs._replace(max_iter=5))
+    routes.append(route_from(problem, point, 1.0))
+    if problem.n_samples <= MAX_FITTED_SAMPLES:
+        routes = fit_points(problem, problems, starts, runs, routes, n_levels)
+    return routes
+
+
+def fit_points(
+    problem: ClusteringProblem,
+    problems: list[ClusteringProblem],
+    starts: list[RunStart],
+    runs: RunSettings,
+    routes: list[Route],
+    n_levels: int,
+) -> list[Route]:
+    """Routes, with the clusterings of fits at the balances of the points of their front.
+
+    A move of one of few samples is a large step, and points between the levels may be far from
+    what a fit finds.
+    """
+    searched: set = set()
+    fitted = np.empty(0)
+    n_left = max(4, n_levels // FITTED_SHARE)
+    while n_left > 0:
+        routes = search_gaps(problem, runs, routes, searched)
+        _, levels, _ = front_points(routes)
+        # Of up to 20 samples every ratio of two counts of groups is a level.
+        if problem.n_samples <= 20:
+            levels = np.union1d(levels, count_ratios(problem))
+        # The levels that are new since the last round, or as many of them as are left.
+        levels = np.setdiff1d(levels[levels <= problem.balance], fitted)
+        if not len(levels):
+            break
+        chosen = np.linspace(0, len(levels) - 1, min(len(levels), n_levels, n_left)).astype(int)
+        for level in levels[chosen]:
+            level_problem = replace(problem, limits=problem.limits._replace(level=float(level)))
+            led = [level_problem if one is problem else one for one in problems]
+            # Every level has the random numbers that a fit would have.
+            copies = [s._replace(random_state=deepcopy(s.random_state)) for s in starts]
+            end, _ = follow_starts(level_problem, led, copies, runs)
+            if satisfies_rows(end.point.counts, problem.limits):
+                routes.append(route_from(problem, end.point, end.point.balance))  # type: ignore[arg-type]
+        fitted = np.union1d(fitted, levels[chosen])
+        n_left = n_left - len(chosen)
+    return search_gaps(problem, runs, routes, searched)
+
+
+def rising_levels(low: float, high: float, n_levels: int) -> np.ndarray:
+    """Balances from ``low`` (left out) to ``high``, denser near ``high`` where the cost rises."""
+    return high - (high - low) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 2
+
+
+def trace_levels(
+    problem: ClusteringProblem, lowest: ClusteringPoint, others: list, n_levels: int, tol: float
+) -> Any:
+    """Points from plain k-means to the attainable balance, and the levels they stand for.
+
+    The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
+    of the other starts leads to; at each level the cheaper of the two is kept.
+    """
+    top = problem.attainable_balance(lowest.n_clusters)
+    # with a dual of zeros
+    points = [iterate_at_level(problem, lowest, 0.0, 1, tol)[0]]
+    levels = [0.0]
+    if lowest.balance < top:  # type: ignore[operator]
+        # Up from plain k-means, then down from the best summit; they may follow different minima.
+        rising = rising_levels(lowest.balance, top, n_levels)  # type: ignore[arg-type]
+        upward = follow_levels(problem, lowest, rising, tol)
+        summits = [upward[-1]] + [iterate_at_level(problem, p, top, 5, tol)[0] for p in others]
+        summit = min(summits, key=attrgetter("cost"))
+        downward = follow_levels(problem, summit, rising[::-1], tol)[::-1]
+        for p, q in zip(upward, downward, strict=True):
+            points.append(min(p, q, key=attrgetter("cost")))
+        levels += list(rising)
+    return points, levels
+
+
+def follow_levels(
+    problem: ClusteringProblem, point: ClusteringPoint, levels: np.ndarray, tol: float
+) -> list[ClusteringPoint]:
+    """Follow the homotopy from a point along the levels, one round at each."""
+    points = []
+    for level in levels:
+        point, _, _ = iterate_at_level(problem, point, level, 1, tol)
+        points.append(point)
+    return points
+
+
+def route_from(problem: ClusteringProblem, point: ClusteringPoint, goal: float) -> Route:
+    """The route of cheapest single moves from a point to the balance ``goal``."""
+    # Costs and balances of all prefixes of the path: each prefix is a point of the front.
+    path = path_to_balance(problem, point, goal, near_ties(point, problem.codes), MAX_MOVES)
+    labels = point.labels.astype(np.min_scalar_type(point.n_clusters - 1))
+    costs = point.cost + np.concatenate([[0.0], np.cumsum(path.cost_changes)])
+    costs /= problem.weights.sum()
+    ratios = np.concatenate([[point.balance], path.balances])
+    return Route(labels, path.samples, path.clusters, costs, ratios)
+
+
+def count_ratios(problem: ClusteringProblem) -> Any:
+    """All ratios of two counts of groups, in the first scale of the limits."""
+    sizes = np.bincount(problem.limits.intersections[problem.codes].ravel())
+    counts = np.outer(problem.limits.scales[0], np.arange(1, sizes.max() + 1)).ravel()
+    counts = counts[counts > 0]
+    return np.unique(np.divide.outer(counts, counts)) * problem.limits.factors[0]
+
+
+def search_gaps(
+    problem: ClusteringProblem,
+    runs: RunSettings,
+    routes: list[Route],
+    searched: set[tuple[int, int, float]],
+) -> list[Route]:
+    """Routes, with the ends of local searches between the points of their front.
+
+    A search starts from each of the points at the largest steps of cost and balance, and may fall
+    to just above the balance of the point before. A second round follows where the first has
+    changed the front. Searches that were made are added to ``searched``.
+    """
+    routes = [*routes]
+    for _ in range(GAP_ROUNDS):
+        costs, ratios, positions = front_points(routes)
+        levels = np.append(0.0, ratios[:-1]) * (1 + GAP_MARGIN)
+        keys = list(zip(*positions.T.tolist(), levels.tolist(), strict=True))
+        # Neighbours differ by a move, and most searches end at one point: those of large steps.
+        steps = np.diff(costs, prepend=costs[0]) * np.diff(ratios, prepend=0.0)
+        order = np.argsort(-steps, kind="stable").tolist()
+        chosen = [i for i in order if keys[i] not in searched][:GAP_SEARCHES]
+        n_before = len(routes)
+        for i in chosen:
+            searched.add(keys[i])
+            position, n_moves = positions[i]
+            labels = routes[position].labels_after(n_moves)
+            point = recompute_point(problem, labels, runs.n_clusters)
+            end, _ = search_locally(problem, point, float(levels[i]), runs)
+            if end is not point:
+                cost = end.cost / problem.total_weight
+                routes.append(Route.from_labels(end.labels, cost, end.balance))
+        if len(routes) == n_before:
+            break
+    return routes
+
+
+def branch_routes(problem: ClusteringProblem, point: ClusteringPoint) -> list:
+    """Short routes just above balance 0, where one sample is a large step of the balance.
+
+    The main route takes the move that raises the balance most for its cost. After each of its first
+    moves, a branch takes the cheapest moves that raise the balance at all.
+    """
+    routes = []
+    # A front of few samples branches after more moves.
+    n_moves = max(10, 30_000 // problem.n_samples)
+    for _ in range(n_moves if point.balance == 0 else 0):
+        # The next move of the main route.
+        move = path_to_balance(problem, point, 1.0, near_ties(point, problem.codes), 1)
+        if not len(move.samples):
+            break
+        branch = point = follow_path(problem, point, move)
+        # Three steps of the smallest rise of the balance that is possible, at the lowest cost.
+        for _ in range(3):
+            route = route_from(problem, branch, np.nextafter(branch.balance, 1.0))
+            routes.append(route)
+            branch = follow_path(problem, branch, route)
+    return routes

@@ -1,0 +1,1 @@
+"""k-medoids with bounds: the search for sites, and the assignment to them."""

@@ -1,0 +1,514 @@
+"""k-medoids whose clusters mirror the groups of the data, by any distances: the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._kernels.limits import find_memberships, limits_at_counts
+from skfair.cluster._base import (
+    ClusterRequirements,
+    FairClusterer,
+    RoundReporter,
+    balance_attributes,
+    check_requirements,
+    check_rows,
+    store_clusters,
+    warn_if_one_group,
+)
+from skfair.cluster.kmeans._problem import compared_groups, order_groups, sum_by_group
+from skfair.cluster.kmedoids._sites import (
+    SiteProblem,
+    SiteSet,
+    build_sites,
+    draw_sites,
+    search_sites,
+    solve_sites,
+)
+from skfair.groups._arguments import FitArguments
+from skfair.groups._groups import GroupSummary, count_table
+from skfair.groups._known import encode_known_groups, encode_known_values
+from skfair.groups._samples import check_alignment, find_first_rows
+from skfair.utils._api import RandomState
+from skfair.utils._checks import validate_data
+from skfair.utils._fit import restore_on_failure
+from skfair.utils._parameters import (
+    Array,
+    NonNegative,
+    OpenShare,
+    PositiveInt,
+    Share,
+    Verbose,
+    make_constructor,
+    validate_params,
+)
+from skfair.utils._sklearn import with_callbacks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skfair.utils._api import MatrixLike
+
+
+FLOATS = [np.float64, np.float32]
+
+
+class MedoidsInput(NamedTuple):
+    """Validated input of a fit: rows with a weight are clustered, others only get a label."""
+
+    problem: SiteProblem
+    all_costs: np.ndarray  # (n_rows, n_sites), of rows without a weight, too
+    present: np.ndarray  # (n_samples,) rows of positive weight
+    groups: GroupSummary
+    requirements: ClusterRequirements
+    lacks_groups: bool
+
+    @property
+    def rounding_weight(self) -> float:
+        return float(self.problem.weights.min())
+
+    @property
+    def largest_share(self) -> float:
+        """Share of the heaviest sample in the weight of all; 0 where all weigh the same."""
+        weights = self.problem.weights
+        return float(weights.max() / weights.sum()) if np.ptp(weights) > 0 else 0.0
+
+    def requirements_at(self, sites: np.ndarray) -> ClusterRequirements:
+        """The requirements of the clusters of some sites, which may have sizes of their own."""
+        required = self.requirements
+        smallest, largest = (
+            size[sites] if isinstance(size, np.ndarray) else size
+            for size in (required.smallest, required.largest)
+        )
+        return required._replace(smallest=smallest, largest=largest)
+
+    def attributes(self, end: SiteSet, labels: np.ndarray) -> dict[str, Any]:
+        """The fitted attributes of sites and of the labels of the samples."""
+        problem = self.problem
+        order = np.argsort(end.sites)
+        sites = end.sites[order]
+        labels = np.argsort(order).astype(np.int32)[labels]
+        n_codes = len(problem.limits.intersections)
+        memberships = find_memberships(problem.limits)
+        columns = self.requirements.group_positions
+        by_code, members = (
+            count_table(labels, problem.codes, weights, len(sites), n_codes)
+            for weights in (problem.weights, None)
+        )
+        counts = by_code @ memberships
+        costs = problem.costs[np.arange(len(labels)), sites[labels]]
+        inertia = float(problem.weights @ costs)
+        # The bound is that of the limits reached, which rounding may have relaxed.
+        reached = problem._replace(
+            costs=problem.costs[:, sites],
+            limits=limits_at_counts(counts, problem.limits_at(sites)),
+        )
+        solved = solve_sites(reached, np.arange(len(sites)))
+        return {
+            "labels_": self._label_all(labels, sites),
+            "medoid_indices_": sites,
+            "inertia_": inertia,
+            "objective_": inertia / problem.weights.sum(),
+            "assignment_lower_bound_": min(inertia, float(solved.value)),
+            "offsets_": solved.dual.offsets[:, columns],
+            "groups_": self.groups,
+            "group_counts_": (members @ memberships)[:, columns],
+            **balance_attributes(
+                counts[:, columns], self.requirements_at(sites), self.rounding_weight
+            ),
+        }
+
+    def _label_all(self, labels: np.ndarray, sites: np.ndarray) -> np.ndarray:
+        """Labels of all rows: those without weight go to the nearest site."""
+        everyone = self.all_costs[:, sites].argmin(axis=1).astype(np.int32)
+        everyone[self.present] = labels
+        return everyone
+
+
+@make_constructor
+class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
+    r"""k-medoids, or p-median, with bounds on the groups in every cluster, and on its size.
+
+    The centre of a cluster is one of the samples, or one of given sites, and distances are any
+    numbers: travel times, which need not be symmetric, or any metric of scikit-learn. The fit looks
+    for sites and an assignment of the smallest total cost that keeps all bounds:
+
+    .. math::
+        \min_{S, a} \; \sum_i w_i \, d(i, a(i)), \quad |S| = k, \; a(i) \in S.
+
+    Bounds are those of :class:`FairKMeans`. At given sites the assignment is a linear program,
+    whose dual is solved as there. Sites are exchanged one at a time, as in PAM [1]_, as long as
+    that lowers the cost of the assignment. The dual bounds what an exchange could gain.
+
+    Read more in the :ref:`guide <territories>`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, and of sites.
+    metric : str or callable, default="euclidean"
+        Any metric of :func:`sklearn.metrics.pairwise_distances`, between samples, of which each is
+        a possible site. "precomputed": X holds the distances of samples to sites, in the shape
+        (n_samples, n_sites), square or not.
+    metric_params : dict or None, default=None
+        Further arguments of the metric.
+    min_balance, min_share_ratio, min_group_share, max_group_share, attributes, handle_unknown
+        Bounds on the groups of every cluster, as in :class:`FairKMeans`. ``min_balance`` is a
+        float in [0, 1] or None, default=0.8.
+    min_cluster_size, max_cluster_size : int, float in (0, 1), array-like or None, default=None
+        Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
+        float a share of all. An array has a bound for every site, (n_sites,), such as the
+        capacities of schools.
+    init : {"build", "k-medoids++"} or array-like, default="build"
+        First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
+        distances, an array has the positions of sites, (n_clusters,).
+    n_init : int, default=1
+        Number of starts, of which all but the first of "build" are drawn. From the end of each, two
+        sites at a time are drawn again, until several draws in a row gain nothing.
+    max_iter : int, default=300
+        Maximum number of rounds of exchanges of a start.
+    tol : float, default=1e-6
+        An exchange has to lower the cost by this share of it.
+    random_state : int, RandomState instance or None, default=None
+        Determines the drawn starts.
+    verbose : int, default=0
+        Print cost and balance after every round if positive.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each sample.
+    medoid_indices_ : ndarray of shape (n_clusters,)
+        Positions of the sites, in rising order: rows of X, or columns of precomputed distances.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
+        These rows of X; None with precomputed distances.
+    inertia_ : float
+        Sum of weighted distances of samples to the sites of their own clusters.
+    objective_ : float
+        The same per unit of weight.
+    assignment_lower_bound_ : float
+        No assignment to these sites with as good a composition and such sizes has lower inertia.
+    offsets_ : ndarray of shape (n_clusters, n_groups)
+        Added to the distance of a group's members to a cluster: the dual solution.
+    balance_, data_balance_, relative_balance_, share_ratio_ : float
+        As in :class:`FairKMeans`, and so are all that follow.
+    cluster_balances_, cluster_share_ratios_, cluster_sizes_ : ndarray of shape (n_clusters,)
+        Balance, ratio of shares, and weight of the members of each cluster.
+    group_weights_, group_counts_ : ndarray of shape (n_clusters, n_groups)
+        Sum of weights, and number of samples with a weight, of each group in each cluster.
+    constraint_violation_ : float
+        The largest amount by which a bound is missed; 0 when all are kept.
+    status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
+        "optimal": no exchange of one site lowers the cost of the assignment. "feasible": all bounds
+        are kept, and not all exchanges that might gain were tried. Others as in
+        :class:`FairKMeans`.
+    groups_ : GroupSummary
+        Labels and counts of the groups, in the order of the columns of ``group_counts_``.
+    n_iter_, n_features_in_ : int
+        Number of rounds of all starts, and of features seen during fit.
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Names of features seen during fit, if X has string column names.
+
+    Warns
+    -----
+    MissingSensitiveFeaturesWarning
+        If balance is required, but fit gets no ``sensitive_features`` or all samples are of one
+        group.
+    InfeasibleConstraintWarning
+        If a required bound is not reached; the best fit found is stored.
+    ConvergenceWarning
+        If all bounds are kept, but ``max_iter`` ended the fit.
+
+    See Also
+    --------
+    FairKMeans : Squared Euclidean distances to means.
+
+    Notes
+    -----
+    With as many clusters as precomputed sites these are given, and samples are assigned to them.
+    Where there are at most 100 sets of sites, all are compared.
+
+    Sizes and shares are kept wherever integers allow them, a balance up to one sample. Clusters
+    need not be connected: nothing looks at a map. Distances are finite: for a pair that is not
+    allowed pass a number larger than any other.
+
+    Members of a household stay together as one row: the mean of their distances, with their number
+    as ``sample_weight``. Bounds on sizes then count members. Bounds on groups need households whose
+    members are of one group.
+
+    References
+    ----------
+    .. [1] L. Kaufman and P. J. Rousseeuw, "Finding groups in data", Wiley 1990.
+    .. [2] E. Schubert and P. J. Rousseeuw, "Fast and eager k-medoids clustering", Information
+       Systems 101, 2021.
+
+    Examples
+    --------
+    Two of three schools stay open. Each has 3 places, and takes children of both groups:
+
+    >>> import numpy as np
+    >>> from skfair.cluster import FairKMedoids
+    >>> minutes = np.array([[1, 9, 5], [2, 9, 4], [9, 1, 5], [9, 2, 6], [8, 2, 4], [2, 8, 5]])
+    >>> groups = ["a", "a", "b", "b", "a", "b"]
+    >>> model = FairKMedoids(2, metric="precomputed", min_balance=0.5, max_cluster_size=3)
+    >>> model = model.fit(minutes, sensitive_features=groups)
+    >>> model.medoid_indices_.tolist(), model.labels_.tolist(), model.inertia_
+    ([0, 1], [0, 0, 1, 1, 1, 0], 10.0)
+    >>> model.predict([[4, 7, 1]]).tolist()
+    [0]
+    """
+
+    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__predict = {"sensitive_features": True}
+
+    n_clusters: PositiveInt = 8
+    _: KW_ONLY
+    metric: str | Callable = "euclidean"
+    metric_params: dict | None = None
+    min_balance: Share | None = 0.8
+    min_share_ratio: Share | None = None
+    min_group_share: Share | dict | Array | None = None
+    max_group_share: Share | dict | Array | None = None
+    attributes: Literal["intersections", "each"] = "intersections"
+    handle_unknown: Literal["error", "overall"] = "error"
+    min_cluster_size: PositiveInt | OpenShare | Array | None = None
+    max_cluster_size: PositiveInt | OpenShare | Array | None = None
+    init: Literal["build", "k-medoids++"] | Array = "build"
+    n_init: PositiveInt = 1
+    max_iter: PositiveInt = 300
+    tol: NonNegative = 1e-6
+    random_state: RandomState = None
+    verbose: Verbose = 0
+
+    @restore_on_failure(one_blas_thread=True)
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Choose sites, and assign the rows of X to them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_sites)
+            Rows to cluster; with ``metric="precomputed"`` the distance of every sample (row) to
+            every site (column), at least 0. Distances are held in memory, n_samples times n_sites
+            numbers.
+        y : Ignored
+            Not used, present for API consistency.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
+                default=None
+            Group of each sample. None makes one group of all samples, with a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights; samples of weight 0 count as absent, and are no sites unless
+            distances are precomputed.
+
+        Returns
+        -------
+        self : FairKMedoids
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid; the message says what must hold.
+        TypeError
+            If X or ``sensitive_features`` is sparse, or the metric has no such ``metric_params``.
+        """
+        validate_params(self)
+        arguments = FitArguments(
+            X=X, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
+        fit_input = check_input(self, arguments)
+        random_state = check_random_state(self.random_state)
+        rounds = RoundReporter(self, X, fit_input.lacks_groups)
+        # Callbacks see every round of exchanges.
+        watch = partial(rounds.report_round, lambda end: fit_input.attributes(end, end.labels))
+        starts = list_starts(self, fit_input.problem, random_state)
+        end, labels, n_iter, status = search_sites(
+            fit_input.problem, self.n_clusters, starts, self.max_iter, self.tol, watch
+        )
+        fitted = fit_input.attributes(end, labels) | {"n_iter_": n_iter, "status_": status}
+        sites = fitted["medoid_indices_"]
+        fit_input = fit_input._replace(requirements=fit_input.requirements_at(sites))
+        is_precomputed = self.metric == "precomputed"
+        fitted["cluster_centers_"] = None if is_precomputed else np.asarray(X)[sites]
+        advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
+        cut_short = not rounds.is_stopped and (
+            f"FairKMedoids stopped after max_iter={self.max_iter} rounds. Raise max_iter."
+        )
+        return store_clusters(self, X, fit_input, fitted, rounds, advice, cut_short)
+
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
+        """Cluster of each row: the nearest site, whatever the sizes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_sites)
+            Rows to assign; precomputed: their distances to all sites of the fit.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
+                default=None
+            With groups a row goes to the cluster of least distance plus offset, which keeps
+            clusters of new data balanced as long as they resemble the training data.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+            Position of each row's cluster in ``medoid_indices_``.
+
+        Raises
+        ------
+        ValueError
+            If a group was not seen during fit; the message lists the known ones.
+        """
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        distances = self.transform(X)
+        if sensitive_features is not None:
+            match = encode_known_values if self.attributes == "each" else encode_known_groups
+            n_samples = len(distances)
+            codes = match(sensitive_features, n_samples, self.groups_, self.handle_unknown)
+            # Unknown groups have no offset: their samples go to the nearest site.
+            groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
+            members = groups[codes.reshape(n_samples, -1)].sum(axis=1)
+            distances = distances + members @ self.offsets_.T
+        return distances.argmin(axis=1).astype(np.int32)
+
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """Distances to the sites of the clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_sites)
+            Rows to transform; precomputed: their distances to all sites of the fit.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        if self.metric == "precomputed":
+            return X[:, self.medoid_indices_]
+        return compute_distances(self, X, self.cluster_centers_).astype(X.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in FLOATS]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns that `transform` returns."""
+        return len(self.medoid_indices_)
+
+
+def compute_distances(
+    estimator: FairKMedoids, X: np.ndarray, sites: np.ndarray | None = None
+) -> np.ndarray:
+    """Distances of rows to sites, by the metric of an estimator; None: to one another."""
+    params = estimator.metric_params or {}
+    try:
+        return pairwise_distances(X, sites, metric=estimator.metric, **params)
+    except TypeError as error:
+        if not params:
+            raise
+        raise TypeError(
+            f"metric_params must be arguments of metric={estimator.metric!r}, got {params}: {error}"
+        ) from error
+
+
+def check_input(estimator: FairKMedoids, arguments: FitArguments) -> MedoidsInput:
+    """Validate the input of ``estimator.fit``.
+
+    Raises
+    ------
+    ValueError
+        For anything scikit-learn refuses in X, for rows that do not match, for negative weights or
+        distances, for fewer rows of positive weight, or fewer sites, than clusters, for sizes that
+        no clusters have.
+    """
+    X, samples, present, missing = check_rows(estimator, arguments, dtype=FLOATS, order="C")
+    is_precomputed = estimator.metric == "precomputed"
+    costs = X if is_precomputed else compute_distances(estimator, X)
+    if not (costs >= 0).all():
+        raise ValueError(
+            f"Distances must be at least 0, but the minimum is {costs.min():.6g}; shift or clip "
+            "them."
+        )
+    n_sites = costs.shape[1]
+    allowed = np.ones(n_sites, dtype=bool)
+    if not is_precomputed:  # absent samples are no sites
+        allowed[:] = False
+        allowed[present] = True
+    if n_sites < estimator.n_clusters:
+        raise ValueError(
+            f"X has distances to {n_sites} sites, but must have at least "
+            f"n_clusters={estimator.n_clusters}; ask for fewer clusters."
+        )
+    if not isinstance(estimator.init, str):
+        check_sites(estimator.init, estimator.n_clusters, n_sites)
+    groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
+    has_groups = arguments.sensitive_features is not None
+    is_single = has_groups and warn_if_one_group(estimator, groups, attributes)
+    first_rows = find_first_rows(samples.groups.codes, len(intersections))
+    order, intersections, places = order_groups(first_rows, intersections, attributes)
+    codes = np.argsort(order)[samples.groups.codes]
+    weights = samples.weights
+    requirements = check_requirements(
+        estimator, weights.sum(), bool((weights == 1).all()), n_sites=n_sites
+    )
+    by_group = sum_by_group(codes, weights, intersections)
+    requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
+    limits = requirements.limits(by_group, intersections)
+    here = costs if len(present) == len(costs) else costs[present]
+    problem = SiteProblem(np.ascontiguousarray(here), weights, codes, limits, allowed)
+    lacks_groups = is_single or missing is not None
+    return MedoidsInput(problem, costs, present, groups, requirements, lacks_groups)
+
+
+def list_starts(
+    estimator: FairKMedoids, problem: SiteProblem, random_state: np.random.RandomState
+) -> Iterator[tuple[np.ndarray, np.random.RandomState]]:
+    """Yield the sites that the starts of an estimator begin from, and a generator for each."""
+    init, n_clusters = estimator.init, estimator.n_clusters
+    # Starts of one seed are the first of those of more starts.
+    seeds = random_state.randint(np.iinfo(np.int32).max, size=estimator.n_init)
+    for i, seed in enumerate(seeds):
+        generator = np.random.RandomState(seed)
+        if not isinstance(init, str):
+            yield np.asarray(init).astype(np.intp), generator
+            break
+        if init == "build" and i == 0:
+            yield build_sites(problem, n_clusters), generator
+        else:
+            yield draw_sites(problem, n_clusters, generator), generator
+
+
+def check_sites(init: ArrayLike, n_clusters: int, n_sites: int) -> None:
+    """Raise a ValueError if ``init`` does not hold the positions of so many different sites."""
+    sites = np.asarray(init)
+    is_valid = sites.shape == (n_clusters,) and sites.dtype.kind in "iu"
+    is_valid = is_valid and bool(np.isin(sites, np.arange(n_sites)).all())
+    if not (is_valid and len(np.unique(sites)) == n_clusters):
+        raise ValueError(
+            f"init must have the positions, from 0 to {n_sites - 1}, of {n_clusters} different "
+            f"sites, got {init!r}."
+        )

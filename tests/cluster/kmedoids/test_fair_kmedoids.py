@@ -1,0 +1,224 @@
+"""k-medoids with bounds, against all site sets and assignments of few samples."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from skfair.cluster import FairKMedoids
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+
+PLAIN = {"metric": "precomputed", "min_balance": None}
+
+
+def draw_costs(n_samples, n_sites, seed):
+    """Asymmetric costs of samples at sites, which are no metric."""
+    return np.random.default_rng(seed).exponential(10.0, (n_samples, n_sites))
+
+
+def find_least_cost(costs, n_clusters, is_allowed, weights=1.0):
+    """Cost of the cheapest allowed labels at any sites, of all there are."""
+    labels = np.array(list(product(range(n_clusters), repeat=len(costs))))
+    least = np.inf
+    for sites in combinations(range(costs.shape[1]), n_clusters):
+        here = labels[is_allowed(labels, np.array(sites))]
+        if len(here):
+            at_sites = costs[:, sites][np.arange(len(costs)), here]
+            least = min(least, (weights * at_sites).sum(axis=1).min())
+    return least
+
+
+def count(labels, n_clusters, weights=1.0):
+    """Weight of each cluster, of many labels, (n_labels, n_clusters)."""
+    members = labels[..., np.newaxis] == np.arange(n_clusters)
+    return (np.asarray(weights)[..., np.newaxis] * members).sum(axis=-2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sites_without_bounds_are_the_best_of_all(seed):
+    costs = draw_costs(12, 7, seed)
+    model = FairKMedoids(3, **PLAIN, random_state=0).fit(costs)
+    least = min(costs[:, sites].min(axis=1).sum() for sites in combinations(range(7), 3))
+    assert model.inertia_ == pytest.approx(least)
+    assert model.inertia_ == pytest.approx(model.assignment_lower_bound_)
+    assert (model.labels_ == costs[:, model.medoid_indices_].argmin(axis=1)).all()
+
+
+@pytest.mark.covering(0)
+@pytest.mark.parametrize("seed", range(4))
+def test_sizes_are_kept_at_least_cost(seed):
+    costs = draw_costs(8, 5, seed)
+    model = FairKMedoids(2, **PLAIN, min_cluster_size=3, max_cluster_size=5, random_state=0)
+    model.fit(costs)
+    least = find_least_cost(costs, 2, lambda labels, _: (count(labels, 2) >= 3).all(axis=1))
+    assert model.inertia_ == pytest.approx(least)
+    assert (model.cluster_sizes_ >= 3).all()
+    assert model.assignment_lower_bound_ <= model.inertia_ * (1 + 1e-9)
+
+
+@pytest.mark.covering(0)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_site_has_a_capacity_of_its_own(seed):
+    costs = draw_costs(8, 5, seed)
+    capacities = np.random.default_rng(seed).integers(3, 7, 5)
+    model = FairKMedoids(2, **PLAIN, max_cluster_size=capacities, random_state=0).fit(costs)
+    least = find_least_cost(
+        costs, 2, lambda labels, sites: (count(labels, 2) <= capacities[sites]).all(axis=1)
+    )
+    assert model.inertia_ == pytest.approx(least)
+    assert (model.cluster_sizes_ <= capacities[model.medoid_indices_]).all()
+
+
+@pytest.mark.covering(0)
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_on_shares_are_kept_at_least_cost(seed):
+    costs = draw_costs(8, 4, seed)
+    groups = np.arange(8) % 2
+    model = FairKMedoids(2, **PLAIN, max_group_share=0.6, min_cluster_size=3, random_state=0)
+    model.fit(costs, sensitive_features=groups)
+
+    def is_allowed(labels, _):
+        sizes = count(labels, 2)
+        first = count(labels, 2, groups == 0)
+        shares = first / np.maximum(sizes, 1)
+        return ((sizes >= 3) & (shares <= 0.6) & (shares >= 0.4)).all(axis=1)
+
+    assert model.inertia_ == pytest.approx(find_least_cost(costs, 2, is_allowed))
+    assert model.constraint_violation_ == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_within_sizes_at_least_cost(seed):
+    costs = draw_costs(8, 4, seed)
+    weights = np.random.default_rng(seed).integers(1, 4, 8).astype(float)
+    largest = int(np.ceil(weights.sum() / 2)) + 1
+    model = FairKMedoids(2, **PLAIN, max_cluster_size=largest, random_state=0)
+    model.fit(costs, sample_weight=weights)
+    least = find_least_cost(
+        costs, 2, lambda labels, _: (count(labels, 2, weights) <= largest).all(axis=1), weights
+    )
+    assert model.inertia_ == pytest.approx(least)
+
+
+def test_given_sites_keep_their_numbers_and_capacities():
+    costs = draw_costs(30, 3, 0)
+    capacities = [14, 10, 6]
+    model = FairKMedoids(3, **PLAIN, max_cluster_size=capacities).fit(costs)
+    places = np.repeat(costs, capacities, axis=1)
+    rows, columns = linear_sum_assignment(places)
+    assert model.medoid_indices_.tolist() == [0, 1, 2]
+    assert model.cluster_sizes_.tolist() == capacities
+    assert model.inertia_ == pytest.approx(places[rows, columns].sum())
+
+
+def test_balance_is_kept_up_to_a_sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    groups = np.where(X[:, 0] + rng.normal(0, 0.5, 60) > 0.5, "a", "b")
+    model = FairKMedoids(3, random_state=0).fit(X, sensitive_features=groups)
+    ratio = 0.8 * model.data_balance_
+    assert (
+        model.group_counts_.min(axis=1) + 1 >= ratio * (model.group_counts_.max(axis=1) - 1)
+    ).all()
+    assert model.status_ in ("optimal", "feasible")
+    # Groups count, and not what they are called.
+    renamed = FairKMedoids(3, random_state=0).fit(X, sensitive_features=groups == "b")
+    np.testing.assert_array_equal(model.labels_, renamed.labels_)
+    # Offsets keep new samples of the same kind balanced, nearest sites do not.
+    with_groups = model.predict(X, sensitive_features=groups)
+    assert (with_groups == model.labels_).mean() > 0.9
+    distances = cdist(X, model.cluster_centers_)
+    np.testing.assert_array_equal(model.predict(X), distances.argmin(axis=1))
+    np.testing.assert_allclose(model.transform(X), distances)
+
+
+def test_metrics_are_those_of_scikit_learn():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for metric in ("euclidean", "cityblock", "cosine"):
+        model = FairKMedoids(3, metric=metric, min_balance=None, random_state=0).fit(X)
+        computed = FairKMedoids(3, **PLAIN, random_state=0).fit(np.maximum(cdist(X, X, metric), 0))
+        np.testing.assert_array_equal(model.labels_, computed.labels_)
+        np.testing.assert_array_equal(model.cluster_centers_, X[computed.medoid_indices_])
+        assert computed.cluster_centers_ is None
+
+
+def test_weights_are_repeated_samples():
+    rng = np.random.default_rng(0)
+    costs = draw_costs(40, 12, 0)
+    weights = rng.integers(0, 3, 40)
+    rows = np.repeat(np.arange(40), weights)
+    weighted = FairKMedoids(3, **PLAIN, random_state=0).fit(costs, sample_weight=weights)
+    repeated = FairKMedoids(3, **PLAIN, random_state=0).fit(costs[rows])
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_)
+    np.testing.assert_array_equal(weighted.labels_[rows], repeated.labels_)
+    nearest = costs[:, weighted.medoid_indices_].argmin(axis=1)
+    np.testing.assert_array_equal(weighted.labels_[weights == 0], nearest[weights == 0])
+
+
+def test_more_starts_never_end_worse():
+    costs = draw_costs(40, 15, 1)
+    groups = np.arange(40) % 3
+    ends = [
+        FairKMedoids(4, metric="precomputed", max_cluster_size=12, n_init=n_init, random_state=0)
+        .fit(costs, sensitive_features=groups)
+        .inertia_
+        for n_init in (1, 2, 4)
+    ]
+    assert ends == sorted(ends, reverse=True)
+
+
+def test_starts():
+    costs = draw_costs(50, 20, 2)
+    best = FairKMedoids(3, **PLAIN, random_state=0).fit(costs)
+    again = FairKMedoids(3, **PLAIN, init=best.medoid_indices_).fit(costs)
+    assert again.inertia_ <= best.inertia_ * (1 + 1e-12)
+    drawn = FairKMedoids(3, **PLAIN, init="k-medoids++", random_state=0).fit(costs)
+    assert drawn.inertia_ <= 1.05 * best.inertia_
+
+
+@pytest.mark.parametrize(
+    ("costs", "params", "message"),
+    [
+        (-draw_costs(9, 3, 0), {}, "Distances must be at least 0"),
+        (draw_costs(9, 2, 0), {}, "distances to 2 sites, but must have at least n_clusters=3"),
+        (draw_costs(9, 4, 0), {"max_cluster_size": [3, 3, 3]}, "for each of 4 sites"),
+        (draw_costs(9, 4, 0), {"max_cluster_size": [2, 2, 3, 3]}, "sums of min_cluster_size"),
+        (draw_costs(9, 4, 0), {"max_cluster_size": 2}, "allows 2 samples in each of 3 clusters"),
+        (draw_costs(9, 4, 0), {"init": [0, 1, 1]}, "of 3 different sites"),
+        (draw_costs(9, 4, 0), {"init": [0, 1, 4]}, "positions, from 0 to 3"),
+    ],
+)
+def test_errors_say_what_must_hold(costs, params, message):
+    with pytest.raises(ValueError, match=message):
+        FairKMedoids(3, **(PLAIN | params)).fit(costs)
+
+
+def test_warnings():
+    costs = draw_costs(6, 6, 0)
+    with pytest.warns(MissingSensitiveFeaturesWarning):
+        FairKMedoids(2, metric="precomputed").fit(costs)
+    # Households of these sizes fill two villages of ten.
+    weights = [5.0, 6.0, 4.0, 3.0, 1.0, 1.0]
+    model = FairKMedoids(2, **PLAIN, min_cluster_size=10, max_cluster_size=10)
+    assert (model.fit(costs, sample_weight=weights).cluster_sizes_ == 10).all()
+    # No three samples are half of one group.
+    model.set_params(min_cluster_size=3, max_cluster_size=3, max_group_share=0.5)
+    with pytest.warns(InfeasibleConstraintWarning, match="share"):
+        model.fit(costs, sensitive_features=[0, 1] * 3)
+    assert model.status_ == "infeasible"
+    model.set_params(min_cluster_size=9, max_cluster_size=11)
+    with pytest.warns(InfeasibleConstraintWarning, match="heaviest sample has 0.3 of the weight"):
+        model.fit(costs, sensitive_features=[0, 1] * 3, sample_weight=weights)
+
+
+@pytest.mark.parametrize("n_sites", [3, 102])
+def test_sites_that_miss_the_sizes_are_infeasible(n_sites):
+    """One site needs more than all samples, and none of the others takes so many."""
+    smallest = np.where(np.arange(n_sites) == 1, 9, 1)
+    largest = np.where(np.arange(n_sites) == 1, 12, 7)
+    model = FairKMedoids(1, **PLAIN, min_cluster_size=smallest, max_cluster_size=largest)
+    with pytest.warns(InfeasibleConstraintWarning, match="A cluster size of"):
+        model.fit(draw_costs(8, n_sites, 0))
+    assert model.status_ == "infeasible" and model.cluster_sizes_ == 8
