@@ -383,7 +383,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
         _warn(self, cross.training, rule)
         if self.k is not None:
-            _warn_of_tied_places(self, rule)
+            _warn_of_tied_places(self.k, rule)
         elif len(self.classes_) == 2 and not rule.features.compares_scores:
             _warn_of_refused_scores(self, cross, rule)
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -668,7 +668,7 @@ def _warn(estimator: ConstrainedClassifierCV, training: TrainingData, rule: Rule
         guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
     warn_of_outcome(estimator, problem, guarantee)
     if len(problem.constraint) and estimator.k is None:
-        intercepts = [rule.request.intercept]
+        intercepts = np.array([rule.request.intercept])
         if len(estimator.classes_) > 2:
             intercepts = _unconstrained_intercepts(estimator.class_weight, training)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)
@@ -727,14 +727,14 @@ def _warn_of_refused_scores(
     )
 
 
-def _warn_of_tied_places(estimator: ConstrainedClassifierCV, rule: Rule) -> None:
+def _warn_of_tied_places(k: float, rule: Rule) -> None:
     """Warn if equal scores at the cut leave another number of samples than k selects."""
     scores = rule.guarantee.candidate.scores
-    n_places = count_places(estimator.k, len(scores))
+    n_places = count_places(k, len(scores))
     n_selected = np.count_nonzero(scores > 0)
     if n_selected != n_places:
         warn(
-            f"k={estimator.k} selects {n_places} of the samples, but the constraint was kept for "
+            f"k={k} selects {n_places} of the samples, but the constraint was kept for "
             f"{n_selected}, as scores at the cut are equal. select() takes exactly k of a batch, "
             "of equal scores the first rows."
         )

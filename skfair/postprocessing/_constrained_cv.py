@@ -269,8 +269,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         features = self._event_features.features(columns, probabilities)
         coef = np.atleast_2d(self.rule_coef_)
         triples = zip(features, coef, np.ravel(self.rule_intercept_), strict=True)
-        scores = [self._event_features.decision_scores(*one) for one in triples]
-        return columns, np.transpose(scores)
+        by_class = [self._event_features.decision_scores(*one) for one in triples]
+        return columns, np.transpose(by_class)
 
     def _columns_and_probabilities(
         self,
@@ -317,9 +317,7 @@ class CrossFit(NamedTuple):
     folds: list  # training and test positions
     context: Any  # of callbacks
     group_models: dict  # those fitted so far, by whether they are joint with the class
-    operating_point: float | None = (
-        None  # score from which on the estimator predicts the positive class
-    )
+    operating_point: float | None = None  # score from which on the positive class is predicted
 
     def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> Any:
         """The same samples and folds for an estimator of another tolerance or level."""

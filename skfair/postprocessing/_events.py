@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
@@ -399,7 +399,7 @@ def select_columns(features: TableLike, columns: np.ndarray | None) -> Any:
         return features
     if not len(columns):
         return np.zeros((count_samples(features), 1))
-    return _safe_indexing(features, columns, axis=1)
+    return safe_indexing(features, columns, axis=1)
 
 
 def _reads_text(base: BaseEstimator, group_estimator: BaseEstimator | str, X: TableLike) -> bool:

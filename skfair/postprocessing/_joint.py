@@ -316,6 +316,9 @@ def _fit_stack(
 _SMALLEST_WEIGHT = 1e-3
 """Of an outcome, in units of its weight without constraint: thresholds stay finite."""
 
+_MAX_CORRECTIONS = 8
+"""By counted rates, which differ from the expected ones."""
+
 _WIDTH = 0.15
 """Width of the decisions' threshold, in log-odds: the weights then vary less with the sample."""
 
@@ -336,14 +339,16 @@ def fit_outcome_weights(
     excess = np.maximum(program.gaps(weights) - tolerances, 0.0)
     for share in (0.67, 0.33):
         weights, _ = program.solve(weights, tolerances + share * excess)
-    result = inside = outside = None
+    inside: list[Candidate] = []
+    outside: list[Candidate] = []
     factor = 1.0
-    for number in range(9):
-        weights, multipliers = program.solve(weights, factor * tolerances)
-        parameters = program.parameters(weights)
-        # The certified solution is that of the requested bounds.
-        result = result or program.result(parameters, multipliers)
-        latest = fitter.evaluate(parameters, result)
+    weights, multipliers = program.solve(weights, tolerances)
+    # The certified solution is that of the requested bounds.
+    result = program.result(program.parameters(weights), multipliers)
+    for number in range(_MAX_CORRECTIONS + 1):
+        if number:
+            weights, multipliers = program.solve(weights, factor * tolerances)
+        latest = fitter.evaluate(program.parameters(weights), result)
         progress = Progress(
             n_iter=number + 1,
             evaluation=result.evaluation,
@@ -353,21 +358,24 @@ def fit_outcome_weights(
             best=result.evaluation,
         )
         is_stopped = callback(progress)
-        if latest.keeps_bound:
-            inside = min(latest, inside or latest, key=sort_key)
-        else:
-            outside = min(latest, outside or latest, key=sort_key)
-            # Counted rates jump: every such correction lowers the tolerances by a twentieth.
-            factor -= 0.05
+        (inside if latest.keeps_bound else outside).append(latest)
         if is_stopped or (inside and (outside or number)):
             break
-        program = program.correct(weights, latest.scores)
-    if inside is None or outside is None:
-        return inside or outside
+        if not latest.keeps_bound:
+            # Counted rates jump: every such correction lowers the tolerances by a twentieth.
+            factor -= 0.05
+        program = program.correct(weights, program.problem.predict_scores(latest.parameters))
+    best = min(inside or outside, key=sort_key)
+    if not inside or not outside:
+        return best
+    violating = min(outside, key=sort_key)
     for _ in range(6):
-        middle = fitter.evaluate((outside.parameters + inside.parameters) / 2.0, result)
-        outside, inside = (outside, middle) if middle.keeps_bound else (middle, inside)
-    return inside
+        middle = fitter.evaluate((violating.parameters + best.parameters) / 2.0, result)
+        if middle.keeps_bound:
+            best = middle
+        else:
+            violating = middle
+    return best
 
 
 def _log_odds(weighed: np.ndarray) -> np.ndarray:

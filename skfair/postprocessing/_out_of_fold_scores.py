@@ -237,7 +237,9 @@ def free_columns(estimator: BaseEstimator | None, features: TableLike) -> np.nda
 
     ``features`` are those of the model's final step.
     """
-    last = None if estimator is None else final_step(estimator)
+    if estimator is None:
+        return None
+    last = final_step(estimator)
     params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
     signs = next((params[one] for one in _MONOTONE_PARAMETERS if params.get(one) is not None), None)
     if signs is None:
@@ -681,7 +683,9 @@ def find_operating_point(
     are of the second class; of several estimators it is the mean. Columns of scores have no rule:
     where they are 0 says nothing.
     """
-    if not all(hasattr(one, "predict") and not isinstance(one, ScoreColumn) for one in estimators):
+    if any(isinstance(final_step(one), ScoreColumn) for one in estimators):
+        return None
+    if not all(hasattr(one, "predict") for one in estimators):
         return None
     points = []
     for estimator, test in zip(estimators, tests, strict=True):
