@@ -299,6 +299,7 @@ def test_scores_are_log_odds_less_those_of_the_threshold(data, model_of):
     assert ((model.decision_function(data[0]) > 0) == decided).all()
 
 
+@pytest.mark.filterwarnings("ignore:The rule :skfair.exceptions.ConstraintCostWarning")
 def test_the_positive_class_may_be_the_first(data):
     X, y, group = data
     words = np.array(["yes", "no"])[y]
