@@ -355,8 +355,8 @@ class EventModel(NamedTuple):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
             # A class of few samples says less of its groups than all samples say of them.
-            is_few = source in _AFFINE_COEFFICIENTS and inside.sum() < MIN_CLASS_SIZE
-            recorded = np.flatnonzero((inside | is_few) & (codes >= 0))
+            is_small = source in _AFFINE_COEFFICIENTS and inside.sum() < MIN_CLASS_SIZE
+            recorded = np.flatnonzero((inside | is_small) & (codes >= 0))
             model = fit_classifier(
                 group_classifier,
                 safe_indexing(features, recorded),

@@ -691,10 +691,10 @@ def find_operating_point(
     for estimator, test in zip(estimators, tests, strict=True):
         labels = np.asarray(estimator.predict(safe_indexing(X, test))).ravel()
         accepted = labels == estimator.classes_[1]
-        own = scores[test]
-        ends = np.sort(np.concatenate(([own.min() - 1.0, own.max() + 1.0], own)))
+        of_fold = scores[test]
+        ends = np.sort(np.concatenate(([of_fold.min() - 1.0, of_fold.max() + 1.0], of_fold)))
         n_below = np.count_nonzero(~accepted)
-        is_likelier = np.array_equal(accepted, own > 0)
+        is_likelier = np.array_equal(accepted, of_fold > 0)
         points.append(0.0 if is_likelier else ends[n_below : n_below + 2].mean())
     return float(np.mean(points))
 
