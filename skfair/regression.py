@@ -753,7 +753,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         """
         check_exportable(self)
         is_log = isinstance(self._unit, LogScale)
-        slope_of_prediction, (constant, _, slope, _) = self._event_features.weights(self.rule_coef_)
+        slope_of_prediction, _, weights = self._event_features.weights(self.rule_coef_, 0.0)
+        constant, _, slope, _ = weights
         rule = {
             "prediction": slope_of_prediction,
             "intercept": self.rule_intercept_,

@@ -444,10 +444,12 @@ def _linear(data, constraint):
 
 
 def wrap(base, knows_groups, data, constraint):
+    # Fits are judged by all errors: without class_weight these cost what they cost for the base.
     return ConstrainedClassifierCV(
         FrozenEstimator(base().fit(data.X, data.labels, sample_weight=data.weights)),
         constraint,
         group_estimator="sensitive_features" if knows_groups else LogisticRegression(),
+        class_weight=dict.fromkeys(np.unique(data.labels), 1.0),
     )
 
 

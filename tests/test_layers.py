@@ -44,7 +44,8 @@ MAY_IMPORT = {
     "fitting": {"_kernels", "constraints", "exceptions", "groups", "losses", "models", "partitions"}
     | {"problems", "solvers", "statistics", "surrogates", "utils"},
     "postprocessing": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
-    | {"partitions", "problems", "solvers", "statistics", "surrogates", "fitting", "utils"},
+    | {"partitions", "preprocessing", "problems", "solvers", "statistics", "surrogates"}
+    | {"fitting", "utils"},
     "conformal": {"classification", "constraints", "exceptions", "fitting", "groups"}
     | {"partitions", "postprocessing", "regression", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}

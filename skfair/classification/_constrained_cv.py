@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.constraints._bound import rate_moments
+from skfair.exceptions import ConstraintCostWarning
 from skfair.fitting._input import (
     assumption_attributes,
     check_missing_group_settings,
@@ -377,9 +378,14 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
     def _fit_rule(self, cross: CrossFit, X: TableLike, y: TableLike) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
-        rule = fit_rule(self, cross, RuleLoss(LogisticLoss()))
+        is_binary = len(cross.per_class) == 1
+        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores=is_binary))
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
         _warn(self, cross.training, rule)
+        if self.k is not None:
+            _warn_of_tied_places(self.k, rule)
+        elif len(self.classes_) == 2 and not rule.features.compares_scores:
+            _warn_of_refused_scores(self, cross, rule)
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -392,7 +398,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         A constraint on decisions between two classes holds at 0 only, and not for the k highest of
         these scores, unless the fit has ``k``.
         Where constraints count decisions between two classes, it is the log-odds less those of the
-        sample's threshold; with joint probabilities, twice the probability less the threshold.
+        sample's threshold.
 
         Parameters
         ----------
@@ -496,8 +502,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Under constraints on means, losses or ranks it is the sigmoid of ``decision_function``, in
         which the constraints hold.
 
-        They are calibrated overall, but not by group: in the guide's example the mean is .486 for
-        women, while .429 of them pay back, and .523 for men, while .559 of them do.
+        They are calibrated overall, but not by group: in the guide's example the mean is .485 for
+        women, while .429 of them pay back, and .524 for men, while .559 of them do.
         `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group, gives probabilities
         that are right by group.
 
@@ -575,12 +581,14 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         check_exportable(self)
         # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
-        log_odds, weights = self._event_features.weights(self.rule_coef_)
+        log_odds, intercept, weights = self._event_features.weights(
+            self.rule_coef_, self.rule_intercept_
+        )
         rule = {
             "slope": float(slope),
             "offset": float(self.calibration_[1] - slope * self._unit.center),
             "log_odds": log_odds,
-            "intercept": float(self.rule_intercept_),
+            "intercept": float(intercept),
             "weights": weights.tolist(),
             "pos_label": np.asarray(self.pos_label_).item(),
         }
@@ -630,7 +638,8 @@ def _describe_rule(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Ru
         scale = rule.features.scale(coef)
         coef = coef * scale
         intercept = float(intercept * scale)
-        scores = unit.from_unit(candidate.scores * scale)
+        scores = rule.features.decision_scores(rule.request.per_class[0].X, coef, intercept)
+        scores = unit.from_unit(scores)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     fitted = {
         "rule_coef_": np.array(coef),
@@ -659,13 +668,76 @@ def _warn(estimator: ConstrainedClassifierCV, training: TrainingData, rule: Rule
         guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
     warn_of_outcome(estimator, problem, guarantee)
     if len(problem.constraint) and estimator.k is None:
-        intercepts = _unconstrained_intercepts(estimator.class_weight, training)
+        intercepts = np.array([rule.request.intercept])
+        if len(estimator.classes_) > 2:
+            intercepts = _unconstrained_intercepts(estimator.class_weight, training)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)
         parameters = guarantee.candidate.parameters
         warn_of_cost(problem, parameters, plain)
         if estimator.confidence_level is not None:
             scores = map(problem.predict_scores, (parameters, plain))
             warn_of_moved_decisions(training.samples.weights, *scores)
+
+
+_TOP_SHARE = 0.02
+"""Of the samples: those with the highest scores, which a user expects to be accepted."""
+
+
+_REFUSED_SHARE = 0.05
+"""Of the samples, whose refusal at any score is worth a warning."""
+
+
+def _warn_of_refused_scores(
+    estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Rule
+) -> None:
+    """Warn if most of the highest scores are refused, or any score of some samples."""
+    first = cross.per_class[0]
+    X = rule.request.per_class[0].X
+    scores = first.unit.to_unit(cross.scores[:, 0])
+    top = np.argsort(-scores, kind="stable")[: int(_TOP_SHARE * len(scores))]
+    is_constant = len(rule.guarantee.candidate.occurring_decisions) < 2
+    if is_constant or len(top) < 20 or X.shape[1] < 2:  # the scores alone decide
+        return
+    facts = []
+    refused = rule.guarantee.candidate.scores[top] <= 0
+    if refused.mean() > 0.5 and scores[top[-1]] > first.unit.to_unit(0.0):
+        positive = np.mean(first.samples.target[top[refused]] > 0)
+        facts.append(
+            f"refuses {refused.mean():.0%} of the {_TOP_SHARE:.0%} of samples with the highest "
+            f"scores, of which {positive:.0%} are of the class {estimator.pos_label_}"
+        )
+    # Log-odds from which on a sample would be accepted, were all else equal.
+    log_odds = rule.features.log_odds(X)
+    decided = rule.features.decision_scores(X, estimator.rule_coef_, estimator.rule_intercept_)
+    share = np.mean(log_odds - decided > log_odds.max())
+    if share > _REFUSED_SHARE:
+        facts.append(f"would refuse {share:.0%} of the samples at any score that was seen")
+    if not facts:
+        return
+    remedy = "Raise the tolerance"
+    if estimator.group_estimator != "sensitive_features":
+        remedy += (
+            ", or pass group_estimator='sensitive_features' where the group may be used: the "
+            "highest scores of each group are then accepted first"
+        )
+    warn(
+        f"The rule {', and '.join(facts)}: they seem to be of groups that get higher thresholds. "
+        f"{remedy}.",
+        ConstraintCostWarning,
+    )
+
+
+def _warn_of_tied_places(k: float, rule: Rule) -> None:
+    """Warn if equal scores at the cut leave another number of samples than k selects."""
+    scores = rule.guarantee.candidate.scores
+    n_places = count_places(k, len(scores))
+    n_selected = np.count_nonzero(scores > 0)
+    if n_selected != n_places:
+        warn(
+            f"k={k} selects {n_places} of the samples, but the constraint was kept for "
+            f"{n_selected}, as scores at the cut are equal. select() takes exactly k of a batch, "
+            "of equal scores the first rows."
+        )
 
 
 def _warn_of_distant_cut(cut: float, n_samples: int, scores: np.ndarray) -> None:
@@ -685,14 +757,7 @@ def _warn_of_distant_cut(cut: float, n_samples: int, scores: np.ndarray) -> None
         )
 
 
-def _unconstrained_intercepts(class_weight: Any, training: TrainingData) -> Any:
-    """Intercepts of the log-odds at which errors cost least, without constraint.
-
-    With weights w of the classes, two classes are equal where w eta = w' (1 - eta).
-    """
+def _unconstrained_intercepts(class_weight: Any, training: TrainingData) -> np.ndarray:
+    """Intercepts of the log-odds of several classes at which errors cost least."""
     per_sample = np.log(loss_weights(class_weight, training) / training.samples.weights)
-    first = np.unique(training.labels, return_index=True)[1]  # a sample of each class
-    logs = per_sample[first]
-    if len(logs) > 2:
-        return logs
-    return [(logs[1] - logs[0]) * training.unit.spread]
+    return per_sample[np.unique(training.labels, return_index=True)[1]]  # a sample of each class

@@ -119,6 +119,8 @@ class Fitter:
         An earlier fit under the same constraint on ranks with other tolerances.
     share : float or None
         Share of the samples that are selected by their scores; None where the sign decides.
+    signed : ndarray of int, or tuple
+        Positions of parameters that may not be negative.
     """
 
     problem: Any
@@ -128,6 +130,7 @@ class Fitter:
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
     share: float | None = None
+    signed: Any = ()
 
     @property
     def constraint(self) -> ConstraintSystem:
@@ -142,8 +145,15 @@ class Fitter:
 
     def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
+        if not self.allows(parameters):
+            parameters = parameters.copy()
+            parameters[self.signed] = np.maximum(parameters[self.signed], 0.0)
         parameters = parameters if self.share is None else move_cut(self, parameters)
         return self.counter.evaluate([parameters], result)[0]
+
+    def allows(self, parameters: np.ndarray) -> bool:
+        """Whether no signed parameter is negative."""
+        return not len(self.signed) or bool((parameters[self.signed] >= 0.0).all())
 
     def fit(self, problem, x, solver=None, is_finished=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
@@ -302,7 +312,7 @@ def move_cut(fitter: Fitter, parameters: np.ndarray) -> np.ndarray:
     """
     problem = fitter.problem
     costs, codes = np.unique(-problem.predict_scores(parameters), return_inverse=True)
-    filled = np.cumsum(np.bincount(codes, problem.mean_weights))
+    filled = np.cumsum(np.bincount(codes)) / len(codes)
     last = np.argmin(np.abs(filled - fitter.share).round(DECIMALS))
     ends = np.append(costs, costs[-1] + 1.0)[last : last + 2]
     if ends[0] < 0.0 <= ends[1]:
@@ -525,8 +535,9 @@ class _LineSearch:
             keys = [one.sort_key for one in candidates]
             for k in sorted(range(len(batch)), key=keys.__getitem__):
                 origin, line, direction, _ = batch[k]
+                is_allowed = self.fitter.allows(candidates[k].parameters)
                 is_stable = candidates[k].has_stable_decisions
-                if line not in lines and is_stable and keys[k] < origin.sort_key:
+                if line not in lines and is_allowed and is_stable and keys[k] < origin.sort_key:
                     lines.add(line)
                     yield candidates[k], direction
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
@@ -49,6 +50,7 @@ from skfair.postprocessing._events import (
     fit_event_features,
     fit_plain_model,
     fit_shifted_model,
+    make_fitter,
     route_metadata,
     stratify_by_class_and_group,
     warn_if_groups_predictable,
@@ -62,13 +64,12 @@ from skfair.postprocessing._group_models import (
     fit_classifier,
 )
 from skfair.postprocessing._joint import (
-    ChanceFeatures,
     FoldModel,
     JointProbabilities,
     fit_joint_probabilities,
-    fit_selection,
     suits_joint_probabilities,
 )
+from skfair.postprocessing._limited_places import fit_selection
 from skfair.postprocessing._logistic import LogisticModel
 from skfair.postprocessing._out_of_fold_scores import (
     EqualRows,
@@ -78,8 +79,11 @@ from skfair.postprocessing._out_of_fold_scores import (
     cross_fit,
     estimator_noun,
     final_step,
+    final_step_features,
+    find_operating_point,
     fit_platt_scaling,
     fit_rows,
+    free_columns,
     mean_scores,
     warn_if_scores_alone,
     warn_if_training_data,
@@ -125,7 +129,6 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     _record_types = (
         *ConstraintReportMixin._record_types,
-        ChanceFeatures,
         EncodedClassifier,
         EventFeatures,
         EventModel,
@@ -265,7 +268,9 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
         features = self._event_features.features(columns, probabilities)
         coef = np.atleast_2d(self.rule_coef_)
-        return columns, np.einsum("cir,cr->ic", features, coef) + self.rule_intercept_
+        triples = zip(features, coef, np.ravel(self.rule_intercept_), strict=True)
+        by_class = [self._event_features.decision_scores(*one) for one in triples]
+        return columns, np.transpose(by_class)
 
     def _columns_and_probabilities(
         self,
@@ -312,6 +317,7 @@ class CrossFit(NamedTuple):
     folds: list  # training and test positions
     context: Any  # of callbacks
     group_models: dict  # those fitted so far, by whether they are joint with the class
+    operating_point: float | None = None  # score from which on the positive class is predicted
 
     def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> Any:
         """The same samples and folds for an estimator of another tolerance or level."""
@@ -326,6 +332,7 @@ class Rule(NamedTuple):
     fitted: dict
     problem: Any
     guarantee: Any
+    request: Any = None  # with features of the samples
 
     @property
     def features(self) -> Any:
@@ -396,6 +403,12 @@ def cross_fit_samples(
         per_class = training.one_vs_rest(estimator.pos_label)
     # New samples of equal features get equal predictions, so that no rule may tell them apart.
     equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
+    operating_point = None
+    if not is_real and len(per_class) == 1 and estimator.class_weight is None:
+        tests = [np.arange(len(scores))] if len(scoring) == 1 else [test for _, test in folds]
+        # Out of a bag, samples were scored by other trees than predict.
+        if not (isinstance(estimator.cv, str) and estimator.cv == "oob"):
+            operating_point = find_operating_point(scoring, training.samples.X, tests, scores[:, 0])
     scores = equal_rows.average(scores)
     return CrossFit(
         training=training,
@@ -410,6 +423,7 @@ def cross_fit_samples(
         folds=folds,
         context=context,
         group_models={},
+        operating_point=operating_point,
     )
 
 
@@ -454,6 +468,7 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
         fitted, columns, constraint_events = begin_rule(cross)
         features = fitted["_event_features"]
         describe = partial(_describe_iterate, fitted)
+        weights, intercept = class_costs(estimator, cross, fitted)
         loss_unit = per_class[0].loss_unit(loss.loss)
         n = len(cross.rows)
         progress = FitProgressCallback(
@@ -462,24 +477,41 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
         request = RuleRequest(
             per_class=per_class,
             loss=loss,
-            weights=cross.loss_weights,
+            weights=weights,
             constraints=cross.constraints,
             tolerance=estimator.tolerance,
             callback=progress,
             share=None if estimator.k is None else count_places(estimator.k, n) / n,
+            intercept=intercept,
         )
         # Where decisions by the scores alone keep the bounds, no event is needed.
         of_scores = request.replace_features(features.features(columns, None))
         solution = fit_plain_model(of_scores, confidence)
-        if solution is None:
+        if solution is not None:
+            request = of_scores
+        else:
             score_features = features
-            features, of_events, chances = features_of(estimator, cross, columns, constraint_events)
-            request = request.replace_features(of_events)
-            if request.share is None:
-                solution = check_feasibility_and_fit(features, request, chances, confidence)
-            else:
-                knows_groups = estimator.group_estimator == "sensitive_features"
-                solution = fit_selection(request, knows_groups)
+            # Joint probabilities of groups depend on the score, of which a monotone rule must not.
+            is_joint = not _is_monotone(estimator, cross) and suits_joint_probabilities(
+                estimator, per_class, constraint_events, cross.constraints
+            )
+            # Where weights of outcomes do not keep the bounds, thresholds of the log-odds may.
+            if is_joint:
+                features, of_events, _ = features_of(
+                    estimator, cross, columns, constraint_events, is_joint
+                )
+                request = of_scores.replace_features(of_events)
+                solution = features.solve(make_fitter(request), request, confidence)
+            if solution is None or not solution[1].candidate.keeps_bound:
+                features, of_events, chances = features_of(
+                    estimator, cross, columns, constraint_events
+                )
+                rises = per_class[0].classes is not None and not features.compares_scores
+                request = of_scores.replace_features(of_events)._replace(rises=rises)
+                if request.share is None:
+                    solution = check_feasibility_and_fit(features, request, chances, confidence)
+                else:
+                    solution = fit_selection(features, request, chances)
             # Another threshold of the scores alone may be better, where folds say little of events.
             has_threshold = confidence is not None or request.share is not None
             shifted = None if has_threshold else fit_shifted_model(of_scores)
@@ -488,10 +520,54 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
             ):
                 features = score_features
                 solution = shifted
+                request = of_scores
             fitted["_event_features"] = features
     problem, guarantee = solution
     guarantee = to_user_units(guarantee, problem.constraint, progress.loss_unit)
-    return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee)
+    return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee, request)
+
+
+def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:
+    """Whether the estimator is made monotone in columns; warn if its model of groups reads them."""
+    base = cross.scoring[0]
+    features = final_step_features(base, safe_indexing(cross.training.samples.X, [0]))
+    is_monotone = free_columns(base, features) is not None
+    if is_monotone and hasattr(estimator.group_estimator, "fit"):
+        warn(
+            f"{type(final_step(base)).__name__} is monotone in some columns, but decisions need "
+            "not be: the probability of the group may change with the same columns. Pass "
+            "group_estimator=None, which then leaves them out, one that reads others alone, or "
+            "'sensitive_features'."
+        )
+    return is_monotone
+
+
+def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tuple:
+    """Weights of samples in the loss, and the intercept of the log-odds without constraint.
+
+    Without ``class_weight`` errors of two classes cost as much as they do for the decisions of the
+    estimator itself: it accepts from the probability c on if a wrongly accepted sample costs c, and
+    a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2, and of several
+    classes the one of the largest calibrated probability is predicted.
+    """
+    first = cross.per_class[0]
+    weights = cross.loss_weights
+    if "calibration_" not in fitted or len(cross.per_class) > 1 or estimator.k is not None:
+        return weights, 0.0
+    positive = first.samples.target > 0
+    if estimator.class_weight is not None:
+        per_sample = weights / first.samples.weights
+        return weights, float(np.log(per_sample[positive].max() / per_sample[~positive].max()))
+    slope, offset = fitted["calibration_"]
+    if not slope > 0 or cross.operating_point is None:
+        return weights, 0.0
+    intercept = -float(slope * first.unit.to_unit(cross.operating_point) + offset)
+    intercept = float(np.clip(intercept, -_MAX_LOG_COST, _MAX_LOG_COST))
+    return weights * 2.0 * expit(np.where(positive, intercept, -intercept)), intercept
+
+
+_MAX_LOG_COST = 7.0
+"""Largest logarithm of the ratio of two costs of errors."""
 
 
 def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
@@ -510,7 +586,6 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
         constraint_events.table[:, :0, :, :0],
         [],
         constraint_events.compares_scores,
-        False,
     )
     fitted |= {
         "estimators_": cross.final,
@@ -527,19 +602,18 @@ def features_of(
     cross: CrossFit,
     columns: np.ndarray,
     constraint_events: ConstraintEvents,
+    is_joint: bool = False,
 ) -> tuple:
-    """`EventFeatures`, features of the samples, and `group_class_probabilities`."""
-    is_joint = suits_joint_probabilities(
-        estimator, cross.per_class, constraint_events, cross.constraints
-    )
+    """`EventFeatures`, features of the samples, and `group_class_probabilities`.
+
+    With ``is_joint`` the features are `JointProbabilities`.
+    """
     # Rules of one ladder compare the same events: they share the models of groups.
     if is_joint not in cross.group_models:
         models = _fit_group_models(estimator, cross, columns, constraint_events, is_joint)
         cross.group_models[is_joint] = models
     features, columns, probabilities = cross.group_models[is_joint]
     chances = features.group_class_probabilities(columns, probabilities)
-    if estimator.k is not None and isinstance(features, EventFeatures):
-        features = ChanceFeatures(features)
     return features, features.features(columns, probabilities), chances
 
 

@@ -36,10 +36,11 @@ from skfair.models._linear import ArgmaxModel, LinearModel
 from skfair.partitions._collections import is_partitioned
 from skfair.postprocessing._base_loss import RuleLoss
 from skfair.postprocessing._group_models import default_model_names, fit_classifier, pilot_rows
-from skfair.postprocessing._group_thresholds import search_starts, search_thresholds
+from skfair.postprocessing._group_thresholds import search_thresholds
 from skfair.postprocessing._out_of_fold_scores import (
     final_step,
     final_step_features,
+    free_columns,
     predict_label_probabilities,
 )
 from skfair.problems._problem import ConstrainedProblem
@@ -79,9 +80,7 @@ class ConstraintEvents:
     subset follows from: "all" (it is 1), "positives" or "negatives" (that of the class), or
     "learned". ``table``, of shape (n_classes, n_subsets, n_codes, n_features), has the weight of
     each event in the features of each class. With ``compares_scores`` constraints compare
-    ranks or losses: then each feature also comes multiplied with the log-odds. So it does with
-    ``combines_quotients``, where one of several constraints on two groups compares a quotient such
-    as precision, if groups are known.
+    ranks or losses: then each feature also comes multiplied with the log-odds.
     """
 
     subsets: list
@@ -89,7 +88,6 @@ class ConstraintEvents:
     codes: np.ndarray
     table: np.ndarray
     compares_scores: bool
-    combines_quotients: bool = False
 
     def check_folds(self, folds: list, groups: Groups) -> None:
         """Raise for folds whose training rows lack an event."""
@@ -119,6 +117,7 @@ def find_events(per_class: list[TrainingData], constraints: list[Constraint]) ->
     # sample whose group is missing.
     numbers, first = np.unique(codes, return_index=True)
     first = first[numbers >= 0]
+    compares_scores = not all(constraint.counts_decisions for constraint in constraints)
     subsets: list = []
     sources: list = []
     columns: list = []
@@ -133,22 +132,15 @@ def find_events(per_class: list[TrainingData], constraints: list[Constraint]) ->
                     inside = sum((one for one, _ in effects), np.zeros(len(cell), dtype=bool))
                     weights = training.samples.weights
                     shares = groups.matrix.T @ (weights * inside) / weights.sum()
-                    columns[-1] += _collect_contrasts(effects, members, shares, subsets)
+                    columns[-1] += _collect_contrasts(
+                        effects, members, shares, subsets, compares_scores
+                    )
         sources += [(number, _probability_source(one, training)) for one in subsets[len(sources) :]]
     tables = [_tabulate_features(one, len(subsets), len(first)) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
-    compares_scores = not all(constraint.counts_decisions for constraint in constraints)
-    n_terms = [len(one.terms(step_function, LogisticLoss())) for one in constraints]
-    return ConstraintEvents(
-        subsets,
-        sources,
-        codes,
-        np.array(tables),
-        compares_scores,
-        combines_quotients=len(first) == 2 and len(n_terms) > 1 and max(n_terms) > 1,
-    )
+    return ConstraintEvents(subsets, sources, codes, np.array(tables), compares_scores)
 
 
 def group_codes(groups: Groups) -> np.ndarray:
@@ -198,11 +190,13 @@ def _collect_contrasts(
     members: np.ndarray,
     share: np.ndarray,
     subsets: list[np.ndarray],
+    compares_scores: bool,
 ) -> list[dict[int, np.ndarray]]:
     """Features of a cell: each group's event less that of the largest, as weights by subset.
 
     ``share`` has the groups' shares in all samples. Subsets that are new are appended to
-    ``subsets``.
+    ``subsets``. Where decisions are compared, subsets of opposite effects have features of their
+    own.
     """
     occupied = np.flatnonzero(share > 0)
     if len(occupied) < 2:
@@ -210,10 +204,14 @@ def _collect_contrasts(
     # Differences of rates: every group against the largest. Those of other pairs are combinations.
     largest = occupied[np.argmax(share[occupied])]
     numbers = [(_find_or_append(subset, subsets), effect) for subset, effect in effects]
+    has_one_sign = min(effect for _, effect in effects) * max(effect for _, effect in effects) >= 0
     columns = []
     for group in occupied[occupied != largest]:
         contrast = members[:, group] / share[group] - members[:, largest] / share[largest]
-        columns.append({number: effect * contrast for number, effect in numbers})
+        if has_one_sign or compares_scores:
+            columns.append({number: effect * contrast for number, effect in numbers})
+        else:  # of both classes they would cancel
+            columns += [{number: contrast} for number, _ in numbers]
     return columns
 
 
@@ -299,6 +297,9 @@ _ERROR_QUANTILES = (0.5, 0.8, 0.9, 0.95)
 N_PROBE = 50
 """Rows of X by which a model of the group is tried on text."""
 
+MIN_CLASS_SIZE = 500
+"""Samples of a class from which on groups are learned within it."""
+
 MIN_PROBABILITY = 1e-4
 """Smallest probability whose logarithm is taken."""
 
@@ -318,6 +319,7 @@ class EventModel(NamedTuple):
     group_estimator: Any
     group_models: list
     subset_models: list
+    columns: Any = None  # positions of those that show the group; None is all
 
     @classmethod
     def fit(
@@ -335,7 +337,10 @@ class EventModel(NamedTuple):
         # repeated, unless the model of groups reads text itself.
         X = safe_indexing(training.samples.X, rows)
         base = None if _reads_text(base, group_estimator, X) else base
-        features = final_step_features(base, X)
+        # Of a monotone model the decisions stay monotone: its columns do not show the group.
+        keeps_all = hasattr(group_estimator, "fit") or group_estimator == "sensitive_features"
+        columns = None if keeps_all else free_columns(base, final_step_features(base, X))
+        features = select_columns(final_step_features(base, X), columns)
         codes = constraint_events.codes[rows]
         weights = training.samples.weights[rows]
         # Where groups are known their shares are for unknown ones.
@@ -349,7 +354,9 @@ class EventModel(NamedTuple):
         ):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
-            recorded = np.flatnonzero(inside & (codes >= 0))
+            # A class of few samples says less of its groups than all samples say of them.
+            is_small = source in _AFFINE_COEFFICIENTS and inside.sum() < MIN_CLASS_SIZE
+            recorded = np.flatnonzero((inside | is_small) & (codes >= 0))
             model = fit_classifier(
                 group_classifier,
                 safe_indexing(features, recorded),
@@ -361,7 +368,7 @@ class EventModel(NamedTuple):
             subset_models.append(
                 fit_classifier(classifier, features, inside, weights) if is_learned else None
             )
-        return cls(base, group_estimator, group_models, subset_models)
+        return cls(base, group_estimator, group_models, subset_models, columns)
 
     def probabilities(
         self, X: TableLike, n_codes: int, codes: np.ndarray | None = None
@@ -371,7 +378,7 @@ class EventModel(NamedTuple):
         It is multiplied with that of a subset that is learned. ``codes`` are the groups where they
         are known, -1 for a sample whose group is not.
         """
-        features = final_step_features(self.base, X)
+        features = select_columns(final_step_features(self.base, X), self.columns)
         probabilities = np.zeros((count_samples(features), len(self.group_models), n_codes))
         pairs = zip(self.group_models, self.subset_models, strict=True)
         for number, (group_model, subset_model) in enumerate(pairs):
@@ -384,6 +391,15 @@ class EventModel(NamedTuple):
                 of_groups *= predict_label_probabilities(subset_model, features, 2)[:, 1:]
             probabilities[:, number] = of_groups
         return probabilities
+
+
+def select_columns(features: TableLike, columns: np.ndarray | None) -> Any:
+    """Some columns of features; a constant one where there are none."""
+    if columns is None:
+        return features
+    if not len(columns):
+        return np.zeros((count_samples(features), 1))
+    return safe_indexing(features, columns, axis=1)
 
 
 def _reads_text(base: BaseEstimator, group_estimator: BaseEstimator | str, X: TableLike) -> bool:
@@ -472,15 +488,14 @@ def warn_if_groups_predictable(
 class EventFeatures(NamedTuple):
     """Features of the final linear model, from scores and probabilities of events.
 
-    New samples get the mean of the probabilities by ``models``. With ``has_products`` each feature
-    also comes multiplied with the log-odds. The other attributes are those of `ConstraintEvents`.
+    New samples get the mean of the probabilities by ``models``; the other attributes are those of
+    `ConstraintEvents`.
     """
 
     models: list
     table: np.ndarray
     sources: list
     compares_scores: bool
-    has_products: bool
 
     def probabilities(self, X: TableLike, codes: np.ndarray | None) -> np.ndarray | None:
         """Probabilities of events of new samples, (n_samples, n_subsets, n_codes), or None."""
@@ -522,7 +537,8 @@ class EventFeatures(NamedTuple):
         # P(subset, group | x) = P(group | x, subset) P(subset | x), of which the last follows from
         # the probabilities of success.
         success = expit(odds)
-        known = {"positives": success, "negatives": 1.0 - success}
+        # Decisions must rise with the log-odds where probabilities of groups are equal.
+        known = {"positives": success, "negatives": 1.0 - success} if self.compares_scores else {}
         ones = np.ones_like(success)
         columns = [known.get(source, ones)[:, problem] for problem, source in self.sources]
         by_subset = np.column_stack(columns)
@@ -534,8 +550,8 @@ class EventFeatures(NamedTuple):
             optimize=True,
         )
         # Ranks and losses depend on the size of scores: the weight of an event varies with the
-        # log-odds. So a group may also be accepted between two thresholds.
-        products = [log_odds * features] if self.has_products else []
+        # log-odds.
+        products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
     def group_class_probabilities(self, odds: np.ndarray, probabilities: np.ndarray) -> Any:
@@ -566,6 +582,16 @@ class EventFeatures(NamedTuple):
         """
         return 1.0 / coef[0] if coef[0] > 0 and not self.compares_scores else 1.0
 
+    @staticmethod
+    def log_odds(features: np.ndarray) -> np.ndarray:
+        """Log-odds of the positive class, (n_samples,)."""
+        return features[:, 0]
+
+    @staticmethod
+    def decision_scores(features: np.ndarray, coef: np.ndarray, intercept: float) -> np.ndarray:
+        """Scores of the final linear model, (n_samples,)."""
+        return features @ coef + intercept
+
     def sample_thresholds(self, odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> Any:
         """Probability of success from which on samples are accepted, (n_samples,).
 
@@ -573,30 +599,34 @@ class EventFeatures(NamedTuple):
         """
         return expit(odds - scores / coef[0]) if coef[0] > 0 else None
 
-    def weights(self, coef: np.ndarray) -> Any:
-        """The coefficient of the log-odds, and those of the probabilities of events.
+    def weights(self, coef: np.ndarray, intercept: float) -> Any:
+        """The coefficient of the log-odds, the intercept, and weights of probabilities of events.
 
-        The latter have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
+        The last have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
         the probability of success, the log-odds, and the product of both.
         """
         log_odds = float(coef[0])
         coef = coef[1:]
         if not self.sources:
-            return log_odds, np.zeros((4, 1, 1))
+            return log_odds, intercept, np.zeros((4, 1, 1))
         sources = [source for _, source in self.sources]
         constant, slope = np.transpose(
-            [_AFFINE_COEFFICIENTS.get(source, (1, 0)) for source in sources]
+            [
+                _AFFINE_COEFFICIENTS.get(source, (1, 0)) if self.compares_scores else (1, 0)
+                for source in sources
+            ]
         )
         weights = []
         # Features are linear in the events' probabilities: collect the coefficient of each event.
-        for block in np.split(coef, 1 + self.has_products):
+        for block in np.split(coef, 1 + self.compares_scores):
             per_event = self.table[0] @ block
             weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
-        return log_odds, np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
+        weights += [np.zeros_like(per_event)] * (4 - len(weights))
+        return log_odds, intercept, np.array(weights)
 
     def convert_coefficients(self, coef: np.ndarray, intercept: float, unit: Unit) -> Any:
         """Coefficients and intercept of predictions in a unit, for such in the user's."""
-        constant, *slopes = np.split(coef[1:], 1 + self.has_products)
+        constant, *slopes = np.split(coef[1:], 1 + self.compares_scores)
         constant = unit.spread * constant - unit.center * sum(slopes)
         coef = np.concatenate((coef[:1], constant, *slopes))
         return coef, float(unit.from_unit(intercept) - unit.center * coef[0])
@@ -614,9 +644,12 @@ class EventFeatures(NamedTuple):
 
     def solve(self, fitter: Any, request: RuleRequest, confidence: float | None) -> Any:
         """The solved problem and the guarantee of `fit_final_model`."""
+        return fit_final_model(fitter, request, confidence, self.known_codes(request))
+
+    def known_codes(self, request: RuleRequest) -> np.ndarray | None:
+        """Codes of the groups of the samples where the features show them, else None."""
         sees_groups = self.models[0].group_estimator == "sensitive_features"
-        codes = group_codes(request.per_class[0].samples.groups) if sees_groups else None
-        return fit_final_model(fitter, request, confidence, codes)
+        return group_codes(request.per_class[0].samples.groups) if sees_groups else None
 
 
 def fit_event_features(bases, group_estimator, training, constraint_events, folds, n_jobs):
@@ -638,13 +671,11 @@ def fit_event_features(bases, group_estimator, training, constraint_events, fold
     probabilities = out_of_fold_probabilities(
         models, constraint_events, training.samples.X, folds, knows_groups
     )
-    combines = knows_groups and constraint_events.combines_quotients
     features = EventFeatures(
         models,
         constraint_events.table,
         constraint_events.sources,
         constraint_events.compares_scores,
-        constraint_events.compares_scores or combines,
     )
     return features, probabilities
 
@@ -710,6 +741,8 @@ class RuleRequest(NamedTuple):
     tolerance: float | None
     callback: Any  # sees every iteration
     share: float | None = None  # of samples to select by the highest scores
+    intercept: float = 0.0  # of the log-odds of two classes, without constraint
+    rises: bool = False  # whether the coefficient of the first feature may not be negative
 
     def replace_features(self, features: np.ndarray) -> RuleRequest:
         """The same with other features, (n_scores, n_samples, n_features)."""
@@ -727,7 +760,7 @@ def fit_plain_model(
     fitter = _make_fitter(request)
     clusters = request.per_class[0].samples.clusters
     keeps_scores = request.loss.keeps_scores
-    plain = _keep_scores(fitter) if keeps_scores else fitter.fit_unconstrained()
+    plain = keep_scores(fitter, request) if keeps_scores else fitter.fit_unconstrained()
     if not plain.keeps_bound:
         return None
     if keeps_scores and confidence is not None:  # without any fit sampling noise alone counts
@@ -753,9 +786,9 @@ def fit_shifted_model(request: RuleRequest) -> tuple[ConstrainedProblem, Guarant
     return linearize_solution(fitter, _guarantee(fitter, candidate, None, None))
 
 
-def _keep_scores(fitter: Fitter) -> Candidate:
-    """The candidate of the scores as they are."""
-    parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, [0.0])
+def keep_scores(fitter: Fitter, request: RuleRequest) -> Candidate:
+    """The candidate of the scores as they are, above the threshold without constraint."""
+    parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, [request.intercept])
     free = fitter.problem_with_constraint(ConstraintSystem(()))
     candidate = fitter.fit(free, parameters, is_finished=lambda progress: True)
     return candidate._replace(result=replace(candidate.result, status="optimal"))
@@ -779,7 +812,6 @@ def fit_final_model(
     fitter, candidate = enforce(fitters)
     decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
     if decides_by_group and per_class[0].classes is not None:
-        candidate = search_starts(fitters[-1], candidate, codes)  # type: ignore[arg-type]
         candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)  # type: ignore[arg-type]
     clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
@@ -842,7 +874,13 @@ def _make_fitter(request: RuleRequest, temperature: float = _TEMPERATURES[0]) ->
     loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
     problem = ConstrainedProblem(model, loss, target, weights, alpha=1e-5, constraint=system)
     options = {"callback": request.callback}
-    return Fitter(problem, model.initial(), solver, options, share=request.share)
+    signed = np.empty(0, dtype=np.intp)
+    if request.rises:
+        firsts = [
+            np.atleast_2d(model.coefficients(one)[0])[:, 0] for one in np.eye(model.n_parameters)
+        ]
+        signed = np.flatnonzero(np.any(firsts, axis=1))
+    return Fitter(problem, model.initial(), solver, options, share=request.share, signed=signed)
 
 
 def _enforce_preselected(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:

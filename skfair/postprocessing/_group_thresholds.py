@@ -9,15 +9,11 @@ maxima. Windows begin at rates of some group: all of them are searched.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from skfair.constraints._bound import Sums, decision_outcomes
-from skfair.fitting._counting import sort_key
-from skfair.fitting._enforce import choose_loop
-from skfair.fitting._fitter import FULL
+from skfair.constraints._bound import decision_outcomes
 from skfair.utils._arrays import RangeMaxima
 
 if TYPE_CHECKING:
@@ -26,30 +22,11 @@ if TYPE_CHECKING:
     from skfair.constraints._bound import ConstraintSystem
     from skfair.fitting._counting import Candidate
     from skfair.fitting._fitter import Fitter
+    from skfair.models._linear import LinearModel
 
 
 _ROUNDING = 1e-12
 """Rounding of sums of weights."""
-
-
-def search_starts(fitter: Fitter, candidate: Candidate, codes: np.ndarray) -> Candidate:
-    """The best of a candidate and of fits from random starts, where rates and quotients are equal.
-
-    Such fits accept a group between two thresholds, and end at many local minima. There are further
-    starts for two groups, if the constraints make decisions of more than .05 of the samples wrong.
-    """
-    sums = [one.sums for one in fitter.constraint]
-    has_quotient = any(isinstance(one, Sums) and one.is_quotient for one in sums)
-    if len(sums) < 2 or codes.max() > 1 or not has_quotient:
-        return candidate
-    if candidate.error - fitter.plain_fit.error < 0.05:
-        return candidate
-    rng = np.random.default_rng(0)
-    best = candidate
-    for _ in range(4):
-        other = replace(fitter, start=rng.normal(size=len(fitter.start)))
-        best = min(best, choose_loop(other)(other, FULL), key=sort_key)
-    return best._replace(result=candidate.result)
 
 
 def search_thresholds(
@@ -57,8 +34,8 @@ def search_thresholds(
 ) -> Candidate:
     """A candidate with the fewest errors of all thresholds by group, or the one that is passed.
 
-    X, (n_samples, n_features), has the score in its first column; in each group, the others are
-    functions of the score. The code of a group that is missing is -1. Constraints are searched that
+    X, (n_samples, n_features), has the score in its first column; the others are equal in a group.
+    The code of a group that is missing is -1. Constraints are searched that
     bound differences or ratios of rates of decisions: any single one, such as of error rates, or
     several of which each rises with the share that a group is given; two of them at most where
     there are more than two groups.
@@ -75,27 +52,26 @@ def search_thresholds(
     cuts = windows and _find_best_cuts(groups, windows)
     if not cuts:
         return candidate
-    parameters = _parameters_at(problem.model, candidate.parameters, X, groups, cuts)
+    parameters = _parameters_at(problem.model, X, groups, cuts)
     moved = fitter.evaluate(parameters, candidate.result)
     return min(candidate, moved, key=lambda one: one.sort_key)
 
 
 def search_selection(
-    fitter: Fitter, candidate: Candidate, chances: np.ndarray, codes: np.ndarray
+    fitter: Fitter, candidate: Candidate, X: np.ndarray, chances: np.ndarray, codes: np.ndarray
 ) -> Candidate:
     """A candidate that selects most expected positives by thresholds of groups, or the one passed.
 
-    ``chances``, (n_samples,), are probabilities of the positive class. All windows of the rates
-    that one constraint compares are searched. In each the highest chances fill the share that is
-    selected, as far as the window allows.
+    X is that of `search_thresholds`; ``chances``, (n_samples,), rise with its first column. All
+    windows of the rates that one constraint compares are searched. In each the highest chances fill
+    the share of the samples that is selected, as far as the window allows.
     """
-    weights = fitter.problem.mean_weights
-    groups = _find_groups(chances, codes, weights * chances, np.unique(codes))
+    groups = _find_groups(chances, codes, fitter.problem.mean_weights * chances, np.unique(codes))
     windows = _find_windows(fitter.constraint, codes, groups)
     if not windows or len(windows) > 1:
         return candidate
     ranges = _find_ranges(groups, windows[0])
-    sizes = {code: _sum_at(one.cuts, weights[one.order]) for code, one in groups.items()}
+    n_places = round(fitter.share * len(codes))  # type: ignore[operator]
     levels = np.unique(-chances)
     # The cut of each group at a threshold that all share.
     shared = {
@@ -109,28 +85,24 @@ def search_selection(
             for code, (start, end) in ranges.items()
         }
 
+    def count(cuts: dict) -> Any:
+        return sum(groups[code].cuts[cuts[code]] for code in groups)
+
     # Bisect in all windows for the lowest threshold at which no more than the share is selected.
     low = np.zeros(len(next(iter(ranges.values()))[0]), dtype=np.intp)
     high = np.full_like(low, len(levels) - 1)
     while (low < high).any():
         middle = (low + high + 1) // 2
-        cuts = cuts_at(middle)
-        fits = sum(sizes[code][cuts[code]] for code in groups) <= fitter.share + _ROUNDING  # type: ignore[operator]
+        fits = count(cuts_at(middle)) <= n_places
         low = np.where(fits, middle, low)
         high = np.where(fits, high, middle - 1)
     cuts = cuts_at(low)
-    lacks = np.abs(fitter.share - sum(sizes[code][cuts[code]] for code in groups))
     gains = sum(groups[code].gains[cuts[code]] for code in groups)
-    best = np.lexsort((-gains, np.round(lacks / weights.max())))[0]
-    # Thresholds between the last sample of a group that is selected and the first that is not.
-    thresholds = np.zeros(codes.max() + 1)
-    for code, group in groups.items():
-        cut = group.cuts[cuts[code][best]]
-        beside = np.concatenate(([1.0], chances[group.order], [0.0]))[cut : cut + 2]
-        thresholds[code] = beside.mean()
-    by_outcome = np.concatenate((-thresholds, 1.0 - thresholds))
-    parameters = fitter.problem.model.parameters(by_outcome[1:] - by_outcome[0], by_outcome[0])
-    return fitter.evaluate(parameters, candidate.result)
+    best = np.lexsort((-gains, np.abs(count(cuts) - n_places)))[0]
+    best_cuts = {code: cuts[code][best] for code in groups}
+    return fitter.evaluate(
+        _parameters_at(fitter.problem.model, X, groups, best_cuts), candidate.result
+    )
 
 
 class _Group(NamedTuple):
@@ -327,21 +299,18 @@ def _search_windows(
     return totals[best], {code: positions[best] for code, (positions, _) in results.items()}  # type: ignore[index]
 
 
-def _parameters_at(model, parameters, X, groups, cuts):
+def _parameters_at(
+    model: LinearModel, X: np.ndarray, groups: dict[int, _Group], cuts: dict[int, int]
+) -> np.ndarray:
     """Parameters of the linear model whose score is 0 at the cut of each group."""
-    rows = []
+    equations = []
+    thresholds = []
     for code, group in groups.items():
+        # Between the last sample that is accepted and the first that is not.
+        scores = X[group.order, 0]
+        ends = np.concatenate((scores[:1] + 1.0, scores, scores[-1:] - 1.0))
         cut = group.cuts[cuts[code]]
-        # Features between the last sample that is accepted and the first that is not.
-        beside = X[group.order[max(cut - 1, 0) : cut + 1]]
-        row = beside.mean(axis=0)
-        row[0] += float(cut == 0) - float(cut == len(group.order))
-        rows.append(row)
-    rows = np.array(rows)
-    slope = max(model.coefficients(parameters)[0][0], 0.0) or 1.0
-    # The smallest coefficients of standardised features that solve one equation per group.
-    scale = X[:, 1:].std(axis=0)
-    scale[scale == 0.0] = 1.0
-    equations = np.column_stack((rows[:, 1:] / scale, np.ones(len(rows))))
-    *coef, intercept = np.linalg.lstsq(equations, -rows[:, 0], rcond=None)[0]
-    return model.parameters(slope * np.append(1.0, coef / scale), slope * intercept)
+        thresholds.append(ends[cut : cut + 2].mean())
+        equations.append(np.append(X[group.order[0], 1:], 1.0))
+    *coef, intercept = np.linalg.lstsq(np.array(equations), -np.array(thresholds), rcond=None)[0]
+    return model.parameters(np.append(1.0, coef), intercept)

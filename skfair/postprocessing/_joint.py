@@ -4,38 +4,30 @@ On small data Platt scaling of a score and separate models of the group waste in
 logistic regression estimates the joint probabilities J_gy(x) = P(group g, class y | x), from the
 classifier's out-of-fold score and from a small model of the features (stacking).
 
-For decisions d(x) in [0, 1] the expected rates of groups are linear in d, and so is the expected
-share of right decisions. The best decisions under bounds on the rates solve a linear program. Its
-dual has one multiplier per row, and the decisions threshold a linear function of J(x) (R. Xian and
-H. Zhao, "A unified post-processing framework for group fairness in classification",
-arXiv:2405.04025, 2024).
+The best decisions under bounds on rates threshold a linear function of J(x) (R. Xian and H. Zhao,
+"A unified post-processing framework for group fairness in classification", arXiv:2405.04025, 2024).
+Of these functions those are taken in which positives count for a decision, and negatives against.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag
-from scipy.optimize import LinearConstraint, minimize
+from scipy.optimize import minimize
 from scipy.special import expit, logit, softmax
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair.fitting._counting import sort_key
 from skfair.fitting._guarantee import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
     MIN_PROBABILITY,
-    EventFeatures,
-    enforce_and_select,
     group_codes,
     linearize_solution,
-    make_fitter,
-    make_fitters,
     sums_and_changes,
 )
 from skfair.postprocessing._group_models import default_model_names, fit_classifier
-from skfair.postprocessing._group_thresholds import search_selection
 from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.postprocessing._out_of_fold_scores import (
     final_step_features,
@@ -55,16 +47,6 @@ if TYPE_CHECKING:
     from skfair.models._linear import LinearModel
     from skfair.postprocessing._events import ConstraintEvents, RuleRequest
     from skfair.postprocessing._out_of_fold_scores import EqualRows
-    from skfair.problems._problem import ConstrainedProblem
-
-
-_SMOOTHING = 0.05
-"""Width of the decisions' threshold in the dual, in units of the probability times two: the
-multipliers then vary less with the sample."""
-
-
-_LENGTHS = np.linspace(0.0, 2.0, 33)
-"""Of lines on which the highest scores are searched, in distances to a solution."""
 
 
 def suits_joint_probabilities(
@@ -79,7 +61,7 @@ def suits_joint_probabilities(
     classes, unless a parameter of the estimator asks for other models of the groups.
     """
     parameters = estimator.get_params(deep=False)
-    names = "group_estimator", "confidence_level", "class_weight"
+    names = "group_estimator", "confidence_level", "k"
     is_default = all(parameters.get(name) is None for name in names)
     if not is_default or parameters.get("missing", "error") != "error":
         return False
@@ -215,48 +197,48 @@ class JointProbabilities(NamedTuple):
 
     @staticmethod
     def scale(coef: np.ndarray) -> float:
-        """Factor of scores with which a positive class adds 2 to them, as it does unconstrained."""
-        negative, positive = np.split(np.append(0.0, coef), 2)
-        rise = (positive - negative).mean()
-        return 2.0 / rise if rise > 0 else 1.0
+        """Factor of scores: none, as `decision_scores` are log-odds."""
+        return 1.0
+
+    @staticmethod
+    def log_odds(features: np.ndarray) -> np.ndarray:
+        """Log-odds of the positive class, (n_samples,)."""
+        return _log_odds(_all_outcomes(features))
+
+    @staticmethod
+    def decision_scores(features: np.ndarray, coef: np.ndarray, intercept: float) -> np.ndarray:
+        """Log-odds of the positive class less those of the sample's threshold, (n_samples,).
+
+        They are the log-odds of outcomes that are weighed, and positive where the rule is.
+        """
+        weights = intercept + np.append(0.0, coef)
+        return _log_odds(_all_outcomes(features) * np.abs(weights))
 
     @staticmethod
     def sample_thresholds(odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Probability of the positive class from which on samples are accepted, (n_samples,)."""
-        return np.clip(expit(odds) - scores / 2.0, 1e-9, 1.0 - 1e-9)
+        return np.clip(expit(odds - scores), 1e-9, 1.0 - 1e-9)
 
     @staticmethod
-    def weights(coef: np.ndarray) -> Any:
-        """Coefficient of the log-odds, and those of what an event is multiplied with."""
+    def weights(coef: np.ndarray, intercept: float) -> Any:
+        """Coefficient of the log-odds, intercept, and weights, as of `EventFeatures`."""
         weights = np.zeros((4, 2, (len(coef) + 1) // 2))
-        weights[0] = np.append(0.0, coef).reshape(2, -1)
-        return 0.0, weights
+        weights[0] = (intercept + np.append(0.0, coef)).reshape(2, -1)
+        return 0.0, 0.0, weights
 
     @staticmethod
-    def unconstrained_parameters(model: LinearModel, _: np.ndarray) -> np.ndarray:
-        """Parameters by which the likelier class is predicted, as it is without constraint."""
-        coef, _ = model.coefficients(np.zeros(model.n_parameters))  # type: ignore[assignment]
-        gains = np.repeat([-1.0, 1.0], (len(coef) + 1) // 2)
-        return model.parameters(gains[1:] - gains[0], gains[0])
+    def unconstrained_parameters(model: LinearModel, intercepts: np.ndarray) -> np.ndarray:
+        """Parameters of the decisions that cost least without constraint.
+
+        These are positive where the log-odds, plus the intercept, are.
+        """
+        cost = expit(-np.ravel(intercepts)[0])
+        return _to_parameters(model, np.repeat([-cost, 1.0 - cost], model.n_parameters // 2))
 
     @staticmethod
     def solve(fitter: Any, request: RuleRequest, confidence: float | None) -> Any:
-        """The solved problem and the guarantee, as `fit_final_model` returns them.
-
-        The decisions keep the bounds in expectation, and by count.
-        """
-        candidate = None
-        start = {}
-        # Rows that are linear in rates; those of other gaps are left to the searches.
-        if all(
-            one.rows.rates_to_rows is not None and not one.sums.is_quotient
-            for one in fitter.constraint
-        ):
-            candidate = _solve_with_corrections(fitter, request.per_class[0], request.callback)
-            start = {"start": candidate.parameters}
-        if candidate is None or not candidate.keeps_bound:
-            fitters = [replace(one, **start) for one in make_fitters(fitter, request)]
-            fitter, candidate = enforce_and_select(fitters)
+        """The solved problem and the guarantee, as `fit_final_model` returns them."""
+        candidate = fit_outcome_weights(fitter, request.per_class[0], request.callback)
         return linearize_solution(fitter, Guarantee(candidate, fitter.constraint.tolerances))
 
 
@@ -323,90 +305,50 @@ def _fit_stack(
     return coef, intercept
 
 
-class ChanceFeatures(NamedTuple):
-    """Features of the final linear model: probabilities of group and class by `EventFeatures`."""
-
-    event_features: EventFeatures
-    compares_scores: bool = False
-
-    @staticmethod
-    def scale(coef: np.ndarray) -> float:
-        """Factor of scores, as of `JointProbabilities`."""
-        return JointProbabilities.scale(coef)
-
-    @staticmethod
-    def sample_thresholds(odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> Any:
-        """Probability from which on samples are selected, as of `JointProbabilities`."""
-        return JointProbabilities.sample_thresholds(odds, scores, coef)
-
-    def columns_and_probabilities(
-        self, odds: np.ndarray, X: np.ndarray, codes: np.ndarray | None = None
-    ) -> tuple:
-        """Log-odds as they are, and probabilities of events of new samples."""
-        return self.event_features.columns_and_probabilities(odds, X, codes)
-
-    def features(self, odds: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-        """All probabilities of groups and classes but the first, (1, n_samples, n - 1)."""
-        chances = self.event_features.group_class_probabilities(odds, probabilities)
-        return JointProbabilities.features(odds, chances)
-
-    def weights(self, coef: np.ndarray) -> Any:
-        """Coefficient of the log-odds, and those of the events, as of `EventFeatures`."""
-        weights = np.zeros((4, *self.event_features.table.shape[1:3]))
-        by_class = np.append(0.0, coef).reshape(2, -1)
-        # Of negatives 1, less the probability of success; of positives this.
-        negatives, positives = self.event_features.class_subsets
-        weights[0, negatives] += by_class[0]
-        weights[1, negatives] -= by_class[0]
-        weights[1, positives] += by_class[1]
-        return 0.0, weights
+# Weights of outcomes.
+#
+# The rule accepts a sample if ``sum_g u_g P(g, y = 1 | x) > sum_g v_g P(g, y = 0 | x)``, with all
+# u, v > 0: an accepted positive is never a loss, nor an accepted negative a gain, in any group. So
+# at equal probabilities of the groups a higher score is never refused where a lower one is
+# accepted. No other decisions accept more positives and fewer negatives of every group.
 
 
-# The best decisions under bounds on expected rates.
+_SMALLEST_WEIGHT = 1e-3
+"""Of an outcome, in units of its weight without constraint: thresholds stay finite."""
+
+_MAX_CORRECTIONS = 8
+"""By counted rates, which differ from the expected ones."""
+
+_WIDTH = 0.15
+"""Width of the decisions' threshold, in log-odds: the weights then vary less with the sample."""
 
 
-def fit_selection(request: RuleRequest, knows_groups: bool) -> tuple[ConstrainedProblem, Guarantee]:
-    """The solved problem and the guarantee of the highest scores that keep the constraints.
-
-    Of candidates that keep them the one that selects most expected positives is taken.
-    """
-    fitter = make_fitter(request)
-    training = request.per_class[0]
-    solved = _solve_with_corrections(fitter, training, request.callback)
-    # Nearer to the scores without constraint more positives are selected: search on the lines
-    # from there to the solutions with and without corrections.
-    plain = JointProbabilities.unconstrained_parameters(fitter.problem.model, None)  # type: ignore[arg-type]
-    candidates = [solved]
-    for end in (solved.parameters, solved.result.x[: len(plain)]):
-        for length in _LENGTHS:
-            parameters = plain + length * (end - plain)
-            candidates.append(fitter.evaluate(parameters, solved.result))
-    chances = training.X[:, training.X.shape[1] // 2 :].sum(axis=1)
-    if knows_groups:
-        codes = group_codes(training.samples.groups)
-        candidates.append(search_selection(fitter, solved, chances, codes))
-    gains = fitter.problem.mean_weights * chances
-    best = min(candidates, key=lambda one: (one.violation, -(gains @ (one.scores > 0))))  # type: ignore[operator]
-    return linearize_solution(fitter, Guarantee(best, fitter.constraint.tolerances))
-
-
-def _solve_with_corrections(
+def fit_outcome_weights(
     fitter: Fitter, training: TrainingData, callback: FitProgressCallback
 ) -> Candidate:
-    """The decisions of the dual, corrected until the counted rates keep their bounds.
+    """The rule by weights of outcomes whose expected and counted rates keep their bounds.
 
-    A correction moves the expected rates by their residual to the counted ones, and lowers the
-    tolerances a little. If none keeps the bounds, the candidate of least violation is returned.
+    From the rule without constraint the tolerances are lowered to those requested. A correction
+    moves the expected sums by their residual to the counted ones. The rule is the one nearest to
+    the bounds, on a line between one that keeps them and one that does not; if none keeps them it
+    is the one of least violation.
     """
-    program = _ExpectedRateProgram.from_fitter(fitter, training)
-    candidates: list = []
-    for number in range(9):
-        # Every correction lowers the tolerances by a twentieth: counted rates jump.
-        multipliers = program.solve(1.0 - 0.05 * number)
-        parameters = program.parameters(multipliers)
-        # The certified solution is that of the requested bounds.
-        result = candidates[0].result if candidates else program.result(parameters, multipliers)
-        candidates.append(fitter.evaluate(parameters, result))
+    program = WeightProgram.from_fitter(fitter, training)
+    tolerances = fitter.constraint.tolerances
+    weights = np.ones(len(program.units))
+    excess = np.maximum(program.gaps(weights) - tolerances, 0.0)
+    for share in (0.67, 0.33):
+        weights, _ = program.solve(weights, tolerances + share * excess)
+    inside: list[Candidate] = []
+    outside: list[Candidate] = []
+    factor = 1.0
+    weights, multipliers = program.solve(weights, tolerances)
+    # The certified solution is that of the requested bounds.
+    result = program.result(program.parameters(weights), multipliers)
+    for number in range(_MAX_CORRECTIONS + 1):
+        if number:
+            weights, multipliers = program.solve(weights, factor * tolerances)
+        latest = fitter.evaluate(program.parameters(weights), result)
         progress = Progress(
             n_iter=number + 1,
             evaluation=result.evaluation,
@@ -416,146 +358,161 @@ def _solve_with_corrections(
             best=result.evaluation,
         )
         is_stopped = callback(progress)
-        if candidates[-1].keeps_bound:
-            return _bisect_candidates(fitter, *candidates[-2:])
-        if is_stopped:
+        (inside if latest.keeps_bound else outside).append(latest)
+        if is_stopped or (inside and (outside or number)):
             break
-        program = program.correct(multipliers, candidates[-1].scores)
-    return min(candidates, key=lambda candidate: candidate.violation)
-
-
-def _bisect_candidates(
-    fitter: Fitter, outside: Candidate, inside: Candidate | None = None
-) -> Candidate:
-    """The candidate nearest to one outside the bounds that is within them, on a line to another.
-
-    A single candidate is returned as it is.
-    """
-    if inside is None:
-        return outside
+        if not latest.keeps_bound:
+            # Counted rates jump: every such correction lowers the tolerances by a twentieth.
+            factor -= 0.05
+        program = program.correct(weights, program.problem.predict_scores(latest.parameters))
+    best = min(inside or outside, key=sort_key)
+    if not inside or not outside:
+        return best
+    violating = min(outside, key=sort_key)
     for _ in range(6):
-        middle = fitter.evaluate((outside.parameters + inside.parameters) / 2.0, inside.result)
-        outside, inside = (outside, middle) if middle.keeps_bound else (middle, inside)
-    return inside
+        middle = fitter.evaluate((violating.parameters + best.parameters) / 2.0, result)
+        if middle.keeps_bound:
+            best = middle
+        else:
+            violating = middle
+    return best
 
 
-class _ExpectedRateProgram(NamedTuple):
-    """Decisions of the largest expected accuracy whose expected rates keep their bounds.
+def _log_odds(weighed: np.ndarray) -> np.ndarray:
+    """Log-odds of positives, of weighed probabilities, (n_samples, n_outcomes), negatives first."""
+    negative, positive = (part.sum(axis=1) for part in np.split(weighed, 2, axis=1))
+    return np.log(np.maximum(positive, 1e-300)) - np.log(np.maximum(negative, 1e-300))
 
-    With d the decisions and w the weights of the samples, the expected share of right decisions is
-    a constant plus half of ``sum_i w_i d_i (2 P(y_i = 1) - 1)``. The rows are ``constant + sum_i
-    w_i d_i (joint @ effects.T)_i``.
+
+class WeightProgram(NamedTuple):
+    """Weights of outcomes whose smooth decisions are best in expectation, within bounds on rates.
+
+    Weights, (n_outcomes,), are in units of those without constraint; decisions depend on their
+    ratios alone. The expected gain is that of accepted positives less that of accepted negatives.
     """
 
-    system: Any
+    problem: Any
     joint: np.ndarray  # (n_samples, n_outcomes), of negatives first
     weights: np.ndarray  # (n_samples,), sum 1
-    effects: np.ndarray  # (n_rows, n_outcomes), of a positive decision per weight
-    constant: np.ndarray  # (n_rows,), rows of negative decisions
-    problem: Any
-    shares: list  # of samples that are selected, the bound of a last row; empty without
+    units: np.ndarray  # (n_outcomes,), costs of an accepted negative, of a refused positive; mean 1
+    sums: list  # of each constraint, as `sums_and_changes` returns them
+    residuals: list  # of counted sums to the expected ones
 
     @classmethod
-    def from_fitter(cls, fitter, training):
+    def from_fitter(cls, fitter: Fitter, training: TrainingData) -> WeightProgram:
         """The program of a fitter's constraint, with the training data's features."""
-        rest = training.X
-        joint = np.column_stack((1.0 - rest.sum(axis=1), rest))
-        weights = fitter.problem.mean_weights
-        n_outcomes = joint.shape[1]
+        problem = fitter.problem
+        # Searches are the same where features agree but for rounding.
+        joint = _all_outcomes(training.X).round(9)
+        weights = training.samples.weights / training.samples.weights.sum()
+        half = joint.shape[1] // 2
         positive = training.samples.target > 0
-        outcomes = group_codes(training.samples.groups) + positive * (n_outcomes // 2)
-        effects = [np.empty((0, n_outcomes))]
-        constant = [np.empty(0)]
-        for one in fitter.constraint:
-            sums, changes = sums_and_changes(one, outcomes, n_outcomes, weights)
-            values, slope = one.rows.rows_at(sums, np.zeros(one.rows.n_aux))
-            effects.append(slope @ changes)
-            constant.append(values)
-        shares = [] if fitter.share is None else [fitter.share]
-        effects.append(np.ones((len(shares), n_outcomes)))
-        constant.append(np.zeros(len(shares)))
-        effects, constant = map(np.concatenate, (effects, constant))
-        return cls(
-            system=fitter.constraint,
-            joint=joint,
-            weights=weights,
-            effects=effects,
-            constant=constant,
-            problem=fitter.problem,
-            shares=shares,
+        by_class = problem.mean_weights / weights
+        units = np.repeat([by_class[one].max(initial=0.0) for one in (~positive, positive)], half)
+        outcomes = group_codes(training.samples.groups) + positive * half
+        sums = [sums_and_changes(one, outcomes, 2 * half, weights) for one in fitter.constraint]
+        return cls(problem, joint, weights, units / units.mean(), sums, [0.0] * len(sums))
+
+    @property
+    def gains(self) -> np.ndarray:
+        """Gain of a positive decision about each outcome, (n_outcomes,)."""
+        return np.repeat([-1.0, 1.0], len(self.units) // 2) * self.units
+
+    def expect(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Expected positive decisions about each outcome, and their derivative by the weights."""
+        weighed = self.joint * (weights * self.units)
+        decided = expit(_log_odds(weighed) / _WIDTH)
+        slope = self.weights * decided * (1.0 - decided) / _WIDTH
+        # Derivative of the log-odds: the share of an outcome in its class, over its weight.
+        negative, positive = (
+            part / np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
+            for part in np.split(weighed, 2, axis=1)
         )
+        by_weight = np.hstack((-negative, positive)) / weights
+        expected = self.joint.T @ (self.weights * decided)
+        return expected, self.joint.T @ (slope[:, np.newaxis] * by_weight)
 
-    def margins(self, multipliers: np.ndarray) -> np.ndarray:
-        """Gain less what the rows cost, in units of the smoothing, (n_samples,)."""
-        # Expected gain of a positive decision about each sample.
-        gains = 2.0 * self.joint[:, self.joint.shape[1] // 2 :].sum(axis=1) - 1.0
-        return (gains - self.joint @ (self.effects.T @ multipliers)) / _SMOOTHING
+    def expected_sums(self, weights: np.ndarray) -> list[np.ndarray]:
+        """Expected sums of each constraint, plus their residual."""
+        expected, _ = self.expect(weights)
+        pairs = zip(self.sums, self.residuals, strict=True)
+        return [constant + changes @ expected + rest for (constant, changes), rest in pairs]
 
-    def rows(self, margins: np.ndarray) -> np.ndarray:
-        """Expected rows of smooth decisions, less their constant, (n_rows,)."""
-        return self.effects @ (self.joint.T @ (self.weights * expit(margins)))
+    def gaps(self, weights: np.ndarray) -> np.ndarray:
+        """Gap of expected rates by each constraint, (n_constraints,)."""
+        pairs = zip(self.problem.constraint, self.expected_sums(weights), strict=True)
+        return np.array([one.gap(one.sums.rates(sums)) for one, sums in pairs])
 
-    def correct(self, multipliers: np.ndarray, scores: np.ndarray) -> _ExpectedRateProgram:
-        """The same program with its rows moved by their residual to the counted ones."""
-        counted = [
-            one.rows.rows_at(one.sums.exact_means(scores), np.zeros(one.rows.n_aux))[0]
-            for one in self.system
+    def correct(self, weights: np.ndarray, scores: np.ndarray) -> WeightProgram:
+        """The same program with its sums moved by their residual to the counted ones."""
+        uncorrected = self._replace(residuals=[0.0] * len(self.sums)).expected_sums(weights)
+        pairs = zip(self.problem.constraint, uncorrected, strict=True)
+        return self._replace(residuals=[one.sums.exact_means(scores) - sums for one, sums in pairs])
+
+    def solve(self, start: np.ndarray, tolerances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of the largest expected gain, and multipliers of the rows, (n_rows,)."""
+        n = len(start)
+        rows = self.problem.constraint.replace_tolerances(tolerances).stacked_rows
+        is_above, is_below = np.isfinite(rows.upper), np.isfinite(rows.lower)
+
+        def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+            expected, slopes = self.expect(x[:n])
+            return -self.gains @ expected, np.append(-self.gains @ slopes, np.zeros(len(x) - n))
+
+        def slack(x: np.ndarray) -> np.ndarray:
+            sums = zip(
+                rows.components, self.expected_sums(x[:n]), rows.split_aux(x[n:]), strict=True
+            )
+            values = np.concatenate([one.rows_at(*of_one)[0] for one, *of_one in sums])
+            return np.nan_to_num(
+                np.append((rows.upper - values)[is_above], (values - rows.lower)[is_below])
+            )
+
+        def slack_jacobian(x: np.ndarray) -> np.ndarray:
+            _, slopes = self.expect(x[:n])
+            by_weight = [
+                one.rows_at(sums, aux)[1] @ changes @ slopes
+                for one, sums, aux, (_, changes) in zip(
+                    rows.components,
+                    self.expected_sums(x[:n]),
+                    rows.split_aux(x[n:]),
+                    self.sums,
+                    strict=True,
+                )
+            ]
+            jacobian = np.hstack((np.concatenate(by_weight), rows.aux_jacobian))
+            return np.nan_to_num(np.concatenate((-jacobian[is_above], jacobian[is_below])))
+
+        aux = [
+            one.aux_at(sums)
+            for one, sums in zip(rows.components, self.expected_sums(start), strict=True)
         ]
-        counted += [[self.weights @ (scores > 0)] for _ in self.shares]
-        constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
-        return self._replace(constant=constant)
-
-    def solve(self, factor: Any) -> np.ndarray:
-        """Multipliers of the rows, (n_rows,), with all tolerances times a factor.
-
-        They minimise the dual, in which the threshold of decisions is smooth.
-        """
-        scaled = self.system.replace_tolerances(factor * self.system.tolerances)
-        lower, upper = (
-            np.concatenate([*(getattr(one.rows, side) for one in scaled), self.shares])
-            - self.constant
-            for side in ("lower", "upper")
-        )
-        n_rows = len(upper)
-        if not n_rows:
-            return np.zeros(0)
-
-        # Multipliers of upper and of lower bounds, of which infinite ones have none.
-        bounds = np.concatenate((upper, -lower))
-        # Multipliers of bounds that no decisions keep would be infinite.
-        limits = [(0.0, 100.0 if np.isfinite(bound) else 0.0) for bound in bounds]
-        bounds = np.where(np.isfinite(bounds), bounds, 0.0)
-
-        def dual(both: np.ndarray) -> Any:
-            margins = self.margins(both[:n_rows] - both[n_rows:])
-            value = _SMOOTHING * self.weights @ np.logaddexp(0.0, margins) + both @ bounds
-            rows = self.rows(margins)
-            return value, bounds - np.concatenate((rows, -rows))
-
-        # The multipliers of rows with a common auxiliary unknown, such as a mean rate, cancel.
-        of_shares = np.empty((len(self.shares), 0))
-        aux = block_diag(*[one.rows.aux_jacobian for one in self.system], of_shares).T
-        cancels = [LinearConstraint(np.hstack((aux, -aux)), 0.0, 0.0)] if len(aux) else []
-        start = np.zeros(2 * n_rows)
-        method = "SLSQP" if cancels else "L-BFGS-B"
-        options = {"maxiter": 200, "ftol": 1e-10}
         solution = minimize(
-            dual,
-            start,
+            loss,
+            np.concatenate([start, *aux]),
             jac=True,
-            bounds=limits,
-            constraints=cancels,
-            method=method,
-            options=options,
+            bounds=[(_SMALLEST_WEIGHT, None)] * n + [(None, None)] * rows.n_aux,
+            constraints=[{"type": "ineq", "fun": slack, "jac": slack_jacobian}],
+            method="SLSQP",
+            options={"maxiter": 200, "ftol": 1e-7},
         )
-        return solution.x[:n_rows] - solution.x[n_rows:]
+        x = solution.x
+        x[:n] = np.maximum(x[:n], _SMALLEST_WEIGHT)
+        # Multipliers of active rows, and of smallest weights, that make the slope of the loss.
+        is_active = slack(x) <= 1e-5
+        at_end = np.flatnonzero(x[:n] <= _SMALLEST_WEIGHT)
+        normals = np.vstack((slack_jacobian(x)[is_active], np.eye(len(x))[at_end]))
+        one_sided = np.zeros(len(is_active))
+        solved = np.linalg.lstsq(normals.T, loss(x)[1], rcond=None)[0]
+        one_sided[is_active] = np.maximum(solved[: np.count_nonzero(is_active)], 0.0)
+        multipliers = np.zeros(len(rows.upper))
+        multipliers[is_above] += one_sided[: is_above.sum()]
+        multipliers[is_below] -= one_sided[is_above.sum() :]
+        return x[:n] * n / x[:n].sum(), multipliers
 
-    def parameters(self, multipliers: np.ndarray) -> np.ndarray:
-        """Parameters of the linear model that decides by the multipliers."""
-        half = self.joint.shape[1] // 2
-        # A right decision is worth as much as a wrong one costs, less what the rows cost.
-        by_outcome = np.repeat([-1.0, 1.0], half) - self.effects.T @ multipliers
-        return self.problem.model.parameters(by_outcome[1:] - by_outcome[0], by_outcome[0])
+    def parameters(self, weights: np.ndarray) -> np.ndarray:
+        """Parameters of the linear model that decides by the weights."""
+        return _to_parameters(self.problem.model, self.gains * weights)
 
     def result(self, parameters: np.ndarray, multipliers: np.ndarray) -> Result:
         """The solution as a solver's result; the residual of a program is not measured."""
@@ -566,8 +523,18 @@ class _ExpectedRateProgram(NamedTuple):
             violation=evaluation.violation,
             evaluation=evaluation,
             residual=np.nan,
-            multipliers=multipliers[: len(multipliers) - len(self.shares)],
+            multipliers=multipliers,
             n_iter=1,
             status="optimal",
             message="The expected rates keep their bounds.",
         )
+
+
+def _all_outcomes(features: np.ndarray) -> np.ndarray:
+    """Probabilities of all outcomes, of which features have all but the first."""
+    return np.column_stack((1.0 - features.sum(axis=1), features))
+
+
+def _to_parameters(model: LinearModel, by_outcome: np.ndarray) -> np.ndarray:
+    """Parameters of the linear model with a weight of each outcome, (n_outcomes,)."""
+    return model.parameters(by_outcome[1:] - by_outcome[0], by_outcome[0])

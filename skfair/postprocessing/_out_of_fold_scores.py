@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
 from skfair.postprocessing._folds import check_out_of_bag, make_folds
+from skfair.preprocessing import ScoreColumn
 from skfair.utils._checks import explain_conversion, warn
 from skfair.utils._copies import (
     hash_rows,
@@ -225,6 +226,34 @@ def final_step_features(estimator: BaseEstimator | None, X: TableLike) -> Any:
             X = transform_before_last_step(estimator, X)
         estimator = inner
     return X
+
+
+_MONOTONE_PARAMETERS = "monotonic_cst", "monotone_constraints"
+"""Of scikit-learn, and of XGBoost, LightGBM and CatBoost."""
+
+
+def free_columns(estimator: BaseEstimator | None, features: TableLike) -> np.ndarray | None:
+    """Positions of columns in which a model is not made monotone; None if that is all of them.
+
+    ``features`` are those of the model's final step.
+    """
+    if estimator is None:
+        return None
+    last = final_step(estimator)
+    params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    signs = next((params[one] for one in _MONOTONE_PARAMETERS if params.get(one) is not None), None)
+    if signs is None:
+        return None
+    if isinstance(signs, str):  # as in "(1,0,-1)" or "feature:1,other:-1"
+        pairs = [one.rpartition(":") for one in signs.strip("()[] ").split(",")]
+        signs = {k: v for k, _, v in pairs} if ":" in signs else [v for *_, v in pairs]
+    n_columns = np.shape(features)[1]
+    if isinstance(signs, dict):
+        names = getattr(features, "columns", getattr(last, "feature_names_in_", range(n_columns)))
+        signs = [signs.get(name, signs.get(k, 0)) for k, name in enumerate(names)]
+    bound = np.zeros(n_columns, dtype=bool)
+    bound[: len(signs)] = np.asarray(signs, dtype=float) != 0.0
+    return np.flatnonzero(~bound) if bound.any() else None
 
 
 def warn_if_scores_alone(base: BaseEstimator, X: TableLike) -> None:
@@ -643,6 +672,31 @@ def calibrated_log_odds(
     success = np.maximum(expit(odds), np.finfo(float).tiny)
     # The log-odds are finite.
     return logit(np.minimum(success / success.sum(axis=1, keepdims=True), 1.0 - 1e-9))
+
+
+def find_operating_point(
+    estimators: list[BaseEstimator], X: TableLike, tests: list[np.ndarray], scores: np.ndarray
+) -> float | None:
+    """Score from which on classifiers of two classes predict the second one; None if none predicts.
+
+    It is 0 where they predict the likelier class. Else as many scores are above it as predictions
+    are of the second class; of several estimators it is the mean. Columns of scores have no rule:
+    where they are 0 says nothing.
+    """
+    if any(isinstance(final_step(one), ScoreColumn) for one in estimators):
+        return None
+    if not all(hasattr(one, "predict") for one in estimators):
+        return None
+    points = []
+    for estimator, test in zip(estimators, tests, strict=True):
+        labels = np.asarray(estimator.predict(safe_indexing(X, test))).ravel()
+        accepted = labels == estimator.classes_[1]
+        of_fold = scores[test]
+        ends = np.sort(np.concatenate(([of_fold.min() - 1.0, of_fold.max() + 1.0], of_fold)))
+        n_below = np.count_nonzero(~accepted)
+        is_likelier = np.array_equal(accepted, of_fold > 0)
+        points.append(0.0 if is_likelier else ends[n_below : n_below + 2].mean())
+    return float(np.mean(points))
 
 
 def make_predicted_class_likeliest(probabilities: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -611,7 +611,7 @@ def test_verbose_names_what_is_fitted(data, capsys):
     model = fit(data, verbose=1, constraint="equalized_odds")
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [f"classifier of fold {k} of 3: done" for k in (1, 2, 3)]
-    assert lines[4].startswith("final linear model, problem 1, iteration 1: objective 0.")
+    assert lines[4].startswith("final linear model, problem 2, iteration 1: objective 0.")
     solved = [line.split(": ")[0] for line in lines if "iteration" in line]
     assert len(solved) == len(set(solved)) == model.n_iter_
     fit(data, RandomForestClassifier(20, random_state=0), verbose=1, cv="oob")

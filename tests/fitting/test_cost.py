@@ -104,8 +104,9 @@ def test_a_tiny_group_that_costs_the_accuracy_is_named(data):
 )
 def test_other_models_warn_of_the_cost_of_a_constraint(model, data):
     X, y, _ = data
-    groups = np.where(X[:, 0] > 0.5, "high", "low")
-    message = cost_warning(model, X, y, groups)
+    signs = X + np.random.default_rng(2).normal(scale=0.5, size=X.shape)
+    groups = np.where(signs[:, 0] > 0.5, "high", "low")
+    message = cost_warning(model, np.hstack((X, signs)), y, groups)
     assert "with group 'high'" in message
     taken, plain, constant = accuracies_in(message)
     assert constant == pytest.approx(1 - y.mean(), abs=1e-3)
