@@ -95,19 +95,19 @@ def compile_at_first_call():
         MAX_INTERPRETED_STEPS = before
 
 
-def interpret_at_first(count_steps):
+def interpret_at_first(count_steps, by_numpy=None):
     """Compile a kernel once its calls have taken many steps; before, interpret it.
 
     A kernel that is stored on disk is loaded at its first call. ``count_steps`` maps the arguments
-    of a call to the number of its innermost steps, about. Both ways give the same bits, as the
-    compiler may not reorder operations.
+    of a call to the number of its innermost steps, about. ``by_numpy`` is a function that is called
+    in place of the interpreted kernel. Both ways give the same bits, as the compiler may not
+    reorder operations.
     """
 
     def decorate(function):
-        kernel = jit(function)
+        kernel, interpreted = jit(function), _interpret(by_numpy or function)
         if not is_compiled(kernel):
-            return kernel
-        interpreted = _interpret(function)
+            return interpreted
         n_steps = None
 
         @functools.wraps(function)
@@ -120,6 +120,7 @@ def interpret_at_first(count_steps):
             return (kernel if n_steps > MAX_INTERPRETED_STEPS else interpreted)(*args)
 
         run.kernel = kernel
+        run.interpreted = interpreted
         return run
 
     return decorate

@@ -42,6 +42,7 @@ def count_calls(monkeypatch, module, function):
 
 
 SWAPS = AlternatingSwaps(n_iter=50)
+PERCENTILES = PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.1)
 PASSES = [
     ("kmeans", "_exchange_pass", FairKMeans(3, random_state=0), 200),
     (
@@ -52,7 +53,12 @@ PASSES = [
     ),
     ("normalized_cut", "exchange_pass", FairSpectralClustering(3, random_state=0), 100),
     ("scores", "_evaluate_block", ConstrainedERMClassifier(tolerance=0.05), 8001),
-    ("scores", "_evaluate_block", PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.1), 8001),
+    (
+        "scores",
+        "_evaluate_block",
+        PartialParityClassifier(interval=(0.1, 0.5), tolerance=0.1),
+        8001,
+    ),
     ("lines", "_bin_line_flips", ConstrainedERMClassifier(tolerance=0.05), 8001),
 ]
 
