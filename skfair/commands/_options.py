@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import tempfile
-import warnings
 from argparse import Action
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from skfair.audit._files import FILE_COLUMN, file_digest, read_columns
 from skfair.audit._reading import parse_numbers, unify_spelling
 from skfair.constraints import CONSTRAINTS
 from skfair.statistics._estimates import check_level
-from skfair.utils._checks import join_names
+from skfair.utils._checks import collect_warnings, join_names
 from skfair.utils._fit import write_text
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 
@@ -125,10 +124,9 @@ def describe_error(error: Any, options: Namespace) -> str:
 @contextmanager
 def print_warnings(options: Namespace) -> Iterator[None]:
     """Print each warning of the library once, as one line with the options of the command."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with collect_warnings() as messages:
         yield
-    for text in dict.fromkeys(str(one.message) for one in caught):
+    for text in dict.fromkeys(messages):
         print(f"{options.parser.prog}: warning: {name_options(text, options)}", file=sys.stderr)
 
 
