@@ -50,14 +50,16 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     )
     add_file_options(monitor)
     add = monitor.add_argument
-    add("--prediction", required=True, help="column of predicted classes")
+    add("--prediction", "--y-pred", required=True, help="column of predicted classes")
     add("--time", required=True, help="column of dates of the decisions")
     add("--date-format", metavar="FORMAT", help="of dates, such as %%m/%%d/%%Y (default ISO 8601)")
     add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
-    add("--target", help="column of outcomes, for constraints that need them; empty: outstanding")
+    about = "column of outcomes, for constraints that need them; empty: outstanding"
+    add("--target", "--y-true", help=about)
     add("--outcome-date", help="column of the dates when outcomes were known")
     add("--delay", help="longest time until an outcome is known, such as '90 days'")
-    add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
+    names = "--sensitive", "--sensitive-features"
+    add(*names, nargs="+", required=True, metavar="COLUMN", help="protected attributes")
     treatments = ("exclude", "group", "error")
     add("--missing", choices=treatments, help="of empty groups (default exclude)")
     add_row_options(monitor)

@@ -784,8 +784,8 @@ def warn_of_many_numbers(name: str, numbers: set[int]) -> None:
     """Warn of an attribute of many whole numbers, such as an age, each of which is a group."""
     warn(
         f"{_describe_numbers(name, numbers)}, and each is a group of its own. If they are a "
-        f"measurement, pass SensitiveFeatures(bins={{{name!r}: [40, 65]}}). If they are names of "
-        "groups, ignore this."
+        f"measurement, pass SensitiveFeatures(bins={{{name!r}: [40, 65]}}), or --bins "
+        f"{name}=40,65 to a command. If they are names of groups, ignore this."
     )
 
 

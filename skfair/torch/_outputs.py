@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-
 # Layers, and hooks, which pickle finds by their names here.
 
 
