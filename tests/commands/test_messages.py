@@ -72,7 +72,13 @@ def test_errors_name_arguments_and_options(error, command, sentence):
     assert sentence in error(command)
 
 
-LABELS = ["Gen X (1965-80)", "O'Neil X (north)", "line sample_weight 3", "missing=a", "MinimumRate"]
+LABELS = [
+    "Gen X (1965-80)",
+    "O'Neil X (north)",
+    "line sample_weight 3",
+    "missing=a",
+    "EqualizedOdds",
+]
 
 
 @pytest.mark.parametrize("label", LABELS)
