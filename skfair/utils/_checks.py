@@ -103,7 +103,7 @@ def join_names(names: Iterable, limit: int = 10) -> str:
 def argument_error(message: str) -> ValueError:
     """A ValueError, of which ``argument`` is the first word of the message, ``problem`` the rest.
 
-    The first word is the name of an argument, which a command replaces by that of its option.
+    The first word is the name of an argument, which a command writes as an option.
     """
     error = ValueError(message)
     error.argument, _, error.problem = message.partition(" ")  # type: ignore[attr-defined]
