@@ -168,8 +168,8 @@ def _minimize_by_lbfgs(loss: _Loss, rows: np.ndarray, tol: float, max_iter: int)
         return value, gradient.ravel()
 
     options = {"maxiter": max_iter, "maxls": 50, "gtol": tol, "ftol": 4.0 * _EPS}
-    found = minimize(evaluate, rows.ravel(), method="L-BFGS-B", jac=True, options=options)
-    return found.x.reshape(rows.shape)
+    result = minimize(evaluate, rows.ravel(), method="L-BFGS-B", jac=True, options=options)
+    return result.x.reshape(rows.shape)
 
 
 def fit_standardized_logistic(
