@@ -332,7 +332,7 @@ def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
     assert "Number of applicants</th>\n<td>400</td>" in html
     assert "unknown category by sex</th>\n<td>41</td>" in html
     said = capsys.readouterr().out
-    assert "Missing in the summary: Source of the data: state it in --provenance" in said
+    assert "Missing in the summary: Source of the data: state it in provenance" in said
     facts = ["source=applications of 2025", "explanation=all", "distribution_date=2025-01-01"]
     html = run(path, "--provenance", *facts, columns=columns)
     assert "Missing" not in capsys.readouterr().out
