@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> Any:
         with print_warnings(options):
             return options.run(options)
     except (OSError, ValueError, TypeError, ImportError) as error:
-        options.parser.error(describe_error(error, options))
+        options.parser.error(describe_error(error))
 
 
 def _add_warm_up_command(commands: _SubParsersAction) -> None:

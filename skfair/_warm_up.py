@@ -1,7 +1,6 @@
 """Fits that compile the kernels of fits with default settings."""
 
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,13 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
+from skfair.utils._checks import mute_warnings
 
 
 def fit_all(verbose: int) -> None:
     """Fit every estimator that has kernels, on small or large data of two groups."""
     X, y, metadata = _draw_data(300)
-    with warnings.catch_warnings(), announce_compilation(verbose), compile_at_first_call():
-        warnings.simplefilter("ignore")
+    with mute_warnings(), announce_compilation(verbose), compile_at_first_call():
         FairKMeans(4, random_state=0).fit(X, **metadata)
         FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.

@@ -396,14 +396,14 @@ def _encode_queries(query_id: TableLike, n_documents: int) -> Groups:
         return Groups.single(n_documents)
     refuse_devices(query_id=query_id)
     try:
-        queries = check_groups(query_id, n_documents)
+        queries = check_groups(query_id, n_documents, name="query_id")
     except (TypeError, ValueError) as error:
         if pd.isna(np.asarray(query_id, dtype=object)).any():
             raise argument_error(
                 "query_id must name the query of each document, but has missing values. Leave "
                 "these documents out of all inputs, or give each a query_id of its own."
             ) from error
-        raise ValueError(str(error).replace("sensitive_features", "query_id")) from error
+        raise
     warn_of_missing_marks(queries.labels.ravel(), "query_id")
     return queries
 

@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "preprocessing": {"groups", "utils"},
     "commands": {"audit", "constraints", "groups", "metrics", "monitoring", "statistics", "utils"},
     "__main__": {"commands", "_warm_up"},
-    "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers"},
+    "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers", "utils"},
 }
 """For every subpackage, the other subpackages it may import; "" is the package's own front door.
 All may import "_names", which says where a public name is."""

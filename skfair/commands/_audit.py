@@ -25,7 +25,6 @@ from skfair.commands._options import (
     add_tolerance_options,
     check_column_options,
     check_output,
-    name_options,
     output_results,
     resolve_output,
     write_report,
@@ -59,14 +58,15 @@ def add_report_options(report: ArgumentParser) -> None:
     )
     add_column_options(report, ["classification", "regression", "clustering"])
     add = report.add_argument
-    add("--probability", help="column of the probability of the positive class")
+    add("--probability", "--y-score", help="column of the probability of the positive class")
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
     about = "rates and gaps at every threshold of the scores, too; needs scores"
     add("--by-threshold", action="store_true", help=about)
     about = "further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score"
-    add("--metric", nargs="+", default=[], metavar="NAME", help=about)
+    add("--metric", "--metrics", nargs="+", default=[], metavar="NAME", help=about)
     add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
-    add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
+    about = "columns within whose values groups compare"
+    add("--control", "--control-features", nargs="+", metavar="COLUMN", help=about)
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
     add("--salt", help="secret text with which the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
@@ -103,7 +103,7 @@ def _write_report(report: FairnessReport, options: Namespace) -> list[str]:
     missing = [] if options.summary is None else report.missing_fields(options.summary)
     page = {"full": options.full, "interactive": options.interactive}
     write_report(report, options.out, page, summary=options.summary)
-    return [f"Missing in the summary: {name_options(sentence, options)}" for sentence in missing]
+    return [f"Missing in the summary: {sentence}" for sentence in missing]
 
 
 def _build_report(options: Namespace) -> FairnessReport:
@@ -176,8 +176,8 @@ def add_subgroups_options(command: ArgumentParser) -> None:
     add = command.add_argument
     rates = {"choices": (*REPORTED_RATES, CALIBRATION), "default": ["selection_rate"]}
     about = "rates to compare, or calibration_error of --probability"
-    add("--metric", nargs="+", help=about, **rates)  # type: ignore[arg-type]
-    add("--probability", help="column of the probability of the positive class")
+    add("--metric", "--metrics", nargs="+", help=about, **rates)  # type: ignore[arg-type]
+    add("--probability", "--y-score", help="column of the probability of the positive class")
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")

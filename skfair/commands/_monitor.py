@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
@@ -31,7 +30,7 @@ from skfair.constraints import applicable_constraint_names
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._monitor import seal
 from skfair.statistics._estimates import check_level
-from skfair.utils._checks import check_choice
+from skfair.utils._checks import check_choice, mute_warnings
 from skfair.utils._fit import lock_file, write_text
 
 if TYPE_CHECKING:
@@ -51,14 +50,16 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     )
     add_file_options(monitor)
     add = monitor.add_argument
-    add("--prediction", required=True, help="column of predicted classes")
+    add("--prediction", "--y-pred", required=True, help="column of predicted classes")
     add("--time", required=True, help="column of dates of the decisions")
     add("--date-format", metavar="FORMAT", help="of dates, such as %%m/%%d/%%Y (default ISO 8601)")
     add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
-    add("--target", help="column of outcomes, for constraints that need them; empty: outstanding")
+    about = "column of outcomes, for constraints that need them; empty: outstanding"
+    add("--target", "--y-true", help=about)
     add("--outcome-date", help="column of the dates when outcomes were known")
     add("--delay", help="longest time until an outcome is known, such as '90 days'")
-    add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
+    names = "--sensitive", "--sensitive-features"
+    add(*names, nargs="+", required=True, metavar="COLUMN", help="protected attributes")
     treatments = ("exclude", "group", "error")
     add("--missing", choices=treatments, help="of empty groups (default exclude)")
     add_row_options(monitor)
@@ -85,11 +86,13 @@ def _run(options: Namespace) -> int:
     """Write the page of a monitor; return the exit status."""
     resolve_output(options, (".html", ".htm", ".json"))
     _check_state(options)
-    if options.min_published is not None:  # warnings state numbers of samples
+    if options.min_published is not None:
         check_minimum(options.min_published)
-        warnings.simplefilter("ignore", UserWarning)
     # What was read is written before another process reads: no batch is lost.
-    with lock_file(options.state) if options.state is not None else nullcontext():
+    lock = nullcontext() if options.state is None else lock_file(options.state)
+    # Warnings state numbers of samples, which are not published.
+    mute = nullcontext() if options.min_published is None else mute_warnings(UserWarning)
+    with lock, mute:
         monitor, reading, bins = _feed_file(options)
         if options.min_published is not None:
             groups = {one.name: one.labels for one in reading.columns if one.role == "group"}

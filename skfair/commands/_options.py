@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import tempfile
-import warnings
 from argparse import Action
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,16 +14,14 @@ from typing import TYPE_CHECKING
 from skfair.audit._claims import EXIT_STATUSES
 from skfair.audit._files import FILE_COLUMN, file_digest, read_columns
 from skfair.audit._reading import parse_numbers, unify_spelling
-from skfair.constraints import CONSTRAINTS
 from skfair.statistics._estimates import check_level
-from skfair.utils._checks import join_names
+from skfair.utils._checks import collect_warnings, join_names
 from skfair.utils._fit import write_text
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Iterable, Iterator
-    from re import Match
     from typing import Any
 
     import pandas as pd
@@ -39,97 +35,29 @@ if TYPE_CHECKING:
 MISSING = ("exclude", "group", "error", "at_random", "sufficient", "independent")
 """What may happen to samples of unknown group."""
 
-_OPTIONS = {
-    "X": "--features",
-    "confidence_level": "--confidence",
-    "control_features": "--control",
-    "flips": "--pairs",
-    "groups": "--cluster",
-    "group_probabilities": "--group-probability",
-    "growth": "--compare",
-    "ids": "--id",
-    "metrics": "--metric",
-    "min_group_size": "--min-size",
-    "n_groups": "--groups",
-    "pos_label": "--positive",
-    "probabilities": "--group-probability",
-    "sample_weight": "--weight",
-    "sensitive_features": "--sensitive",
-    "y_pred": "--prediction",
-    "y_score": "--probability",
-    "y_true": "--target",
-}
-"""Arguments of the library -> options that have another name."""
+MESSAGES = "Messages name arguments as in Python: min_group_size is --min-group-size."
+"""The end of the help of a command; each option has the name of its argument as a second name."""
 
 
 def find_option(argument: str) -> str:
-    """The option of an argument; options are returned as they are."""
-    return _OPTIONS.get(argument, f"--{argument.lstrip('-').replace('_', '-')}")
+    """The option that has the name of an argument; options are returned as they are."""
+    return f"--{argument.lstrip('-').replace('_', '-')}"
 
 
-_ARGUMENT = re.compile(
-    r"""(?<![\w'"./\\-])([A-Za-z]\w*)(?:=['"]?([^\s'",;()]*\w)['"]?)?(?![\w'"(]|\.\w)"""
-)
-"""A word of a message, or a keyword of Python with its value, but no quotation and no path."""
-
-
-_QUOTED = re.compile(r"""((?<![\w=])'[^']*'(?!\w)|(?<![\w=])"[^"]*"(?!\w))""")
-"""A quotation, such as the name of a group."""
-
-_UNQUOTED = re.compile(r"(?i)\b(leave out |leave |state it in )(\w+)")
-"""A word of a message that is an argument by what is said of it."""
-
-_CONSTRAINT_CLASSES = {type_.__name__: name for name, type_ in CONSTRAINTS.items()} | {
-    "MinimumRate": "--minimum",
-    "MaximumRate": "--maximum",
-}
-_CONSTRAINT = re.compile(rf"\b({'|'.join(_CONSTRAINT_CLASSES)})\b(\([^()]*\))?")
-"""A constraint as Python shows it."""
-
-
-_BINS = re.compile(r"SensitiveFeatures\(bins=\{'(.+?)': \[(\d+), (\d+)\]\}\)")
-"""Bins as Python passes them."""
-
-
-def name_options(text: str, options: Namespace) -> str:
-    """A message of the library, in which arguments are named by the options of the command."""
-    text = _BINS.sub(r"--bins \1=\2,\3", text)
-    text = _CONSTRAINT.sub(lambda match: _CONSTRAINT_CLASSES[match[1]], text)
-
-    def name_option(match: Match) -> str:
-        name, value = match.groups()
-        option = find_option(name)
-        is_argument = value or name == "X" or "_" in name
-        if not is_argument or option[2:].replace("-", "_") not in vars(options):
-            return match[0]
-        return option if value is None else f"{option} {value}"
-
-    def name_unquoted(match: Match) -> str:
-        is_argument = match[2] in _OPTIONS or match[2] == "provenance"
-        return match[1] + (find_option(match[2]) if is_argument else match[2])
-
-    # Quotations are names in the data, which stay as they are.
-    parts = _QUOTED.split(text)
-    for i in range(0, len(parts), 2):
-        parts[i] = _ARGUMENT.sub(name_option, _UNQUOTED.sub(name_unquoted, parts[i]))
-    return "".join(parts)
-
-
-def describe_error(error: Any, options: Namespace) -> str:
+def describe_error(error: Exception) -> str:
     """The message of an error, which may begin with an argument."""
     if not hasattr(error, "argument"):
-        return name_options(str(error), options)
-    return f"{find_option(error.argument)} {name_options(error.problem, options)}"
+        return str(error)
+    return f"{find_option(error.argument)} {error.problem}"  # type: ignore[attr-defined]
 
 
 @contextmanager
 def print_warnings(options: Namespace) -> Iterator[None]:
-    """Print each warning of the library once, as one line with the options of the command."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    """Print each warning of the library once, as one line."""
+    with collect_warnings() as messages:
         yield
-    for text in dict.fromkeys(str(one.message) for one in caught):
-        print(f"{options.parser.prog}: warning: {name_options(text, options)}", file=sys.stderr)
+    for text in dict.fromkeys(messages):
+        print(f"{options.parser.prog}: warning: {text}", file=sys.stderr)
 
 
 class _AppendLabel(Action):
@@ -171,6 +99,7 @@ def add_file_options(
     required = "--prediction COLUMN --sensitive COLUMN"
     if command.prog.endswith("monitor"):
         required += " --time COLUMN"
+    command.epilog = MESSAGES
     command.usage = f"%(prog)s {usage} {required} [COLUMN ...] [options]"
     add = command.add_argument
     about = (
@@ -179,7 +108,7 @@ def add_file_options(
     )
     add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
     about = "the class that means success, as in the file; repeated: several classes that mean it"
-    add("--positive", action=_AppendLabel, metavar="LABEL", help=about)
+    add("--positive", "--pos-label", action=_AppendLabel, metavar="LABEL", help=about)
     about = "the decision --positive is bad for people: ratios are of those that it spares"
     add("--burden", action="store_true", help=about)
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
@@ -207,22 +136,25 @@ def add_column_options(command, kinds, prediction="store", **files):
     """
     add_file_options(command, **files)
     add = command.add_argument
-    add("--target", help="column of the truth; left out if outcomes are not known")
+    add("--target", "--y-true", help="column of the truth; left out if outcomes are not known")
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
     predictions = command.add_mutually_exclusive_group(required=True)
     if prediction == "append":
         about += "; repeated: models from tight to loose, in an order fixed beforehand"
-    predictions.add_argument("--prediction", action=prediction, metavar="COLUMN", help=about)
+    names = "--prediction", "--y-pred"
+    predictions.add_argument(*names, action=prediction, metavar="COLUMN", help=about)
     about = "columns of the ends of intervals of the target, whose coverage is compared"
     predictions.add_argument("--interval", nargs=2, metavar=("LOW", "HIGH"), help=about)
     several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
     about = "columns of protected attributes (groups); left out if only probabilities are known"
-    add("--sensitive", help=about, **several)
+    add("--sensitive", "--sensitive-features", help=about, **several)
     about = "columns of the probability of each group; with --missing at_random they model it"
-    add("--group-probability", help=about, **several)
-    add("--features", help="columns that --missing at_random models the groups by", **several)
+    add("--group-probability", "--group-probabilities", help=about, **several)
+    about = "columns that --missing at_random models the groups by"
+    add("--features", "--X", help=about, **several)
     add_row_options(command)
-    add("--cluster", help="column of what samples belong to, such as a person or a prompt")
+    about = "column of what samples belong to, such as a person or a prompt"
+    add("--cluster", "--groups", help=about)
     add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
     add(
         "--missing",
@@ -231,15 +163,16 @@ def add_column_options(command, kinds, prediction="store", **files):
         "sufficient and independent say what is assumed of --group-probability alone",
     )
     size = MIN_AUDITED_GROUP
-    add("--min-size", type=int, default=size, help="samples below which groups are not compared")
+    about = "samples below which groups are not compared"
+    add("--min-size", "--min-group-size", type=int, default=size, help=about)
 
 
 def add_row_options(command: ArgumentParser) -> None:
     """Add the options that say what a row is, how it counts, and which results are published."""
     add = command.add_argument
-    add("--weight", help="column of sample weights")
+    add("--weight", "--sample-weight", help="column of sample weights")
     add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
-    add("--id", help="column that names each sample, in this file and in others")
+    add("--id", "--ids", help="column that names each sample, in this file and in others")
     add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
     about = (
@@ -248,7 +181,8 @@ def add_row_options(command: ArgumentParser) -> None:
     add("--bins", nargs="+", default=[], metavar="NAME=NUMBERS", help=about)
     add("--threshold", type=float, help="scores above it are positive")
     level = CONFIDENCE_LEVEL
-    add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
+    about = "how often statements hold (default .95)"
+    add("--confidence", "--confidence-level", type=float, default=level, help=about)
     add("--min-published", type=int, help="smallest count that is published")
 
 

@@ -663,6 +663,10 @@ class NothingToCompareError(ValueError):
     """Data without a sample of which a constraint compares the rate."""
 
 
+class EmptyCellsWarning(UserWarning):
+    """Cells of some groups have no samples, so that their rates are not compared."""
+
+
 def _report_empty_cells(
     name: str, cells: CellEvents | SimpleNamespace, samples: Samples | None
 ) -> None:
@@ -680,7 +684,8 @@ def _report_empty_cells(
     if samples.where is None:  # type: ignore[union-attr]
         warn(
             f"{name} cannot bound the rate of an empty group: there are no {named}; "
-            f"{len(cells.empty)} empty cell(s) are left out of the constraint."
+            f"{len(cells.empty)} empty cell(s) are left out of the constraint.",
+            EmptyCellsWarning,
         )
 
 

@@ -177,10 +177,10 @@ class DemographicParity(DecisionRateParity):
         n_samples = len(samples.target)
         try:
             # Strata are encoded as groups are, so that labels of any container will do.
-            strata = check_groups(self._stratum_labels(samples.X), n_samples)
+            labels = self._stratum_labels(samples.X)
+            strata = check_groups(labels, n_samples, name="control_features")
         except (TypeError, ValueError) as error:
-            reason = str(error).replace("sensitive_features", "control_features")
-            raise ValueError(f"{self} finds no strata. {reason}") from error
+            raise ValueError(f"{self} finds no strata. {error}") from error
         # A continuous column would give each sample a stratum of its own, and nothing to compare.
         if len(strata.names) > max(10, n_samples / 10):
             raise ValueError(

@@ -33,10 +33,13 @@ def is_encoded(sensitive_features: TableLike | Groups) -> bool:
     return getattr(sensitive_features, "is_encoded", False)
 
 
-def attribute_columns(sensitive_features: TableLike | Groups | dict[str, int]) -> list[TableLike]:
+def attribute_columns(
+    sensitive_features: TableLike | Groups | dict[str, int], name: str = "sensitive_features"
+) -> list[TableLike]:
     """One column per sensitive attribute; no conversion may merge values that differ.
 
-    They are arrays of numpy, or of pandas where that has codes of its own.
+    They are arrays of numpy, or of pandas where that has codes of its own. `name` is the argument
+    in messages.
     """
     sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):
@@ -57,13 +60,13 @@ def attribute_columns(sensitive_features: TableLike | Groups | dict[str, int]) -
             values = np.asarray(sensitive_features, dtype=object)
         if values.ndim not in (1, 2):
             raise argument_error(
-                "sensitive_features must have one row per sample and be of shape (n_samples,) or "
+                f"{name} must have one row per sample and be of shape (n_samples,) or "
                 f"(n_samples, n_attributes), but a {type(sensitive_features).__name__} of "
                 f"{values.ndim} dimensions was passed. Pass a list, array, Series or DataFrame."
             )
         columns = [values] if values.ndim == 1 else list(values.T)
     if not columns:
-        raise argument_error("sensitive_features has no columns; pass at least one attribute.")
+        raise argument_error(f"{name} has no columns; pass at least one attribute.")
     return columns
 
 
@@ -86,13 +89,16 @@ def holds_string_objects(column: TableLike) -> bool:
     return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
-def unique_labels_and_codes(column: TableLike, attribute: int | str) -> Any:
-    """Sorted distinct values of an attribute, and the position of each sample's among them."""
+def unique_labels_and_codes(column: TableLike, about: str) -> Any:
+    """Sorted distinct values of an attribute, and the position of each sample's among them.
+
+    Messages say `about` what attribute they are.
+    """
     # pandas has codes already; only its categories are sorted.
     if not isinstance(column, np.ndarray):
         codes, categories = column.factorize()
         if (codes >= 0).all():
-            values, positions = unique_labels_and_codes(categories.to_numpy(), attribute)
+            values, positions = unique_labels_and_codes(categories.to_numpy(), about)
             return values, positions[codes]
         column = column.to_numpy()
     # Dates and durations become Python objects; missing ones are left to the check of objects.
@@ -109,13 +115,13 @@ def unique_labels_and_codes(column: TableLike, attribute: int | str) -> Any:
         if (distinct[codes] != column).any():  # old versions of pandas end strings at "\0"
             codes = np.arange(len(column))
             distinct = column
-        values, positions = _unique_objects_and_codes(distinct.tolist(), attribute)
+        values, positions = _unique_objects_and_codes(distinct.tolist(), about)
         codes = positions[codes]
     elif column.dtype.kind == "O":
-        values, codes = _unique_objects_and_codes(column.tolist(), attribute)
+        values, codes = _unique_objects_and_codes(column.tolist(), about)
     else:
         values, codes = unique_inverse(column)
-        check_exact_labels(values, f"attribute {attribute!r} of sensitive_features")
+        check_exact_labels(values, about)
         values = values.tolist()
     # fromiter, because numpy would unpack labels that are sequences themselves.
     return np.fromiter(values, dtype=object, count=len(values)), codes
@@ -222,30 +228,29 @@ def sort_labels(column: TableLike | dict[str, int]) -> tuple[np.ndarray, np.ndar
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _unique_objects_and_codes(column: list, attribute: int | str) -> Any:
+def _unique_objects_and_codes(column: list, about: str) -> Any:
     """As `unique_labels_and_codes`, of a list of Python objects."""
-    name = f"attribute {attribute!r} of sensitive_features"
     try:
         labels = set(column)
     except TypeError as error:
         raise TypeError(
-            f"A value in {name} is not a label ({error}); pass one number, string or boolean per "
+            f"A value in {about} is not a label ({error}); pass one number, string or boolean per "
             "sample and attribute."
         ) from error
     if any(map(_is_missing, labels)):
         rows = [row for row, value in enumerate(column) if _is_missing(value)]
         raise ValueError(
-            f"Every sample needs a group, but {name} has {len(rows)} missing value(s), the first "
+            f"Every sample needs a group, but {about} has {len(rows)} missing value(s), the first "
             f'in row {rows[0]}. Give these samples a group of their own, as in fillna("unknown"), '
             "or leave their rows out of all inputs. Estimators with the argument 'missing', and "
             "SensitiveFeatures of audits, can estimate it: pass missing='at_random'."
         )
-    check_one_label_type(column, name)
+    check_one_label_type(column, about)
     try:
         values = sorted(labels)
     except TypeError as error:
         raise TypeError(
-            f"The labels in {name} cannot be sorted ({error}); convert them to strings or numbers."
+            f"The labels in {about} cannot be sorted ({error}); convert them to strings or numbers."
         ) from error
     position = {value: code for code, value in enumerate(values)}
     codes = np.fromiter(map(position.__getitem__, column), dtype=np.intp, count=len(column))
@@ -471,7 +476,7 @@ class Groups:
     def codes(self) -> np.ndarray:
         """Group of each sample, (n_samples,); a TypeError where groups may overlap."""
         if self._codes is None:
-            raise TypeError(_OVERLAPPING_ERROR)
+            raise TypeError(f"sensitive_features {_OVERLAPPING_PROBLEM}")
         return self._codes
 
     @cached_property
@@ -659,7 +664,11 @@ class Groups:
 
 
 def check_groups(
-    sensitive_features: MatrixLike, n_samples: int, *, overlapping: bool = False
+    sensitive_features: MatrixLike,
+    n_samples: int,
+    *,
+    overlapping: bool = False,
+    name: str = "sensitive_features",
 ) -> Groups:
     """Encode sensitive features (protected attributes) in any container.
 
@@ -678,6 +687,8 @@ def check_groups(
         Number of samples of X.
     overlapping : bool, default=False
         Whether groups may overlap.
+    name : str, default="sensitive_features"
+        What messages call the argument.
 
     Returns
     -------
@@ -700,20 +711,21 @@ def check_groups(
     [('f', 'old'), ('m', 'old')]
     """
     if is_encoded(sensitive_features):
-        _check_length(len(sensitive_features), n_samples)
+        _check_length(len(sensitive_features), n_samples, name)
         return sensitive_features
     if sparse.issparse(sensitive_features):
         if not overlapping:
-            raise TypeError(_OVERLAPPING_ERROR)
-        return _groups_from_matrix(sensitive_features, n_samples)
+            raise TypeError(f"{name} {_OVERLAPPING_PROBLEM}")
+        return _groups_from_matrix(sensitive_features, n_samples, name)
     # Codes of the first attribute, then of its combinations with the others.
-    columns = attribute_columns(sensitive_features)
-    _check_length(len(columns[0]), n_samples)
-    names = attribute_names(sensitive_features) or list(range(len(columns)))
-    values, codes = unique_labels_and_codes(columns[0], names[0])
+    columns = attribute_columns(sensitive_features, name)
+    _check_length(len(columns[0]), n_samples, name)
+    names = attribute_names(sensitive_features, name) or list(range(len(columns)))
+    abouts = [f"attribute {attribute!r} of {name}" for attribute in names]
+    values, codes = unique_labels_and_codes(columns[0], abouts[0])
     labels = values[:, np.newaxis]
-    for name, column in zip(names[1:], columns[1:], strict=True):
-        values, inverse = unique_labels_and_codes(column, name)
+    for about, column in zip(abouts[1:], columns[1:], strict=True):
+        values, inverse = unique_labels_and_codes(column, about)
         # Encode only the combinations that occur, so that the codes stay small for any number of
         # attributes. The order is lexicographic.
         combined, codes = unique_inverse(codes * len(values) + inverse)
@@ -772,8 +784,8 @@ def warn_of_many_numbers(name: str, numbers: set[int]) -> None:
     """Warn of an attribute of many whole numbers, such as an age, each of which is a group."""
     warn(
         f"{_describe_numbers(name, numbers)}, and each is a group of its own. If they are a "
-        f"measurement, pass SensitiveFeatures(bins={{{name!r}: [40, 65]}}). If they are names of "
-        "groups, ignore this."
+        f"measurement, pass SensitiveFeatures(bins={{{name!r}: [40, 65]}}), or --bins "
+        f"{name}=40,65 to a command. If they are names of groups, ignore this."
     )
 
 
@@ -785,7 +797,9 @@ def normalize_label(label: float | str) -> Any:
     return normalize("NFKC", label).strip().casefold() if isinstance(label, str) else label
 
 
-def attribute_names(sensitive_features: TableLike | Groups) -> Any:
+def attribute_names(
+    sensitive_features: TableLike | Groups, argument: str = "sensitive_features"
+) -> Any:
     """Names of the columns of a table, or the name of a Series; None where there is none."""
     sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):
@@ -799,37 +813,36 @@ def attribute_names(sensitive_features: TableLike | Groups) -> Any:
     if len(set(names)) < len(names):
         repeated = [name for name in names if names.count(name) > 1]
         raise ValueError(
-            f"Attributes of sensitive_features need names of their own, but {len(repeated)} are "
+            f"Attributes of {argument} need names of their own, but {len(repeated)} are "
             f"called {repeated[0]!r}; rename the columns, or leave all but one of them out."
         )
     return names or None
 
 
-_OVERLAPPING_ERROR = (
-    "sensitive_features is a sparse matrix, which means overlapping groups; these are for "
-    "classifiers. Here every sample belongs to exactly one group: pass one label per sample, "
-    "or one dense column per attribute to use the combinations that occur."
+_OVERLAPPING_PROBLEM = (
+    "is a sparse matrix, which means overlapping groups; these are for classifiers. Here every "
+    "sample belongs to exactly one group: pass one label per sample, or one dense column per "
+    "attribute to use the combinations that occur."
 )
 
 
-def _check_length(n_rows: int, n_samples: int) -> None:
+def _check_length(n_rows: int, n_samples: int, name: str) -> None:
     """Raise for sensitive features with another number of rows than X."""
     if n_rows != n_samples:
         raise argument_error(
-            f"sensitive_features has {n_rows} rows but there are {n_samples} samples; pass one "
+            f"{name} has {n_rows} rows but there are {n_samples} samples; pass one "
             "row per sample, in the same order."
         )
 
 
-def _groups_from_matrix(sensitive_features: sparse.sparray, n_samples: int) -> Groups:
+def _groups_from_matrix(matrix: sparse.sparray, n_samples: int, name: str) -> Groups:
     """Overlapping groups of a sparse matrix of booleans."""
-    matrix = sparse.csr_array(sensitive_features)
-    _check_length(matrix.shape[0], n_samples)
+    matrix = sparse.csr_array(matrix)
+    _check_length(matrix.shape[0], n_samples, name)
     if not np.isin(matrix.data, (0, 1)).all():
         wrong = matrix.data[~np.isin(matrix.data, (0, 1))][0]
         raise ValueError(
-            "A sparse sensitive_features must be boolean (0 or 1), one column per group, but it "
-            f"holds {wrong}."
+            f"A sparse {name} must be boolean (0 or 1), one column per group, but it holds {wrong}."
         )
     matrix = matrix.astype(bool)
     matrix.sum_duplicates()
@@ -839,7 +852,7 @@ def _groups_from_matrix(sensitive_features: sparse.sparray, n_samples: int) -> G
     if len(empty):
         raise ValueError(
             f"Every group needs members, but column(s) {join_names(map(str, empty))} of "
-            "sensitive_features are empty; leave them out."
+            f"{name} are empty; leave them out."
         )
     return groups
 

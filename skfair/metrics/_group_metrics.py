@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    matthews_corrcoef,
+    roc_auc_score,
+)
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
@@ -67,14 +69,6 @@ RESPONSES_BY_METHOD = {
 }
 """Response methods of scikit-learn -> keys of `RESPONSES`."""
 
-_UNDEFINED_MESSAGES = (
-    "No positive class found in y_true",
-    "y_pred contains classes not in y_true",
-    "A single label was found in 'y_true' and 'y_pred'",
-)
-"""Beginnings of scikit-learn's plain warnings of values that need a class which has no samples."""
-
-
 ResponseMethod = Literal["predict", "decision_function", "predict_proba"]
 
 
@@ -85,10 +79,12 @@ class GroupMetric:
     Reports and scorers take functions too. This class gives a function another name, and says which
     output of a model it takes. The function is called with the samples of one group at a time. Its
     intervals are bias-corrected bootstrap intervals within each group. Those of differences combine
-    the intervals of two groups, as for rates. Where the function divides by zero, or warns that it
-    is undefined, its value is nan. Such are :class:`sklearn.exceptions.UndefinedMetricWarning` and
-    scikit-learn's warnings of a class without samples, as of
-    :func:`~sklearn.metrics.average_precision_score`.
+    the intervals of two groups, as for rates.
+
+    The value is nan where the function divides by zero, and where one of scikit-learn needs a class
+    that has no samples, as :func:`~sklearn.metrics.average_precision_score` does.
+    ``zero_division=nan`` is passed to functions of scikit-learn that have this parameter. Functions
+    that call these pass it themselves, or return nan where they are undefined.
 
     Bootstrap intervals of combinations of rates near 0 or 1, such as Youden's index or the
     geometric mean of two rates, hold less often than stated in groups of some dozens of samples: a
@@ -207,17 +203,13 @@ class GroupMetric:
 
     def _evaluate(self, columns: list[np.ndarray], weights: np.ndarray | None) -> float:
         """Value of the function as a float; nan where it is undefined."""
+        if _lacks_class(self.metric, *columns):
+            return np.nan
         params: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
-        # Asked for nan, precision and its like need no warning to say that they are undefined.
         if _warns_of_division(self.metric):
             params["zero_division"] = np.nan
-        errors = []  # numpy keeps its own record by thread, which warnings do not
-        with (
-            _RECORDING,
-            np.errstate(all="call", call=lambda *error: errors.append(error)),
-            warnings.catch_warnings(record=True) as caught,
-        ):
-            warnings.simplefilter("always")
+        errors = []
+        with np.errstate(all="call", call=lambda *error: errors.append(error)):
             try:
                 value = self.metric(*columns, **params)
             except ZeroDivisionError:
@@ -229,16 +221,25 @@ class GroupMetric:
                 f"functools.partial({self.name}, average='macro')."
             )
         # Where Python raises a ZeroDivisionError, numpy gives an infinity.
-        undefined = (np.isinf(value) and len(errors) > 0) or any(
-            issubclass(one.category, UndefinedMetricWarning)
-            or str(one.message).startswith(_UNDEFINED_MESSAGES)
-            for one in caught
-        )
-        return np.nan if undefined else float(value)
+        return np.nan if np.isinf(value) and errors else float(value)
 
 
-_RECORDING = RLock()
-"""Held while warnings are recorded, which all threads share."""
+def _lacks_class(function: Callable, y_true: np.ndarray, response: np.ndarray) -> bool:
+    """Whether a function of scikit-learn is undefined, because a class has no samples.
+
+    scikit-learn returns a number, and says in a warning alone that it means nothing.
+    """
+    function = function.func if isinstance(function, partial) else function
+    if function is average_precision_score:
+        return not y_true.any()
+    if function is roc_auc_score:
+        return len(np.unique(y_true)) < 2
+    if function is matthews_corrcoef:
+        return min(len(np.unique(y_true)), len(np.unique(response))) < 2
+    if function is balanced_accuracy_score:
+        classes = np.unique(y_true)
+        return len(classes) < 2 or not np.isin(response, classes).all()
+    return False
 
 
 def _warns_of_division(function: Callable) -> bool:

@@ -251,10 +251,7 @@ def check_top_k(k: float | None, columns: dict[str, TableLike]) -> None:
 def check_strata(control_features: TableLike, column: TableLike) -> Groups:
     """Groups of the samples by control features, which are aligned with the samples of a column."""
     check_alignment(control_features=control_features, predictions=column)
-    try:
-        strata = check_groups(control_features, count_samples(column))
-    except ValueError as error:
-        raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
+    strata = check_groups(control_features, count_samples(column), name="control_features")
     warn_of_missing_marks(strata.labels.ravel(), "control_features")
     return strata
 

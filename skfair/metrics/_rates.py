@@ -84,8 +84,12 @@ def _extremes(
     check_choice("method", method, METHODS)
     known = rates[~np.isnan(rates)]
     if method == "between_groups":
-        # A single group differs from none: the difference is 0, the ratio 1.
         if len(rates) == 1:
+            warn(
+                "There is one group, so that nothing is compared: the difference is 0, and the "
+                "ratio 1. Where the samples are a fold, stratify the folds by group.",
+                UndefinedMetricWarning,
+            )
             return np.ones(1), np.ones(1)
         is_known = len(known) > 1
         return (known.max(keepdims=True), known.min(keepdims=True)) if is_known else [UNKNOWN] * 2

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
 
 if TYPE_CHECKING:
     from typing import Any
@@ -52,10 +51,9 @@ def fit_logistic(
     """The `LogisticModel` of features, fitted to ``(features - center) / scale``.
 
     The mean loss, with the weights of the samples, plus ``penalty / 2`` times the squared
-    coefficients is minimised until no entry of its gradient exceeds the tolerance.
+    coefficients is minimised until no entry of its gradient exceeds the tolerance. A fit that
+    ends early is regularised by that.
     """
-    from sklearn.linear_model import LogisticRegression  # takes long to import
-
     features = as_floats(features)
     center, scale = (
         np.broadcast_to(one, features.shape[1:]).astype(features.dtype) for one in (center, scale)
@@ -64,24 +62,114 @@ def fit_logistic(
         features = features @ sparse.diags_array(1.0 / scale)
     elif center.any() or (scale != 1.0).any():
         features = (features - center) / scale
+    classes, codes = np.unique(target, return_inverse=True)
+    members = (codes[:, np.newaxis] == np.arange(len(classes))).astype(float)
+    if len(classes) == 2:
+        members = members[:, 1:]
     # Of few parameters Newton's method takes less time than L-BFGS.
-    is_small = len(np.unique(target)) * (features.shape[1] + 1) <= 64
+    is_small = len(classes) * (features.shape[1] + 1) <= 64
     uses_newton = is_small and not sparse.issparse(features)
-    model = LogisticRegression(
-        C=1.0 / (penalty * weights.sum()),
-        tol=tol,
-        max_iter=max_iter,
-        solver="newton-cholesky" if uses_newton else "lbfgs",
-    )
-    with warnings.catch_warnings():
-        # A fit that ends early is regularised by that.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(features, target, sample_weight=weights)
-    coef = model.coef_ / scale
-    rows = np.column_stack((coef, model.intercept_ - coef @ center))
-    if len(model.classes_) == 2:
+    features = features.astype(float, copy=False) if uses_newton else features
+    loss = _Loss(features, members, weights / weights.sum(), penalty)
+    minimize_loss = _minimize_by_newton if uses_newton else _minimize_by_lbfgs
+    start = np.zeros((members.shape[1], features.shape[1] + 1))
+    rows = minimize_loss(loss, start, tol, max_iter)
+    rows[:, :-1] /= scale
+    rows[:, -1] -= rows[:, :-1] @ center
+    if len(classes) == 2:
         rows = np.vstack((np.zeros_like(rows), rows))
-    return LogisticModel(model.classes_, rows[:, :-1], rows[:, -1])
+    return LogisticModel(classes, rows[:, :-1], rows[:, -1])
+
+
+class _Loss(NamedTuple):
+    """Penalised logistic loss of linear scores, as a function of coefficients and intercepts.
+
+    Parameters have shape (n_scores, n_columns + 1), with the intercepts last. Two labels have one
+    score, more have one each. Weights sum to 1.
+    """
+
+    features: np.ndarray | sparse.sparray  # (n_samples, n_columns)
+    members: np.ndarray  # whether a sample has the label of a score, (n_samples, n_scores)
+    weights: np.ndarray
+    penalty: float
+
+    def scores(self, rows: np.ndarray) -> np.ndarray:
+        """Linear scores of all samples, (n_samples, n_scores)."""
+        return self.features @ rows[:, :-1].T.astype(self.features.dtype) + rows[:, -1]
+
+    def evaluate(self, rows: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss and its gradient, of the shape of the parameters."""
+        scores = self.scores(rows)
+        if scores.shape[1] == 1:
+            norms = np.logaddexp(0.0, scores[:, 0])
+            shares = expit(scores)
+        else:
+            norms = logsumexp(scores, axis=1)
+            shares = np.exp(scores - norms[:, np.newaxis])
+        losses = norms - (scores * self.members).sum(axis=1)
+        residuals = (shares - self.members) * self.weights[:, np.newaxis]
+        gradient = np.empty_like(rows)
+        gradient[:, :-1] = (self.features.T @ residuals.astype(self.features.dtype)).T
+        gradient[:, :-1] += self.penalty * rows[:, :-1]
+        gradient[:, -1] = residuals.sum(axis=0)
+        return self.weights @ losses + self.penalty / 2.0 * (rows[:, :-1] ** 2).sum(), gradient
+
+    def hessian(self, rows: np.ndarray) -> np.ndarray:
+        """Second derivatives, by rows of parameters, and positive definite."""
+        n_scores, n_rows = rows.shape
+        scores = self.scores(rows)
+        shares = expit(scores) if n_scores == 1 else softmax(scores, axis=1)
+        columns = np.column_stack((self.features, np.ones(len(scores))))
+        # Products of shares and columns, (n_samples, n_scores * n_rows).
+        products = (shares[:, :, np.newaxis] * columns[:, np.newaxis]).reshape(len(scores), -1)
+        hessian = -(products.T * self.weights) @ products
+        by_score = hessian.reshape(n_scores, n_rows, n_scores, n_rows)
+        for score, share in enumerate(shares.T):
+            by_score[score, :, score] += (columns.T * (self.weights * share)) @ columns
+            by_score[score, :, score] += np.diag(np.full(n_rows, self.penalty))
+            by_score[score, -1, score, -1] += 1e-12 - self.penalty
+        if n_scores > 1:
+            # The loss does not change with the sum of all intercepts, which stays 0.
+            by_score[:, -1, :, -1] += 1.0
+        return hessian
+
+
+_EPS = 16.0 * np.finfo(float).eps
+"""Relative difference of two losses that may be rounding."""
+
+
+def _minimize_by_newton(loss: _Loss, rows: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
+    """Parameters of the smallest loss, by Newton's method with backtracking."""
+    value, gradient = loss.evaluate(rows)
+    for _ in range(max_iter):
+        step = -np.linalg.solve(loss.hessian(rows), gradient.ravel()).reshape(rows.shape)
+        slope = (gradient * step).sum()
+        for size in 0.5 ** np.arange(21):
+            new_rows = rows + size * step
+            new_value, new_gradient = loss.evaluate(new_rows)
+            if new_value <= value + size * slope / 2**11:
+                break
+            is_rounding = abs(new_value - value) <= _EPS * abs(value)
+            if is_rounding and np.abs(new_gradient).sum() < np.abs(gradient).sum():
+                break
+        else:  # no step decreases the loss, by rounding
+            return _minimize_by_lbfgs(loss, rows, tol, max_iter)
+        rows, value, gradient = new_rows, new_value, new_gradient
+        if np.abs(gradient).max() <= tol and -slope / 2.0 <= tol:
+            break
+    return rows
+
+
+def _minimize_by_lbfgs(loss: _Loss, rows: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
+    """Parameters of the smallest loss, by L-BFGS."""
+
+    def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = loss.evaluate(flat.reshape(rows.shape))
+        return value, gradient.ravel()
+
+    options = {"maxiter": max_iter, "maxls": 50, "gtol": tol, "ftol": 4.0 * _EPS}
+    result = minimize(evaluate, rows.ravel(), method="L-BFGS-B", jac=True, options=options)
+    return result.x.reshape(rows.shape)
 
 
 def fit_standardized_logistic(

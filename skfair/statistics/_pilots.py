@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from skfair.groups import check_groups
 from skfair.utils._api import MatrixLike
+from skfair.utils._checks import mute_warnings
 from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
@@ -179,8 +179,7 @@ class FitPilot:
         accuracies = []
         for of_fit in (None, level):
             model = clone(self.estimator).set_params(confidence_level=of_fit)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # draws without a guarantee are counted
+            with mute_warnings():  # draws without a guarantee are counted
                 model.fit(safe_indexing(self.X, rows), self.y[rows], **metadata)
             is_right = model.predict(safe_indexing(self.X, rest)) == self.y[rest]
             accuracies.append(np.average(is_right, weights=weights[rest]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +12,7 @@ from scipy import sparse
 from skfair.constraints import Constraint, resolve_constraints
 from skfair.constraints._bound import RateRows
 from skfair.constraints._constraint import (
+    EmptyCellsWarning,
     NothingToCompareError,
     bind_all,
     refuse_tolerances_by_attribute,
@@ -25,7 +25,7 @@ from skfair.losses import LogisticLoss, as_pointwise
 from skfair.solvers._stochastic import move_multipliers
 from skfair.surrogates import SURROGATES
 from skfair.torch._samples import to_array
-from skfair.utils._checks import resolve_name, warn
+from skfair.utils._checks import collect_warnings, resolve_name, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,6 +117,7 @@ class ConstraintSettings:
         each = constraint if isinstance(constraint, list | tuple) else [constraint]
         # Constraints may be changed between two calls: they are compared by their parameters.
         self.key = (tolerance, surrogate, by_pair, *map(_constraint_key, each))
+        self.is_hashable = _is_hashable(self.key)
         self.needs_group_sizes = any(_needs_group_sizes(one) for one in each)
 
     def __eq__(self, other):
@@ -129,13 +130,8 @@ class ConstraintSettings:
         """The function of scores and cells of each constraint, for a batch in these cells."""
         # Which cells are compared, or how, may depend on their sizes.
         occupied = cells.counts if self.needs_group_sizes else cells.counts > 0
-        arguments = self, cells.labels, occupied.astype(np.intp).tobytes()
-        try:
-            return _bind_to_batch(*arguments)
-        except TypeError as error:
-            if "unhashable" not in str(error):
-                raise
-            return _bind_to_batch.__wrapped__(*arguments)
+        bind = _bind_to_batch if self.is_hashable else _bind_to_batch.__wrapped__
+        return bind(self, cells.labels, occupied.astype(np.intp).tobytes())
 
     def resolve(self) -> Any:
         """The constraints, without those that samples of a loop do not show."""
@@ -182,6 +178,15 @@ def _constraint_key(constraint):
     return type(constraint), *vars(constraint).items()
 
 
+def _is_hashable(key):
+    """Whether all entries of a tuple can be hashed."""
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
+
+
 def _needs_group_sizes(constraint):
     """Whether a constraint compares groups of some size alone, or may weigh them by size."""
     # Gaps of this package weigh no group by its size; a gap of a user may.
@@ -198,12 +203,11 @@ def _bind_to_batch(setting, labels, occupied):
     n_present = len(np.unique(np.flatnonzero(counts) // 2))
     if n_present < max(2, len(labels)):
         _warn_of_small_batch()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    # Each pattern of empty cells has a message of its own, but the batch is warned of once.
+    with collect_warnings(EmptyCellsWarning) as of_empty_cells:
         values = [_bind_if_compared(setting, one, cells) for one in setting.resolve()]
-    for text in {str(one.message) for one in caught}:
-        # Each pattern of empty cells has a text of its own.
-        _warn_of_small_batch() if "empty group" in text else warn(text)
+    if of_empty_cells:
+        _warn_of_small_batch()
     return values
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from skfair.utils._tables import TableLike
-
 
 # Layers, and hooks, which pickle finds by their names here.
 
@@ -367,23 +365,18 @@ def cast_to_accepted_dtype(module: Module, inputs: Tensor) -> tuple[Tensor, bool
         has_integers = []
         map_tensors(inputs, lambda one: has_integers.append(not one.is_floating_point()))
         if not any(has_integers):
-            _explain_dtype(error, inputs)
+            dtypes = []
+            map_tensors(inputs, lambda one: dtypes.append(str(one.dtype)))
+            error.add_note(
+                f"The samples were passed to the module as {', '.join(dtypes)}. If the error is "
+                "about dtypes, the module makes or keeps tensors of another one: register them "
+                "with register_buffer, make them with dtype=x.dtype, or convert the module, for "
+                "example by module.float()."
+            )
             raise
         evaluate_module(module, real)
         return real, False
     return inputs, True
-
-
-def _explain_dtype(error: Exception, inputs: TableLike) -> Any:
-    """Add to an error of a module that computes with tensors of several dtypes what to do."""
-    if "dtype" in str(error) or "scalar type" in str(error):
-        dtypes = []
-        map_tensors(inputs, lambda tensor: dtypes.append(str(tensor.dtype)))
-        error.add_note(
-            f"The samples were passed to the module as {', '.join(dtypes)}. Tensors that the "
-            "module makes or keeps must have the same dtype: register them with register_buffer, "
-            "make them with dtype=x.dtype, or convert the module, for example by module.float()."
-        )
 
 
 def find_dtype(module: Module, output_ids: tuple | set[int]) -> Any:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skfair.utils._checks import join_names
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -245,13 +247,26 @@ def call_module(module: Module, inputs: Tensor) -> Tensor:
         try:
             return module(**inputs)
         except TypeError as error:
-            if "unexpected keyword" in str(error):
+            if others := [name for name in inputs if not _takes_argument(module, name)]:
                 error.add_note(
                     "A sample that is a dict has the arguments of the module by name. Leave "
-                    "others, such as labels, out of it in the dataset or in collate_fn."
+                    f"others, here {join_names(map(repr, others))}, out of it in the dataset or in "
+                    "collate_fn."
                 )
             raise
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
+
+
+def _takes_argument(module: Module, name: str) -> bool:
+    """Whether a module can be called with an argument of this name."""
+    parameters = inspect.signature(_find_forward(module)).parameters
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def _find_forward(module: Module) -> Callable:
+    """The method of a module that takes its inputs."""
+    # What is put behind a module takes any inputs.
+    return getattr(module, "module_in_front", module).forward
 
 
 def disable_autocast(device_type: str) -> nullcontext:
@@ -264,9 +279,7 @@ def disable_autocast(device_type: str) -> nullcontext:
 
 def count_inputs(module: Module) -> int:
     """Number of inputs that a module needs by position."""
-    # What is put behind a module takes any inputs.
-    forward = getattr(module, "module_in_front", module).forward
-    needed = inspect.signature(forward).parameters.values()
+    needed = inspect.signature(_find_forward(module)).parameters.values()
     return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in needed)
 
 

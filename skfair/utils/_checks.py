@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,22 +39,35 @@ _LIBRARIES = ("skfair", "sklearn", "joblib", "functools")
 """Packages whose frames are skipped to find the user's line."""
 
 
-_muted: ContextVar[tuple[type[Warning], ...]] = ContextVar("muted", default=())
-"""Categories that the package does not warn of now, in this thread or task alone."""
+class _Collector(NamedTuple):
+    """Messages of warnings of some categories, which are collected and not shown."""
+
+    categories: tuple[type[Warning], ...]
+    messages: list[str]
+
+
+_collectors: ContextVar[tuple[_Collector, ...]] = ContextVar("collectors", default=())
+"""Collectors of this thread or task, the innermost one last."""
 
 
 @contextmanager
-def mute_warnings(*categories: type[Warning]) -> Iterator[None]:
-    """A context in which the package itself does not warn, of these categories or of any.
+def collect_warnings(*categories: type[Warning]) -> Iterator[list[str]]:
+    """A context that collects messages of the package's own warnings, of these categories or all.
 
     Filters of :mod:`warnings` belong to the process: two threads that each restore them leave those
     of the first that ended, and all later warnings are lost.
     """
-    token = _muted.set((*_muted.get(), *(categories or (Warning,))))
+    collector = _Collector(categories or (Warning,), [])
+    token = _collectors.set((*_collectors.get(), collector))
     try:
-        yield
+        yield collector.messages
     finally:
-        _muted.reset(token)
+        _collectors.reset(token)
+
+
+def mute_warnings(*categories: type[Warning]) -> AbstractContextManager[list[str]]:
+    """A context in which the package itself does not warn, of these categories or of any."""
+    return collect_warnings(*categories)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -62,15 +75,18 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
     The ``page`` of a category says where the guide explains it.
     """
-    if issubclass(category, _muted.get()):
-        return
+    message += getattr(category, "page", "")
+    for collector in reversed(_collectors.get()):
+        if issubclass(category, collector.categories):
+            collector.messages.append(message)
+            return
     frame = sys._getframe()
     level = 1
     # Skip frames of the libraries, whose warnings would point at lines the user did not write.
     while frame.f_back is not None and _is_library_frame(frame):
         frame = frame.f_back
         level = level + 1
-    warnings.warn(message + getattr(category, "page", ""), category, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_library_frame(frame: FrameType) -> bool:
@@ -87,7 +103,7 @@ def join_names(names: Iterable, limit: int = 10) -> str:
 def argument_error(message: str) -> ValueError:
     """A ValueError, of which ``argument`` is the first word of the message, ``problem`` the rest.
 
-    The first word is the name of an argument, which a command replaces by that of its option.
+    The first word is the name of an argument, which a command writes as an option.
     """
     error = ValueError(message)
     error.argument, _, error.problem = message.partition(" ")  # type: ignore[attr-defined]

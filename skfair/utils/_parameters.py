@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, wraps
-from inspect import isfunction, signature
+from functools import cache
+from inspect import isfunction
 from numbers import Integral, Real
 from types import UnionType
 from typing import (
@@ -25,7 +24,7 @@ from typing import (
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skfair.utils._checks import closest_name_hint, join_names, spelling_hint
+from skfair.utils._checks import spelling_hint
 from skfair.utils._sklearn import (
     HasMethods,
     Interval,
@@ -77,32 +76,11 @@ def make_constructor(cls: Class) -> Class:
     is no dataclass afterwards: tools take a dataclass for its fields, so that Dask would name a
     fitted estimator by its parameters alone. Parameters of bases are not inherited.
     """
-    made: Any = dataclass(eq=False, repr=False, match_args=False)(cls)
+    dataclass(eq=False, repr=False, match_args=False)(cls)
     fields = vars(cls)["__dataclass_fields__"]
     for name in {*fields, "__dataclass_fields__", "__dataclass_params__"} & {*vars(cls)}:
         delattr(cls, name)
-    made.__init__ = _explain_unknown_parameters(made.__init__, [*fields])
     return cls
-
-
-def _explain_unknown_parameters(init: Callable, known: list[str]) -> Callable:
-    """A constructor that says which parameters it has, or that fit has, when it gets others."""
-
-    @wraps(init)
-    def __init__(self: BaseEstimator, *args: Any, **params: Any) -> None:
-        try:
-            init(self, *args, **params)
-        except TypeError as error:
-            unknown = next((name for name in params if name not in known), None)
-            if unknown is None:
-                raise
-            in_fit = unknown in signature(getattr(self, "fit", init)).parameters
-            advice = "Pass it to fit." if in_fit else f"Its parameters are {join_names(known, 20)}."
-            hint = "" if in_fit else closest_name_hint(unknown, known)
-            name = type(self).__name__
-            raise TypeError(f"{name} has no parameter {unknown!r}. {advice}{hint}") from error
-
-    return __init__
 
 
 @cache
@@ -134,9 +112,7 @@ def validate_params(estimator: Any) -> None:
             known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
             hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
             hint = hint or _hint_of_function(value)
-            # Modules that begin with an underscore are not where users find a class.
-            message = re.sub(r"\b(skfair[.\w]*?)(\._\w+)+", r"\1", str(error))
-            raise InvalidParameterError(f"{message}{hint}") from None
+            raise InvalidParameterError(f"{error}{hint}") from None
 
 
 def _hint_of_function(value: int | str | None) -> str:

@@ -125,7 +125,7 @@ def test_missing_entries(path, capsys):
 def test_labels_of_text_need_the_positive_one(path, capsys):
     words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
     words.to_csv(path, index=False)
-    assert "--positive must name the positive class" in error_of(path, capsys)
+    assert "--pos-label must name the positive class" in error_of(path, capsys)
     assert "--positive must be one of the classes" in error_of(path, capsys, "--positive", "maybe")
     assert "Selection rate" in run(path, "--positive", "yes")
 
@@ -332,7 +332,7 @@ def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
     assert "Number of applicants</th>\n<td>400</td>" in html
     assert "unknown category by sex</th>\n<td>41</td>" in html
     said = capsys.readouterr().out
-    assert "Missing in the summary: Source of the data: state it in --provenance" in said
+    assert "Missing in the summary: Source of the data: state it in provenance" in said
     facts = ["source=applications of 2025", "explanation=all", "distribution_date=2025-01-01"]
     html = run(path, "--provenance", *facts, columns=columns)
     assert "Missing" not in capsys.readouterr().out

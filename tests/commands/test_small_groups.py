@@ -92,7 +92,7 @@ def test_a_rate_of_few_samples_is_left_out_and_named_by_every_answer(tmp_path, c
         + ["--constraint", "equal_opportunity", "--tolerance", "0.3"]
     )
     claim, error = capsys.readouterr()
-    assert "fewer than --min-size 30 samples" in error and "'x' (positives: 3)" in error
+    assert "fewer than min_group_size=30 samples" in error and "'x' (positives: 3)" in error
     claim = json.loads(claim)
     assert claim["verdict"] == "shown" and claim["left_out"] == ["x"]
     assert list(claim["sizes"]) == ["f", "m"] and "too small: 'x'" in claim["text"]

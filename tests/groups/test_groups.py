@@ -491,3 +491,22 @@ def test_a_table_of_pyarrow():
     groups = check_groups(table, 3)
     assert groups.names == [("f", 1), ("f", 2), ("m", 2)]
     assert to_pandas_index(groups.labels, table).names == ["sex", "age"]
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        (["a"], "region has 1 rows but there are 2 samples"),
+        ([1, "sensitive_features"], "(such as 'sensitive_features', 1)"),
+        ([1, "sensitive_features"], "The labels in attribute 0 of region must be of one type"),
+        (["a", None], "attribute 0 of region has 1 missing value"),
+        (np.zeros((2, 0)), "region has no columns"),
+        ("ab", "region must have one row per sample"),
+        (sparse.csr_array(np.eye(2)), "region is a sparse matrix"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "Attributes of region need names"),
+    ],
+)
+def test_messages_call_an_argument_by_its_name_and_change_no_label(values, message):
+    with pytest.raises((TypeError, ValueError)) as stop:
+        check_groups(values, 2, name="region")
+    assert message in str(stop.value)

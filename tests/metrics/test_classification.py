@@ -165,6 +165,7 @@ def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, group):
     assert np.isnan(value) or 0 <= value <= worst
 
 
+@pytest.mark.filterwarnings("ignore:There is one group")
 @every_metric
 def test_the_best_value_is_reached(metric):
     equal = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (2, 1))

@@ -131,6 +131,7 @@ def test_refusals(scores, match):
         wasserstein_distance_between_groups(scores, sensitive_features=["a", "b"])
 
 
+@pytest.mark.filterwarnings("ignore:There is one group")
 def test_means_of_groups():
     scores = [1.0, 3.0, 10.0, 4.0]
     metadata = {"sensitive_features": list("aabb"), "sample_weight": [1, 3, 1, 1]}

@@ -98,6 +98,7 @@ def test_documents_of_weight_zero_are_absent():
     ) == pytest.approx(exposure_difference(scores[counted], **rest, sample_weight=weights[counted]))
 
 
+@pytest.mark.filterwarnings("ignore:There is one group")
 def test_other_discounts_and_methods():
     scores = [5, 4, 3, 2]
     pairs = {"sensitive_features": [*"aabb"], "discount": lambda rank: 0.5 ** (rank - 1.0)}

@@ -31,6 +31,7 @@ def test_by_hand(method, differences, ratios):
     assert isinstance(gap(CELLS, method), float) and isinstance(ratio(CELLS, method), float)
 
 
+@pytest.mark.filterwarnings("ignore:There is one group")
 def test_one_known_rate_is_unknown_and_a_single_group_is_fair():
     single = [(np.array([0.5, np.nan]), 0.5)]
     assert np.isnan(gap(single))

@@ -50,6 +50,7 @@ def test_integer_weights_repeat_rows_and_zero_weights_are_absent(data):
     )
 
 
+@pytest.mark.filterwarnings("ignore:There is one group")
 def test_one_group_and_wrong_names():
     assert loss_parity_difference([0, 1], [0.0, 3.0], sensitive_features=["a", "a"]) == 0.0
     with pytest.raises(ValueError, match="must be one of .*squared_hinge.*got 'cubic'"):

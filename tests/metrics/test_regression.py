@@ -68,6 +68,7 @@ def test_overlapping_groups_count_each_member(outcomes, name):
     assert_allclose(value, expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:There is one group")
 @pytest.mark.parametrize("name", NAMES)
 def test_perfect_predictions_and_one_group_are_fair(outcomes, name):
     y, predictions, groups = outcomes

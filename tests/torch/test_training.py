@@ -303,7 +303,7 @@ def test_a_message_names_what_a_dict_may_have(data):
     X, y, groups = data
     with pytest.raises(TypeError) as raised:
         make(solver=AdamPrimalDual(max_iter=1)).fit(Labelled(X), y, sensitive_features=groups)
-    assert "such as labels" in raised.value.__notes__[0]
+    assert "here 'label', out of it" in raised.value.__notes__[0]
 
 
 def test_every_batch_has_its_share_of_every_stratum():

@@ -12,13 +12,9 @@ from skfair.constraints import DemographicParity
 from skfair.monitoring import GapMonitor
 
 
-def test_an_unknown_parameter_is_refused_with_those_that_exist():
-    parameters = "constraint, tolerance, .*, verbose"
-    message = f"has no parameter 'toleranse'. Its parameters are {parameters}. Did you mean 'tolera"
-    with pytest.raises(TypeError, match=f"^ConstrainedERMClassifier {message}nce'.$"):
+def test_python_names_an_unknown_and_a_missing_argument():
+    with pytest.raises(TypeError, match="ConstrainedERMClassifier.* argument 'toleranse'"):
         ConstrainedERMClassifier(toleranse=0.1)
-    with pytest.raises(TypeError, match="has no parameter 'sensitive_features'. Pass it to fit.$"):
-        ConstrainedERMClassifier(sensitive_features=[1, 2])
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'constraint'$"):
         GapMonitor()
 
@@ -58,7 +54,7 @@ def test_arguments_of_subclasses_reach_their_own_constructors():
     assert Strict(ratio=0.8, attributes="each").ratio == 0.8
     assert Wrapped(eps=0.3).tolerance == 0.3
     assert Renamed("demographic_parity").tolerance == 0.1
-    with pytest.raises(TypeError, match="Strict has no parameter 'eps'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'eps'"):
         Strict(eps=0.1)
 
 

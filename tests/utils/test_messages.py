@@ -6,7 +6,15 @@ import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.audit import Audit
-from skfair.utils._checks import join_names, mute_warnings, resolve_name, spelling_hint, warn
+from skfair.exceptions import ConstraintCostWarning
+from skfair.utils._checks import (
+    collect_warnings,
+    join_names,
+    mute_warnings,
+    resolve_name,
+    spelling_hint,
+    warn,
+)
 
 
 def test_a_warning_points_at_the_first_line_outside_the_package():
@@ -51,6 +59,17 @@ def test_muted_warnings_are_those_of_one_thread_and_of_the_package():
             warn("muted with all categories", FutureWarning)
     messages = [str(one.message) for one in caught]
     assert messages == ["of another thread", "of another category", "after it"]
+
+
+def test_the_innermost_context_collects_a_warning_of_its_categories():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with collect_warnings() as outer, collect_warnings(FutureWarning) as inner:
+            warn("of the outer context")
+            warn("of the inner context", FutureWarning)
+            warn("costly", ConstraintCostWarning)
+    assert inner == ["of the inner context"]
+    assert outer == ["of the outer context", f"costly{ConstraintCostWarning.page}"]
 
 
 def test_listing_counts_what_it_leaves_out():
