@@ -770,8 +770,14 @@ def find_alternatives(
     order: str | None,
     confidence_level: float,
     ledger: Any = None,
+    salt: str | None = None,
 ) -> Alternatives:
     """The answer of :meth:`Audit.alternatives`."""
+    if salt is not None and ledger is None:
+        raise argument_error(
+            "salt must be passed with a ledger, of which it protects the digest, but there is "
+            "none. Pass ledger too, or leave salt out."
+        )
     level = check_level(confidence_level)
     _check_numbers(margin, min_reduction)
     check_choice("order", order, tuple(_ORDERS))
@@ -796,7 +802,7 @@ def find_alternatives(
     attempt = None
     each_level = level
     if ledger is not None:
-        attempt = count_attempt(ledger, audit.samples, audit.outcomes)
+        attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         each_level = divide_level(level, attempt)
     one_by_one = [_list_one_by_one(one) for one in audits]
     bounds = []

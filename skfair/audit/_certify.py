@@ -112,7 +112,7 @@ def certify_audit(
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
     if ledger is not None:
-        attempt = count_attempt(ledger, audit.samples, audit.outcomes)
+        attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
     compared = _rank_in_clusters(audit, constraint) if constraint.unit == "attention" else audit

@@ -444,7 +444,7 @@ def check_states_digest(claim: Claim, salt: str | None) -> None:
     if salt is not None and "salted_sha256" not in claim.source:
         raise ValueError(
             "A salt confirms the salted digest that a claim states, but this one states none; "
-            "leave salt out, or certify again with it."
+            "leave the salt out, or certify again with it."
         )
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ def error(tmp_path, monkeypatch, capsys):
     """A function that returns the message of a command that fails."""
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("d.csv", index=False)
+    Path("salt").write_text("abc", encoding="utf-8")
+    Path("blank").write_text(" \n", encoding="utf-8")
     TABLE.assign(sex=TABLE["sex"].where(TABLE["p"] < 0.5)).to_csv("part.csv", index=False)
 
     def run(command):
@@ -50,7 +53,9 @@ BY_PROBABILITY = "d.csv --prediction d --group-probability"
             f"report {BY_PROBABILITY} p q --missing sufficient --weight p",
             "Leave out --metric, --weight and top(k), or pass --missing exclude.",
         ),
-        (f"report {D} --salt abc", "--salt must be a secret text of 16 characters or more, which"),
+        (f"report {D} --salt-file salt", "--salt-file must hold a secret text of 16 characters or"),
+        (f"certify {D} --tolerance .1 --salt-file blank", "--salt-file must hold a secret text of"),
+        (f"certify {D} --tolerance .1 --salt-file no", "--salt-file must name a file of text that"),
         (f"report {D} --count p", "Sampling weights are --weight, of a row for each sample."),
         (f"certify {D} --tolerance .1 --constraint equalized_odds", "on which equalized_odds depe"),
         (f"certify {D} --minimum .1 --metric recall", "on which --minimum depends"),
