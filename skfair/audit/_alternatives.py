@@ -22,7 +22,6 @@ from skfair.audit._claims import (
     make_filed_constraint,
 )
 from skfair.audit._formats import (
-    AUDIT_CALL,
     PageReport,
     collect_facts,
     read_document,
@@ -388,8 +387,8 @@ def _times_more(tests: tuple[_Test, _Test], level: float) -> float:
 # The answer.
 
 
-@dataclass(eq=False, repr=False, init=False)
-class Alternatives(PageReport, made_by=f"{AUDIT_CALL}.alternatives()"):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Alternatives(PageReport):
     """Which candidates are shown to be less discriminatory alternatives of a model in use.
 
     Made by :meth:`Audit.alternatives`. ``frame`` has a row for each candidate, those that are shown

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from skfair.metrics._group_report import Metrics
 
 
-class Audit(AuditData, made_by="Audit.from_predictions() and others of its methods"):
+class Audit(AuditData):
     """Predictions and groups, checked once, about which any number of questions is asked.
 
     Made by :meth:`from_predictions` of arrays, :meth:`from_estimator` of a fitted model,
@@ -164,9 +164,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             digest=digest_with_salt(self, salt),
         )
         report = report_audit(self, settings, min_published)
-        if title is None:
-            report.title = write_headline(report)
-        return report
+        return replace(report, title=write_headline(report)) if title is None else report
 
     def certify(
         self,

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 # The report of two models or two periods.
 
 
-@dataclass(eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 

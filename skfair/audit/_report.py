@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from skfair.audit._formats import (
-    AUDIT_CALL,
     PageReport,
     collect_facts,
     decode_report,
@@ -65,8 +64,8 @@ if TYPE_CHECKING:
     from skfair.audit._protection import Protection
 
 
-@dataclass(eq=False, repr=False, init=False)
-class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FairnessReport(PageReport):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
     Made by :meth:`Audit.report`, for classifiers of two or more classes, regressors and
@@ -458,7 +457,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         """
         content = decode_report(source, cls._settings)
         if content["subgroups"] is not None:
-            content["subgroups"] = SubgroupReport(**content["subgroups"])  # type: ignore[arg-type]
+            content["subgroups"] = SubgroupReport(**content["subgroups"])
         return cls(**{name: content[name] for name in cls._settings})
 
     def _sections(self, summary: str | None = None) -> Any:
@@ -627,5 +626,5 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         reading=audit.reading,
         min_share=settings.min_share,
         subgroups=settings.subgroups,
-        title=settings.title,
+        title=settings.title or "",
     )

@@ -35,7 +35,6 @@ from skfair.groups._arguments import FitArguments
 from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume
 from skfair.plotting import ParetoFrontDisplay
-from skfair.utils._api import Record
 from skfair.utils._checks import check_choice, join_names, resolve_name, warn
 from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas
 from skfair.utils._parameters import validate_params
@@ -64,8 +63,8 @@ _MEASURED = ("balance", "relative_balance", "share_ratio")
 """What is measured of each point of a front."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
-class ParetoFront(Record):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ParetoFront:
     """Clusterings of which none is both cheaper and more balanced than another.
 
     Made by `cluster_front`. Points are sorted by cost, so that the
