@@ -29,7 +29,7 @@ from skfair.metrics._group_metrics import (
 )
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
-from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
+from skfair.metrics._synonyms import COMPARISONS, find_synonym
 from skfair.utils._checks import check_choice, join_names, positive_class, spelling_hint
 from skfair.utils._sklearn import transform_before_last_step
 
@@ -859,13 +859,12 @@ def _scorer_hint(scoring: str | Callable, scorers: dict[str, str]) -> str:
             else " Of a function make a scorer by make_scorer(function, transform=...)."
         )
     known = [*scorers, *get_sklearn_scorer_names()]
-    if not isinstance(scoring, str) or "partial" in scoring or not mentions_comparison(scoring):
+    if not isinstance(scoring, str) or "partial" in scoring:
         return spelling_hint(scoring, known)
-    criterion = find_criterion(scoring.removeprefix("neg_"))
-    if criterion is None:
+    synonym = find_synonym(scoring.removeprefix("neg_"), COMPARISONS)
+    if synonym is None:
         return spelling_hint(scoring, known)
-    metric = criterion.ratio if asks_for_ratio(scoring) else criterion.difference
-    if metric is None:
+    if synonym.metric is None:
         return " No such metric is offered; make a scorer of your own by make_scorer."
-    name = next(name for name, key in scorers.items() if key == metric)
+    name = next(name for name, key in scorers.items() if key == synonym.metric)
     return f" Did you mean {name!r}?"
