@@ -36,7 +36,7 @@ from skfair.groups._groups import balances_and_data_balance, smallest_share_rati
 from skfair.metrics import hypervolume
 from skfair.plotting import ParetoFrontDisplay
 from skfair.utils._checks import check_choice, join_names, resolve_name, warn
-from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas
+from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas, store_fit
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
@@ -536,7 +536,7 @@ def _build_estimator(
     point = clone(estimator)
     fitted = fit_input.label_attributes(point, labels)
     fitted |= status_attributes(fitted, "feasible", False) | fitted_feature_attributes(estimator)
-    vars(point).update(fitted, n_iter_=0)
+    store_fit(point, fitted | {"n_iter_": 0})
     if metric == "balance":
         return point.set_params(min_balance=min(1.0, point.relative_balance_))
     return point.set_params(min_share_ratio=min(1.0, point.share_ratio_))
