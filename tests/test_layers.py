@@ -287,6 +287,16 @@ def test_a_public_name_is_exported_and_defined_once():
     assert definitions and [name for name, n in definitions.items() if n > 1] == []
 
 
+def test_attributes_are_declared_and_not_computed_by_name():
+    computed = [
+        describe(path)
+        for path in FILES
+        for node in words.list_nodes(path)
+        if getattr(node, "name", None) == "__getattr__"
+    ]
+    assert computed == ["skfair/__init__.py"]  # which imports submodules when they are first used
+
+
 def test_protocols_declare_only_what_is_used():
     nodes = [node for path in FILES for node in words.list_nodes(path)]
     read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}

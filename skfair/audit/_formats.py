@@ -506,10 +506,7 @@ class Report(ABC):
 class PageReport(Report):
     """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Members that subclasses have."""
+    source: dict[str, str]
 
     def to_html(self, path: str | PathLike[str] | None = None, *, full: bool = False) -> str:
         """The report as one self-contained page: no network, no scripts.

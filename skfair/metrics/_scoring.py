@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, singledispatch, wraps
+from functools import partial, singledispatch
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,8 @@ from skfair.utils._sklearn import transform_before_last_step
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from sklearn.utils import Tags
 
     from skfair.metrics._group_metrics import ResponseMethod
     from skfair.utils._api import Label
@@ -198,6 +200,11 @@ class PerformanceScorer(GroupScorer):
             ) from error
 
 
+def _has_method(name: str) -> Callable[[Any], bool]:
+    """A check that the estimator inside another one has a method, which else raises its error."""
+    return lambda outer: getattr(outer.estimator, name) is not None
+
+
 class _GroupPredictor:
     """An estimator that passes the group of each sample to its methods that request it."""
 
@@ -205,13 +212,27 @@ class _GroupPredictor:
         self.estimator = estimator
         self.sensitive_features = sensitive_features
 
-    def __getattr__(self, name: str) -> np.ndarray | Callable:
-        attribute = getattr(self.estimator, name)
-        if name not in ("predict", "predict_proba", "decision_function"):
-            return attribute
-        groups = self.sensitive_features
-        respond = partial(_call_with_groups, self.estimator, name, sensitive_features=groups)
-        return wraps(attribute)(respond)
+    def __sklearn_tags__(self) -> Tags:
+        return get_tags(self.estimator)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.estimator.classes_
+
+    @available_if(_has_method("predict"))
+    def predict(self, X: TableLike) -> np.ndarray:
+        """Predictions for the groups of the samples."""
+        return _call_with_groups(self.estimator, "predict", X, self.sensitive_features)
+
+    @available_if(_has_method("predict_proba"))
+    def predict_proba(self, X: TableLike) -> np.ndarray:
+        """Probabilities of the classes for the groups of the samples."""
+        return _call_with_groups(self.estimator, "predict_proba", X, self.sensitive_features)
+
+    @available_if(_has_method("decision_function"))
+    def decision_function(self, X: TableLike) -> np.ndarray:
+        """Scores for the groups of the samples."""
+        return _call_with_groups(self.estimator, "decision_function", X, self.sensitive_features)
 
 
 class _OneVsRest:
@@ -221,16 +242,16 @@ class _OneVsRest:
         self.estimator = estimator
         self.classes_ = np.array([False, True])
         self.label = label
-        self.position = estimator.classes_.tolist().index(label)  # type: ignore[union-attr]
+        self.position = estimator.classes_.tolist().index(label)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Whether the class is the predicted one."""
-        return np.asarray(self.estimator.predict(X)) == self.label  # type: ignore[operator]
+        return np.asarray(self.estimator.predict(X)) == self.label
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_if(_has_method("predict_proba"))
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the rest and of the class."""
-        probability = self.estimator.predict_proba(X)[:, self.position]  # type: ignore[operator]
+        probability = self.estimator.predict_proba(X)[:, self.position]
         return np.column_stack((1.0 - probability, probability))
 
     def decision_function(self, X):
