@@ -239,29 +239,29 @@ def name_of(node):
     return getattr(node, "attr", getattr(node, "id", None))
 
 
-def classes_asked_for(path):
+def compared_classes(path):
     """Pairs of a line and the name of a class that the class of an object is compared with."""
     for node in words.list_nodes(path):
         if isinstance(node, ast.Call) and name_of(node.func) in ("isinstance", "issubclass"):
-            asked = node.args[1]
+            compared = node.args[1]
         elif isinstance(node, ast.Compare) and name_of(getattr(node.left, "func", None)) == "type":
-            asked = node.comparators[0]
+            compared = node.comparators[0]
         else:
             continue
-        for one in ast.walk(asked):
+        for one in ast.walk(compared):
             yield node.lineno, name_of(one)
 
 
 @pytest.mark.parametrize("owner", KINDS)
 def test_clients_do_not_ask_for_the_class_of_a_constraint_or_of_groups(owner):
-    asked = [
+    compared = [
         f"{describe(path)}:{line} asks for {name}"
         for path in FILES
         if subpackage(path) != owner
-        for line, name in classes_asked_for(path)
+        for line, name in compared_classes(path)
         if name in KINDS[owner]
     ]
-    assert not asked, f"{asked}: give the classes of {owner} an attribute that answers it"
+    assert not compared, f"{compared}: give the classes of {owner} an attribute that answers it"
 
 
 PUBLIC = {
