@@ -4,6 +4,7 @@ import inspect
 import pickle
 import re
 from contextlib import nullcontext
+from dataclasses import fields, is_dataclass
 from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +26,6 @@ from skfair.cluster import FairKMeans
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._events import REPORT_COLUMNS
-from skfair.utils._api import Record
 
 # The checks of every estimator pass no queries.
 pytestmark = pytest.mark.filterwarnings("ignore:Got no query_id")
@@ -300,7 +300,7 @@ def names_in(section):
 
 def parameters_of(function):
     """Names of the parameters; of records, which the package makes, those are attributes."""
-    if isinstance(function, type) and issubclass(function, Record):
+    if is_dataclass(function) and all(field.kw_only for field in fields(function)):
         return set()
     names = inspect.signature(function).parameters
     return {name for name in names if name not in ("self", "cls") and not name.startswith("_")}

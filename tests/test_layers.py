@@ -1,16 +1,23 @@
 """Imports point one way: calls go down the layers, never up or across."""
 
 import ast
+import inspect
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import skfair
+from skfair._names import SUBMODULES
+from skfair.constraints import Constraint
+from skfair.constraints._gap import GapBase
+from skfair.groups import Groups
 from tests import words
 
 PACKAGE = Path(skfair.__file__).parent
@@ -209,6 +216,128 @@ def test_private_scikit_learn_has_one_door():
         and parts(path) != ("utils", "_sklearn")
     ]
     assert not private, f"import {private} in skfair/utils/_sklearn.py and take it from there"
+
+
+# What layers know of one another.
+
+
+def list_subclasses(base):
+    """All classes that derive from another one."""
+    return [one for child in base.__subclasses__() for one in (child, *list_subclasses(child))]
+
+
+KINDS = {
+    "constraints": {
+        one.__name__ for base in (Constraint, GapBase) for one in list_subclasses(base)
+    },
+    "groups": {one.__name__ for one in (Groups, *list_subclasses(Groups))},
+}
+"""Classes of a subpackage, about which its clients ask attributes and not the class."""
+
+
+def name_of(node):
+    """The name, or that of an attribute, that an expression is; None if it is another one."""
+    return getattr(node, "attr", getattr(node, "id", None))
+
+
+def compared_classes(path):
+    """Pairs of a line and the name of a class that the class of an object is compared with."""
+    for node in words.list_nodes(path):
+        if isinstance(node, ast.Call) and name_of(node.func) in ("isinstance", "issubclass"):
+            compared = node.args[1]
+        elif isinstance(node, ast.Compare) and name_of(getattr(node.left, "func", None)) == "type":
+            compared = node.comparators[0]
+        else:
+            continue
+        for one in ast.walk(compared):
+            yield node.lineno, name_of(one)
+
+
+@pytest.mark.parametrize("owner", KINDS)
+def test_clients_do_not_ask_for_the_class_of_a_constraint_or_of_groups(owner):
+    compared = [
+        f"{describe(path)}:{line} asks for {name}"
+        for path in FILES
+        if subpackage(path) != owner
+        for line, name in compared_classes(path)
+        if name in KINDS[owner]
+    ]
+    assert not compared, f"{compared}: give the classes of {owner} an attribute that answers it"
+
+
+PUBLIC = {
+    name: getattr(module, name)
+    for module in (import_module(f"skfair.{one}") for one in SUBMODULES)
+    for name in module.__all__
+}
+"""Public names of all subpackages."""
+
+
+def test_a_public_name_is_exported_and_defined_once():
+    exported = Counter(
+        name for one in SUBMODULES for name in import_module(f"skfair.{one}").__all__
+    )
+    assert [name for name, n in exported.items() if n > 1] == []
+    definitions = Counter(
+        node.name
+        for path in FILES
+        if subpackage(path) != "_kernels"  # kernels have the names of what they compute
+        for node in words.parse(path).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in PUBLIC
+    )
+    assert definitions and [name for name, n in definitions.items() if n > 1] == []
+
+
+def test_attributes_are_declared_and_not_computed_by_name():
+    computed = [
+        describe(path)
+        for path in FILES
+        for node in words.list_nodes(path)
+        if getattr(node, "name", None) == "__getattr__"
+    ]
+    assert computed == ["skfair/__init__.py"]  # which imports submodules when they are first used
+
+
+def test_protocols_declare_only_what_is_used():
+    nodes = [node for path in FILES for node in words.list_nodes(path)]
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    declared = {
+        f"{cls.name}.{name}"
+        for cls in nodes
+        if isinstance(cls, ast.ClassDef) and any("Protocol" in ast.unparse(b) for b in cls.bases)
+        for name in (
+            getattr(one, "name", ast.unparse(getattr(one, "target", one))) for one in cls.body
+        )
+        if name.isidentifier() and name[:2] != "__"
+    }
+    assert len(declared) > 20
+    assert {one for one in declared if one.partition(".")[2] not in read} == set()
+
+
+def public_functions():
+    """Public functions, classes and methods that the package defines, by name."""
+    for name, thing in PUBLIC.items():
+        if callable(thing):
+            yield name, thing
+        for method, member in vars(thing).items() if isinstance(thing, type) else ():
+            function = inspect.unwrap(getattr(member, "__func__", member))
+            if method[0] != "_" and inspect.isfunction(function):
+                yield f"{name}.{method}", function
+
+
+def test_public_callables_have_hints():
+    without = []
+    for name, function in public_functions():
+        try:
+            signature = inspect.signature(function)
+        except ValueError:  # of a class of Python's own
+            continue
+        hints = {n: one.annotation for n, one in signature.parameters.items()}
+        if not isinstance(function, type):
+            hints |= {"the result": signature.return_annotation}
+        hints = {n: hint for n, hint in hints.items() if n not in ("self", "cls")}
+        without += [f"{name}: {n}" for n, hint in hints.items() if hint is inspect.Parameter.empty]
+    assert without == []
 
 
 def modules_after(*statements):

@@ -10,6 +10,9 @@ from tests import words
 def test_constraints_are_found_by_the_names_in_files():
     find = constraints.find_constraint_class
     assert find("EqualizedOddsLossParity") is EqualizedOddsLossParity
+    for exported in vars(constraints).values():
+        if isinstance(exported, type) and issubclass(exported, Constraint):
+            assert find(exported.__name__) is exported
     assert find("EqualizedOddsLoss") is find("MissingSensitiveFeaturesError") is None
 
 

@@ -22,7 +22,6 @@ from skfair.audit._claims import (
     make_filed_constraint,
 )
 from skfair.audit._formats import (
-    AUDIT_CALL,
     PageReport,
     collect_facts,
     read_document,
@@ -388,8 +387,8 @@ def _times_more(tests: tuple[_Test, _Test], level: float) -> float:
 # The answer.
 
 
-@dataclass(eq=False, repr=False, init=False)
-class Alternatives(PageReport, made_by=f"{AUDIT_CALL}.alternatives()"):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Alternatives(PageReport):
     """Which candidates are shown to be less discriminatory alternatives of a model in use.
 
     Made by :meth:`Audit.alternatives`. ``frame`` has a row for each candidate, those that are shown
@@ -770,8 +769,14 @@ def find_alternatives(
     order: str | None,
     confidence_level: float,
     ledger: Any = None,
+    salt: str | None = None,
 ) -> Alternatives:
     """The answer of :meth:`Audit.alternatives`."""
+    if salt is not None and ledger is None:
+        raise argument_error(
+            "salt must be passed with a ledger, of which it protects the digest, but there is "
+            "none. Pass ledger too, or leave salt out."
+        )
     level = check_level(confidence_level)
     _check_numbers(margin, min_reduction)
     check_choice("order", order, tuple(_ORDERS))
@@ -796,7 +801,7 @@ def find_alternatives(
     attempt = None
     each_level = level
     if ledger is not None:
-        attempt = count_attempt(ledger, audit.samples, audit.outcomes)
+        attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         each_level = divide_level(level, attempt)
     one_by_one = [_list_one_by_one(one) for one in audits]
     bounds = []

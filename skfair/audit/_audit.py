@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from skfair.metrics._group_report import Metrics
 
 
-class Audit(AuditData, made_by="Audit.from_predictions() and others of its methods"):
+class Audit(AuditData):
     """Predictions and groups, checked once, about which any number of questions is asked.
 
     Made by :meth:`from_predictions` of arrays, :meth:`from_estimator` of a fitted model,
@@ -164,9 +164,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             digest=digest_with_salt(self, salt),
         )
         report = report_audit(self, settings, min_published)
-        if title is None:
-            report.title = write_headline(report)
-        return report
+        return replace(report, title=write_headline(report)) if title is None else report
 
     def certify(
         self,
@@ -220,10 +218,12 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             least.
         ledger : str or path-like, default=None
             File that counts the claims tried on these samples: attempt t has the error of the
-            level over t (t + 1).
+            level over t (t + 1). It names samples by a digest. Without `salt` small counts can be
+            recovered from that, so such a ledger is as secret as the data. The first attempt with
+            a salt puts it into all digests of the file, and all later attempts must pass it.
         salt : str, default=None
-            Secret text with which the claim states a digest of the samples. Its owner keeps it, and
-            passes it to :func:`verify`.
+            Secret text of at least 16 characters, with which the claim states a digest of the
+            samples, and the ledger files one. Its owner keeps it, and passes it to :func:`verify`.
         min_published : int, default=None
             Smallest count that may be published, as in :meth:`report`. The verdict is about all
             groups; a gap that compares one which is not published is not printed.
@@ -472,6 +472,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
         order: str | None = None,
         confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
+        salt: str | None = None,
     ) -> Alternatives:
         r"""Which of several candidates are less discriminatory alternatives of this model.
 
@@ -517,6 +518,8 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             Probability, over samples, with which all that are shown are alternatives.
         ledger : path-like, default=None
             File that counts attempts on these samples, as in :meth:`certify`.
+        salt : str, default=None
+            Secret text for the digests of the ledger, as in :meth:`certify`.
 
         Returns
         -------
@@ -563,6 +566,7 @@ class Audit(AuditData, made_by="Audit.from_predictions() and others of its metho
             order,
             confidence_level,
             ledger,
+            salt,
         )
 
     def top(self, k: float) -> Audit:

@@ -112,7 +112,7 @@ def certify_audit(
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
     if ledger is not None:
-        attempt = count_attempt(ledger, audit.samples, audit.outcomes)
+        attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
     compared = _rank_in_clusters(audit, constraint) if constraint.unit == "attention" else audit
@@ -389,13 +389,14 @@ def _make_claim(
     largest = 1.0 if constraint.gap.is_ratio else constraint.largest_gap
     is_mirrored = form in LOWER_BOUNDS
 
-    def mirror(gap: float | None) -> float | None:
-        return largest - gap if is_mirrored and gap is not None else gap
+    def mirror(gap: float) -> float:
+        return largest - gap if is_mirrored else gap
 
     verdict = find_verdict(limits.is_shown, limits.lower_limit > tolerance)
     ends = mirror(limits.lower_limit), mirror(limits.limit)
     low, high = reversed(ends) if is_mirrored else ends
     size = limits.required_sample_size if verdict == "open" else None
+    shown = limits.shown_tolerance
     return Claim(
         verdict=verdict,
         form=form,
@@ -411,7 +412,7 @@ def _make_claim(
         sizes=limits.sizes,
         required_sample_size=size,
         n_smallest=None if size is None else limits.n_smallest,
-        shown_threshold=mirror(limits.shown_tolerance),
+        shown_threshold=None if shown is None else mirror(shown),
         rare_outcomes=limits.rare_outcomes,
         constraint=describe_constraint(constraint),
         source={} if positive is None else {"positive_label": str(positive)},

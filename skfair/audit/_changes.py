@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 # The report of two models or two periods.
 
 
-@dataclass(eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 
@@ -277,7 +277,8 @@ def _protect_changes(
     protection = protect_periods(estimators, by, min_published, parts, may_add)
     counted = periods.restrict(protection.find_counted(samples.groups))
     report = _report_changes(audits, counted, metrics, every.confidence_level)
-    gaps, _ = protection.hide_gaps(report.gaps, every, ["is_significant", "verdict"])
+    verdicts = ["is_significant", "verdict"]
+    gaps, _ = protection.hide_gaps(report.gaps, every.frame, every.gaps, verdicts)
     frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
     unpublished = [protection.clause] * bool(protection.clause)
     if hides_moves:

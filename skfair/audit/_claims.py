@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from skfair import constraints
 from skfair.audit._formats import (
-    AUDIT_CALL,
     PageReport,
     read_document,
     tabulate_facts,
@@ -42,8 +41,8 @@ EXIT_STATUSES: dict[Verdict, int] = {"shown": 0, "open": 1, "contradicted": 3}
 """Exit statuses of the shell."""
 
 
-@dataclass(frozen=True, init=False)
-class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
+@dataclass(frozen=True, kw_only=True)
+class Claim(PageReport):
     """What held-out data show about a bound on groups: the result of :meth:`Audit.certify`.
 
     ``print`` shows it as a sentence, and ``to_json``, ``to_html`` and ``to_markdown`` file it. A
@@ -444,7 +443,7 @@ def check_states_digest(claim: Claim, salt: str | None) -> None:
     if salt is not None and "salted_sha256" not in claim.source:
         raise ValueError(
             "A salt confirms the salted digest that a claim states, but this one states none; "
-            "leave salt out, or certify again with it."
+            "leave the salt out, or certify again with it."
         )
 
 

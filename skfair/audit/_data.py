@@ -49,7 +49,7 @@ from skfair.groups._samples import check_clusters, check_metric_input, cover_tru
 from skfair.metrics._group_report import check_strata
 from skfair.metrics._scoring import find_positive_class
 from skfair.partitions._collections import is_partitioned
-from skfair.utils._api import Label, Record
+from skfair.utils._api import Label
 from skfair.utils._checks import argument_error, mute_warnings, refuse_clusters
 from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
@@ -84,8 +84,8 @@ class EstimatorAndData(NamedTuple):
     sensitive_features: Any
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
-class AuditData(Record):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AuditData:
     """Predictions and groups, checked once; the base of `Audit`, which asks the questions.
 
     ``samples`` are groups and weights, ``columns`` predictions "y_pred", outcomes "y_true" and

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from skfair.utils._tables import TableLike
 
 
-@dataclass(eq=False, repr=False, init=False)
-class FairnessFront(PageReport, made_by="fairness_front"):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FairnessFront(PageReport):
     """Accuracy and gap of a classifier at several tolerances: a table, a picture and a page.
 
     Made by :func:`fairness_front`. It keeps no models: :func:`skfair.model_selection.fit_ladder`
@@ -266,10 +266,10 @@ def fairness_front(
     >>> bool((table["gap_low"] <= table["gap"]).all() and (table["gap"] <= table["gap_high"]).all())
     True
     """
-    constraint = resolve_constraint(constraint)
-    refuse_tolerances_by_attribute(constraint, None, "a front")
+    specification = resolve_constraint(constraint)
+    refuse_tolerances_by_attribute(specification, None, "a front")
     level = check_level(confidence_level)
-    _check_decisions(constraint, estimator)
+    _check_decisions(specification, estimator)
     sensitive_features = to_pandas_table(sensitive_features)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     (X,) = indexable(X)
@@ -283,7 +283,9 @@ def fairness_front(
     # One fit for each tolerance and fold.
     decisions = iter(
         Parallel(n_jobs=n_jobs)(
-            delayed(_fit_and_predict)(clone(model), constraint, X, y, per_sample, fold, pos_label)
+            delayed(_fit_and_predict)(
+                clone(model), specification, X, y, per_sample, fold, pos_label
+            )
             for model in models
             for fold in folds
         )
@@ -298,7 +300,7 @@ def fairness_front(
             (np.concatenate([columns for columns, _ in one], axis=1), one[0][1])
             for one in zip(*(next(decisions) for _ in folds), strict=True)
         ]
-        gap = _largest_gap_with_limits(per_class, constraint, tested, level)
+        gap = _largest_gap_with_limits(per_class, specification, tested, level)
         is_right = np.all([truth == decided for (truth, decided), _ in per_class], axis=0)
         estimates = make_estimates(all_samples, is_right)
         accuracy = np.ravel((estimates.values, *estimates.limits((1.0 + level) / 2.0)))
@@ -307,19 +309,19 @@ def fairness_front(
     front = pd.DataFrame(rows, columns=["tolerance", *limits])
     if front["gap"].isna().all():
         raise ValueError(
-            f"{constraint} must have a value for one fit at least, but every fit has rates that "
+            f"{specification} must have a value for one fit at least, but every fit has rates that "
             "are unknown, or all 0 in a ratio. Pass other values, or a constraint on "
             "differences."
         )
-    form = describe_bound(constraint).form
+    form = describe_bound(specification).form
     return FairnessFront(
         frame=front,
-        constraint=constraint,
+        constraint=specification,
         description=(
             f"Accuracy is {_describe_range(100.0 * front['accuracy'], '.1f')} %, and the {form} "
             f"{_describe_range(front['gap'], '.3f')}. Each row is {estimator} at one {parameter}, "
-            f"fitted to {len(test_rows):,} samples by cv={cv}. The {form} is that of {constraint}, "
-            f"and intervals have {confidence_text(level)}."
+            f"fitted to {len(test_rows):,} samples by cv={cv}. The {form} is that of "
+            f"{specification}, and intervals have {confidence_text(level)}."
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from datetime import date
 from functools import cache, partial
 from html import escape
@@ -22,7 +22,6 @@ import pandas as pd
 from skfair import __version__
 from skfair.audit._reading import Folded, Reading
 from skfair.statistics._gaps import Interval
-from skfair.utils._api import Record
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 
@@ -435,9 +434,7 @@ def read_document(
     return content
 
 
-def decode_report(
-    source: PathLike[str] | str | None, fields: tuple[str, ...]
-) -> dict[str, pd.DataFrame | int | str]:
+def decode_report(source: PathLike[str] | str | None, fields: tuple[str, ...]) -> dict[str, Any]:
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
     content = read_document(source, "FairnessReport", fields)
     content["reading"] = Reading.from_dict(content["reading"])
@@ -471,11 +468,7 @@ def _decode_column(name: str, values: list) -> np.ndarray | list:
 # What reports share: findings, and the forms in which they are shown and stored.
 
 
-AUDIT_CALL = "Audit.from_predictions(y_true, y_pred, sensitive_features=...)"
-"""What makes the audit whose methods make reports, as messages state it."""
-
-
-class Report(Record):
+class Report(ABC):
     """Base of reports, which have ``findings``, and attributes that their JSON has.
 
     `_settings` are the names of what the constructor takes, `_results` of what follows from it.
@@ -513,10 +506,7 @@ class Report(Record):
 class PageReport(Report):
     """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Members that subclasses have."""
+    source: dict[str, str]
 
     def to_html(self, path: str | PathLike[str] | None = None, *, full: bool = False) -> str:
         """The report as one self-contained page: no network, no scripts.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pandas.arrays import ArrowStringArray
 
-    from skfair.audit._formats import PageReport, Report
+    from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
     from skfair.utils._api import Label
     from skfair.utils._tables import TableLike
@@ -47,7 +47,7 @@ _ERROR_METRICS = (
 """Metrics of errors; those of one task have the same unit."""
 
 
-def report_quantity(report: PageReport, metric: str) -> Quantity:
+def report_quantity(report: ReportData, metric: str) -> Quantity:
     """What a metric of a report compares."""
     positive = report.provenance.get("positive_label")
     return describe_quantity(metric, positive, report.reading.burden)
@@ -67,7 +67,7 @@ def primary_metrics(gaps: pd.DataFrame) -> list[str]:
     return [name for name in names if name.startswith(("share of", "selection_rate of"))]
 
 
-def find_headline_gaps(report: PageReport) -> tuple[pd.Series | None, pd.Series | None]:
+def find_headline_gaps(report: ReportData) -> tuple[pd.Series | None, pd.Series | None]:
     """The widest gap in outcomes, and the gap in errors that is largest beyond doubt, or None.
 
     They are among the significant ones if there are any.
@@ -92,7 +92,7 @@ def find_rows(frame: pd.DataFrame, attribute: Any, metric: str | Callable) -> pd
     return frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
 
 
-def find_ends(report: PageReport, gap: pd.Series | dict[str, float | str | None]) -> pd.DataFrame:
+def find_ends(report: ReportData, gap: pd.Series | dict[str, float | str | None]) -> pd.DataFrame:
     """Rows of the two groups that differ most, or of all that are not small if none differ."""
     rows = find_rows(report.frame, gap["attribute"], gap["metric"])  # type: ignore[arg-type]
     if pd.isna(gap["highest"]):
@@ -100,7 +100,7 @@ def find_ends(report: PageReport, gap: pd.Series | dict[str, float | str | None]
     return rows.set_index("group").loc[[gap["highest"], gap["lowest"]]]
 
 
-def chance_clause(report: PageReport, gap: pd.Series | dict) -> str:
+def chance_clause(report: ReportData, gap: pd.Series | dict) -> str:
     """Clause on a gap that is not significant."""
     if gap["gap_low"] <= 0.0:
         return "it may be chance"
@@ -121,13 +121,13 @@ REPORT_TITLE = "Fairness report"
 """What the page is, and its heading where no gap is known."""
 
 
-def write_headline(report: Report) -> str:
+def write_headline(report: ReportData) -> str:
     """The widest gap in outcomes as a heading."""
-    gap, _ = find_headline_gaps(report)  # type: ignore[arg-type]
-    return REPORT_TITLE if gap is None else _state_gap(report, gap)  # type: ignore[arg-type]
+    gap, _ = find_headline_gaps(report)
+    return REPORT_TITLE if gap is None else _state_gap(report, gap)
 
 
-def _state_gap(report: PageReport, gap: pd.Series) -> str:
+def _state_gap(report: ReportData, gap: pd.Series) -> str:
     """The rates of the two groups that differ most, and whether it may be chance."""
     metric, attribute = gap[["metric", "attribute"]]
     ends = find_ends(report, gap)
@@ -143,7 +143,7 @@ def _state_gap(report: PageReport, gap: pd.Series) -> str:
 
 
 def describe_front(
-    report: PageReport, gaps: tuple[pd.Series | None, pd.Series | None]
+    report: ReportData, gaps: tuple[pd.Series | None, pd.Series | None]
 ) -> Iterator[str]:
     """Yield a sentence on the size of each gap, after its rates where the headline has others."""
     for gap in gaps:
@@ -157,7 +157,7 @@ def describe_front(
         yield f"{text}{state_ratio(report, gap)}."
 
 
-def state_ratio(report: PageReport, gap: pd.Series) -> str:
+def state_ratio(report: ReportData, gap: pd.Series) -> str:
     """Clause on the ratio of two rates, and four fifths; of a burden that of those spared."""
     if not gap["four_fifths"]:
         return ""
@@ -172,7 +172,7 @@ OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_erro
 
 
 def list_main_numbers(
-    report: PageReport, tables: dict, main: tuple[str, ...], gap: pd.Series | None
+    report: ReportData, tables: dict, main: tuple[str, ...], gap: pd.Series | None
 ) -> list[tuple[str, str]]:
     """Four numbers and what they are: samples, overall rates or the widest gap, and groups."""
     attribute, metric = main
@@ -190,7 +190,7 @@ def list_main_numbers(
 # Pictures of rates on one axis.
 
 
-def tabulate_rates(report: PageReport) -> dict[tuple[str, str], list[dict]]:
+def tabulate_rates(report: ReportData) -> dict[tuple[str, str], list[dict]]:
     """Rows of a report by attribute and metric, the largest value first and small groups last.
 
     They have the title and meaning of the metric as "words", the value of all samples as "overall",
@@ -246,7 +246,7 @@ def draw_limited(
 
 
 def metric_table(
-    report: PageReport,
+    report: ReportData,
     tables: TableLike,
     key: tuple[str, ...],
     comparisons: Sequence[str] = ("difference", "ratio"),
@@ -276,7 +276,7 @@ def metric_table(
     return f"{title} by {attribute}", note, titles, cells
 
 
-def glance_table(report: PageReport, tables: TableLike, attribute: str) -> tuple:
+def glance_table(report: ReportData, tables: TableLike, attribute: str) -> tuple:
     """Table of all rates by one attribute: a dot for each group, and the gap."""
     cells = []
     for gap in report.gaps[report.gaps["attribute"] == attribute].to_dict("records"):

@@ -97,7 +97,7 @@ def last_shown(
     level = check_level(confidence_level)
     attempt = None
     if ledger is not None:
-        attempt = count_attempt(ledger, audits[0].samples, audits[0].outcomes)
+        attempt = count_attempt(ledger, audits[0].samples, audits[0].outcomes, salt)
         level = divide_level(level, attempt)
     position = None
     for number, audit in enumerate(audits):

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from skfair.groups import Samples
 
 
-_VERSION = 1
-"""Version of the format of a ledger; other versions are refused."""
+_VERSIONS = (1, 2)
+"""Versions of the format of a ledger, of which the last is written. The first has no salts."""
+
+_MIN_SALT_LENGTH = 16  # characters, so that a salt cannot be guessed
 
 
 def divide_level(level: float, attempt: int) -> float:
@@ -36,32 +38,56 @@ def divide_level(level: float, attempt: int) -> float:
     return 1.0 - (1.0 - level) / (attempt * (attempt + 1))
 
 
-def count_attempt(ledger: Any, samples: Samples, outcomes: dict[str, np.ndarray]) -> int:
+def count_attempt(
+    ledger: Any, samples: Samples, outcomes: dict[str, np.ndarray], salt: str | None = None
+) -> int:
     """Number of this attempt on the samples, from 1; it is written to the file of the ledger.
 
-    Samples are the same if their outcomes, groups and weights are, in any order.
+    Samples are the same if their outcomes, groups and weights are, in any order. The first attempt
+    with a salt replaces all digests of the ledger by salted ones. Later attempts need this salt,
+    since attempts under different salts could not be counted together.
     """
+    check_salt(salt)
     digest = digest_samples(samples, outcomes)
     path = Path(ledger)
     with lock_file(path):
-        attempts = _read_attempts(path) if path.exists() else {}
+        attempts, salt_check = _read_ledger(path) if path.exists() else ({}, None)
+        if salt is not None:
+            digest = _add_salt(digest, salt)
+            if salt_check is None:
+                attempts = {_add_salt(plain, salt): number for plain, number in attempts.items()}
+        new_check = None if salt is None else _add_salt("Ledger", salt)
+        if salt_check not in (None, new_check):
+            raise ValueError(
+                f"The ledger {path} must be used with the salt of its earlier attempts, but "
+                f"{'no salt' if salt is None else 'another one'} is passed. Pass the same salt, so "
+                "that all attempts on the same samples are counted."
+            )
         attempts[digest] = attempts.get(digest, 0) + 1
-        write_text(json.dumps(add_header("Ledger", _VERSION, {"attempts": attempts})), path)
+        content = {"attempts": attempts, "salt_check": new_check}
+        write_text(json.dumps(add_header("Ledger", _VERSIONS[-1], content)), path)
     return attempts[digest]
 
 
-def _read_attempts(path: Path) -> dict:
-    """Numbers of attempts by the digest of the samples."""
-    attempts = load_content(path.read_text(encoding="utf-8"), "Ledger", (_VERSION,)).get("attempts")
-    is_valid = isinstance(attempts, dict) and all(
-        isinstance(number, int) and number > 0 for number in attempts.values()
-    )
-    if not is_valid:
+def _add_salt(text: str, salt: str) -> str:
+    """Digest of a text, which only the owner of the salt can recompute (an HMAC, RFC 2104)."""
+    return hmac.new(salt.encode("utf-8"), text.encode("utf-8"), hashlib.sha256).hexdigest()
+
+
+def _read_ledger(path: Path) -> tuple[dict[str, int], str | None]:
+    """Numbers of attempts by the digest of the samples, and the digest that tells its salt."""
+    content = load_content(path.read_text(encoding="utf-8"), "Ledger", _VERSIONS)
+    attempts, salt_check = content.get("attempts"), content.get("salt_check")
+    if (
+        not isinstance(attempts, dict)
+        or not all(isinstance(number, int) and number > 0 for number in attempts.values())
+        or not isinstance(salt_check, str | None)
+    ):
         raise ValueError(
             f"The ledger {path} must hold the numbers of attempts as they were written, but it is "
             "damaged. Take a copy of it, or use held-out data of which no attempt was made."
         )
-    return attempts  # type: ignore[return-value]
+    return attempts, salt_check
 
 
 def digest_samples(samples: Samples, columns: dict[str, np.ndarray], salt: str = "") -> str:
@@ -78,22 +104,22 @@ def digest_samples(samples: Samples, columns: dict[str, np.ndarray], salt: str =
     for row, n in zip(zip(*texts, strict=True), groups.row_counts, strict=True):
         numbers[row] += int(n)
     text = json.dumps([[*columns], sorted(numbers.items())])
-    return hmac.new(salt.encode("utf-8"), text.encode("utf-8"), hashlib.sha256).hexdigest()
+    return _add_salt(text, salt)
 
 
-_MIN_SALT_LENGTH = 16  # characters, so that a salt cannot be guessed
+def check_salt(salt: str | None, name: str = "salt") -> None:
+    """Raise for a salt that can be guessed; None is no salt."""
+    if salt is not None and (not isinstance(salt, str) or len(salt) < _MIN_SALT_LENGTH):
+        raise argument_error(
+            f"{name} must hold a secret text of {_MIN_SALT_LENGTH} characters or more, which "
+            "cannot be guessed; pass random letters and digits, and keep them for verify."
+        )
 
 
 def digest_with_salt(audit: AuditData, salt: str | None) -> str | None:
-    """Digest of an audit's samples, None without a salt; a ValueError for one that is guessed."""
-    if salt is None:
-        return None
-    if not isinstance(salt, str) or len(salt) < _MIN_SALT_LENGTH:
-        raise argument_error(
-            f"salt must be a secret text of {_MIN_SALT_LENGTH} characters or more, which cannot be "
-            "guessed; pass random letters and digits, and keep them for verify."
-        )
-    return digest_samples(audit.samples, audit.columns, salt)
+    """Digest of an audit's samples, None without a salt."""
+    check_salt(salt)
+    return None if salt is None else digest_samples(audit.samples, audit.columns, salt)
 
 
 def check_same_samples(audits: Sequence[AuditData]) -> None:

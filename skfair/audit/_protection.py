@@ -14,7 +14,6 @@ from skfair.utils._checks import argument_error, is_int, join_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skfair.audit._formats import PageReport
     from skfair.groups._groups import Groups
     from skfair.utils._api import Label
 
@@ -79,17 +78,22 @@ class Protection(NamedTuple):
         return np.array([group in self.hidden.get(name, ()) for name, group in pairs], dtype=bool)
 
     def hide_gaps(
-        self, gaps: pd.DataFrame, every: PageReport, verdicts: list[str]
+        self,
+        gaps: pd.DataFrame,
+        all_rates: pd.DataFrame,
+        all_gaps: pd.DataFrame,
+        verdicts: list[str],
     ) -> tuple[pd.DataFrame, np.ndarray]:
         """Gaps of the counted samples, with the verdicts of a report of all samples.
 
-        The numbers of gaps that compare a hidden group become nan.
+        ``all_rates`` and ``all_gaps`` are the tables of that report. The numbers of gaps that
+        compare a hidden group become nan.
         """
         both = ["attribute", "metric"]
-        gaps = gaps.drop(columns=verdicts).merge(every.gaps[[*both, *verdicts]], on=both)
-        gaps = gaps[[*every.gaps]]
-        hidden = self.mask(every.frame) & ~every.frame["is_small"]
-        at = is_about(gaps, every.frame[hidden])
+        gaps = gaps.drop(columns=verdicts).merge(all_gaps[[*both, *verdicts]], on=both)
+        gaps = gaps[[*all_gaps]]
+        hidden = self.mask(all_rates) & ~all_rates["is_small"]
+        at = is_about(gaps, all_rates[hidden])
         numbers = gaps.select_dtypes("float").columns
         gaps.loc[at, numbers] = np.nan
         return gaps, at

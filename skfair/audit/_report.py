@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 
 from skfair.audit._formats import (
-    AUDIT_CALL,
-    PageReport,
     collect_facts,
     decode_report,
     render_markdown,
@@ -21,7 +19,7 @@ from skfair.audit._formats import (
 from skfair.audit._front import REPORT_TITLE
 from skfair.audit._interactive import add_script
 from skfair.audit._protection import is_about
-from skfair.audit._reading import UNREAD, Reading
+from skfair.audit._report_data import ReportData
 from skfair.audit._report_input import (
     describe_top_k,
     estimate_balance,
@@ -53,7 +51,6 @@ from skfair.audit._task_metrics import tabulate_reliability
 from skfair.audit._thresholds import tabulate_thresholds
 from skfair.metrics._group_report import Metrics
 from skfair.statistics._estimates import check_level
-from skfair.statistics._gaps import Interval
 from skfair.utils._checks import argument_error, check_choice, join_names
 from skfair.utils._fit import write_text
 
@@ -65,8 +62,8 @@ if TYPE_CHECKING:
     from skfair.audit._protection import Protection
 
 
-@dataclass(eq=False, repr=False, init=False)
-class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FairnessReport(ReportData):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
     Made by :meth:`Audit.report`, for classifiers of two or more classes, regressors and
@@ -160,26 +157,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     0.5
     """
 
-    frame: pd.DataFrame
-    gaps: pd.DataFrame
-    task: str
-    n_samples: int
-    confidence_level: float
-    min_group_size: int
-    min_share: float
-    title: str
-    n_missing: dict[str, int]
-    counts_samples: bool
-    provenance: dict[str, str]
-    hidden: dict[str, list[int]]
-    balance: Interval | None = None
     subgroups: SubgroupReport | None = None
-    reliability: pd.DataFrame | None = None
-    thresholds: pd.DataFrame | None = None
-    assumption: str = ""
-    n_without_outcome: int = 0
-    unpublished: str = ""
-    reading: Reading = UNREAD
 
     @property
     def attributes(self) -> list[str]:
@@ -458,7 +436,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         """
         content = decode_report(source, cls._settings)
         if content["subgroups"] is not None:
-            content["subgroups"] = SubgroupReport(**content["subgroups"])  # type: ignore[arg-type]
+            content["subgroups"] = SubgroupReport(**content["subgroups"])
         return cls(**{name: content[name] for name in cls._settings})
 
     def _sections(self, summary: str | None = None) -> Any:
@@ -545,7 +523,7 @@ def _hide(
     verdicts = ["is_significant", "four_fifths"]
     hidden, shown = every.frame[is_hidden], every.frame[~is_hidden]
     both = ["attribute", "metric"]
-    gaps, at = protection.hide_gaps(report.gaps, every, verdicts)
+    gaps, at = protection.hide_gaps(report.gaps, every.frame, every.gaps, verdicts)
     gaps = gaps.astype({"lowest": object, "highest": object})
     gaps.loc[at, ["lowest", "highest"]] = None
     # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
@@ -627,5 +605,5 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         reading=audit.reading,
         min_share=settings.min_share,
         subgroups=settings.subgroups,
-        title=settings.title,
+        title=settings.title or "",
     )

@@ -63,7 +63,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from skfair.audit._formats import Axis, PageReport, Picture, Report
+    from skfair.audit._formats import Axis, Picture
+    from skfair.audit._report_data import ReportData
 
 
 # Sentences of a report: findings, and what the data cannot decide.
@@ -78,7 +79,7 @@ _COMPLETE_METRICS = ("accuracy", "mean_target")
 """Metrics of all samples that have an outcome."""
 
 
-def findings(report: PageReport) -> list[str]:
+def findings(report: ReportData) -> list[str]:
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
     sentences = [_describe_sample(report), *report.reading.describe_bins()]
@@ -107,8 +108,8 @@ def findings(report: PageReport) -> list[str]:
         sentences += describe_thresholds(report.thresholds, report.reading.burden)
     if error is not None:
         sentences.append(_describe_gap(report, error))
-    if report.task == "clustering":
-        balance = report.balance
+    balance = report.balance
+    if balance is not None:
         sentences.append(
             f"The least balanced cluster has a balance of {balance.estimate:.2f} (its smallest "
             f"group over its largest), and at least {balance.low:.2f} in the population if these "
@@ -117,7 +118,7 @@ def findings(report: PageReport) -> list[str]:
     return sentences
 
 
-def _describe_hidden(report: PageReport) -> Iterator[str]:
+def _describe_hidden(report: ReportData) -> Iterator[str]:
     """Yield sentences on groups that are not published, and on what is compared with them."""
     if not report.unpublished:
         return
@@ -135,7 +136,7 @@ def _describe_hidden(report: PageReport) -> Iterator[str]:
             )
 
 
-def has_finding(report: PageReport) -> bool:
+def has_finding(report: ReportData) -> bool:
     """Whether a gap in outcomes or errors is significant."""
     return bool(_select_named_gaps(report.gaps)["is_significant"].any())
 
@@ -145,7 +146,7 @@ def _select_named_gaps(gaps: pd.DataFrame) -> pd.DataFrame:
     return gaps[gaps["metric"].isin(primary_metrics(gaps)) | error_metric_mask(gaps)]
 
 
-def _describe_sample(report: PageReport) -> str:
+def _describe_sample(report: ReportData) -> str:
     """Sentence on the number of samples and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("metric")["estimate"]
     names = dict.fromkeys([*report.attributes, *report.hidden])
@@ -169,7 +170,7 @@ def _describe_sample(report: PageReport) -> str:
     return f"{report.n_samples:,} samples were audited{rates}, {inside}; {unknown}{small}."
 
 
-def _count_without_group(report: PageReport, attribute: str) -> int:
+def _count_without_group(report: ReportData, attribute: str) -> int:
     """Number of samples that no group of an attribute counts, since theirs is unknown."""
     rows = report.frame[report.frame["attribute"] == attribute]
     if report.assumption or rows["group"].map(is_missing_group).any():
@@ -177,7 +178,7 @@ def _count_without_group(report: PageReport, attribute: str) -> int:
     return report.n_missing.get(attribute, 0)
 
 
-def _find_small_groups(report: PageReport) -> dict[str | tuple[str, str], None]:
+def _find_small_groups(report: ReportData) -> dict[str | tuple[str, str], None]:
     """The groups that are too small to be compared by any metric.
 
     They are labels, and pairs with the attribute where several attributes have the label.
@@ -203,7 +204,7 @@ OUTCOME_SELECTION = (
 """What unknown outcomes may do to rates."""
 
 
-def _describe_outcomes(report: PageReport) -> str:
+def _describe_outcomes(report: ReportData) -> str:
     """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
     n, frame = report.n_without_outcome, report.frame
     known = frame.loc[frame["metric"].isin(_COMPLETE_METRICS), "group"]
@@ -215,7 +216,7 @@ def _describe_outcomes(report: PageReport) -> str:
     )
 
 
-def _describe_gap(report: PageReport, gap: pd.Series) -> str:
+def _describe_gap(report: ReportData, gap: pd.Series) -> str:
     """One gap as a sentence."""
     name = gap["metric"]
     ends = find_ends(report, gap)
@@ -273,7 +274,7 @@ def _is_ratio_clear(ratio: Any) -> bool:
     return (round(ratio, 3) < FOUR_FIFTHS) == (ratio < FOUR_FIFTHS)
 
 
-def open_questions(report: PageReport) -> list[str]:
+def open_questions(report: ReportData) -> list[str]:
     """What these data cannot decide, one sentence each."""
     questions = [*_describe_small_groups(report)]
     if report.assumption:
@@ -324,7 +325,7 @@ def open_questions(report: PageReport) -> list[str]:
     return questions
 
 
-def _describe_small_groups(report: PageReport) -> Iterator[str]:
+def _describe_small_groups(report: ReportData) -> Iterator[str]:
     """Sentences that name the small groups of each attribute."""
     small = report.frame[report.frame["is_small"]]
     for attribute, rows in small.groupby("attribute", sort=False):
@@ -342,7 +343,7 @@ def _describe_small_groups(report: PageReport) -> Iterator[str]:
 # smaller remark, or a picture.
 
 
-def report_sections(report: PageReport) -> Iterator[tuple[Folded | str, list]]:
+def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     """Yield the sections of a report: pairs of a heading and a list of elements."""
     gaps = find_headline_gaps(report)
     tables = tabulate_rates(report)
@@ -389,7 +390,7 @@ def report_sections(report: PageReport) -> Iterator[tuple[Folded | str, list]]:
     yield tabulate_facts(page_facts(report))
 
 
-def page_facts(report: PageReport) -> list[tuple[str, str]]:
+def page_facts(report: ReportData) -> list[tuple[str, str]]:
     """Facts on the page: what the report knows, and what the user stated."""
     missing = [f"{n:,} by {name}" for name, n in report.n_missing.items() if n]
     facts = [("Task", report.task), ("Samples", f"{report.n_samples:,}")]
@@ -400,7 +401,7 @@ def page_facts(report: PageReport) -> list[tuple[str, str]]:
 
 
 def _impact_tables(
-    report: PageReport, frame: pd.DataFrame, metrics: list[str]
+    report: ReportData, frame: pd.DataFrame, metrics: list[str]
 ) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
     for metric in metrics:
@@ -456,7 +457,7 @@ def _four_fifths_verdict(row: Any) -> str:
 
 
 def _adverse_impact_tables(
-    report: PageReport,
+    report: ReportData,
 ) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
     """Tables of adverse impact: four fifths, significance and shortfall of each group."""
     note = (
@@ -479,7 +480,7 @@ def _adverse_impact_tables(
         yield caption, note, titles, cells
 
 
-def _adjusted_differences(report: PageReport) -> Any:
+def _adjusted_differences(report: ReportData) -> Any:
     """Differences within strata; empty without strata, or where none are computed."""
     return report.adjusted_differences() if report.counts_samples else ()
 
@@ -509,14 +510,14 @@ def _adjusted_table(adjusted: pd.DataFrame) -> tuple[str, str, tuple[str, ...], 
     return "Differences within strata", note, titles, rows
 
 
-def _describe_adjusted(report: Report) -> Iterator[str]:
+def _describe_adjusted(report: ReportData) -> Iterator[str]:
     """Yield a sentence on the largest difference within strata, for each rate."""
-    adjusted = _adjusted_differences(report)  # type: ignore[arg-type]
+    adjusted = _adjusted_differences(report)
     if not len(adjusted):
         return
     at = adjusted["difference"].abs().groupby(adjusted["metric"], sort=False).idxmax()
     for row in adjusted.loc[at].to_dict("records"):
-        quantity = report_quantity(report, row["metric"])  # type: ignore[arg-type]
+        quantity = report_quantity(report, row["metric"])
         limits = quantity.interval(row["low"], row["high"])
         yield (
             f"Within {row['n_strata']} strata the {quantity.noun} of {row['group']} differs from "
@@ -610,7 +611,7 @@ def _subgroup_cells(
     )
 
 
-def _reading_notes(report: PageReport) -> list[str]:
+def _reading_notes(report: ReportData) -> list[str]:
     """How intervals and claims are to be read."""
     level = f"{100 * report.confidence_level:g} %"
     modelled = (
@@ -662,7 +663,7 @@ def _describe_bootstrap(frame: pd.DataFrame) -> Iterator:
 # Section of a model card (M. Mitchell et al., "Model cards for model reporting", FAT* 2019).
 
 
-def model_card_sections(report: PageReport) -> Iterator[tuple[str, list[list | tuple]]]:
+def model_card_sections(report: ReportData) -> Iterator[tuple[str, list[list | tuple]]]:
     """Yield the sections of a model card that a report can fill: headings and elements."""
     facts = report.provenance
     single = single_attributes(report.attributes)
@@ -719,7 +720,7 @@ def summary_sections(report):
     return [*sections, tabulate_facts(page_facts(report))]
 
 
-def missing_fields(report: PageReport) -> list[str]:
+def missing_fields(report: ReportData) -> list[str]:
     """Sentences on what the rules require and the report does not have."""
     missing = [
         f"{FACT_TITLES[name]}: state it in provenance, under the name {name!r}."
@@ -746,7 +747,7 @@ def missing_fields(report: PageReport) -> list[str]:
     return missing
 
 
-def _compare_categories(report: PageReport) -> pd.DataFrame:
+def _compare_categories(report: ReportData) -> pd.DataFrame:
     """Comparisons of all categories; refused for reports that the rules do not know."""
     table = report.adverse_impact()
     if not len(table) or report.reading.burden is not None:
@@ -763,7 +764,7 @@ def _compare_categories(report: PageReport) -> pd.DataFrame:
     return table
 
 
-def _summary_facts(report: PageReport, table: pd.DataFrame) -> list[tuple[str, str]]:
+def _summary_facts(report: ReportData, table: pd.DataFrame) -> list[tuple[str, str]]:
     """Facts of the summary, as pairs of a title and a text."""
     facts = [
         (FACT_TITLES[name], report.provenance.get(name) or "not stated") for name in _REQUIRED_FACTS
@@ -789,19 +790,19 @@ def _summary_facts(report: PageReport, table: pd.DataFrame) -> list[tuple[str, s
     return facts
 
 
-def _missing_count_text(report: PageReport, attribute: str) -> str:
+def _missing_count_text(report: ReportData, attribute: str) -> str:
     """Number of samples of unknown group as text, which may be too small to be published."""
     n = report.n_missing.get(attribute)
     return "too few to be published:" if n is None else f"{n:,}"
 
 
-def _summary_table(report: Report, metric: str, attribute: str, rows: pd.DataFrame) -> tuple:
+def _summary_table(report: ReportData, metric: str, attribute: str, rows: pd.DataFrame) -> tuple:
     """Table of the rates and impact ratios of the categories of one attribute."""
     title, meaning = describe_metric(metric)
     noun = describe_quantity(metric).noun
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {noun} over that of the category where it "
-    missing = _missing_count_text(report, attribute)  # type: ignore[arg-type]
+    missing = _missing_count_text(report, attribute)
     note += f"is highest. {missing} applicants of unknown category are left out."
     titles = ("Category", "Applicants", count_title(metric), title, "Impact ratio")
     cells = [

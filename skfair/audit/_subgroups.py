@@ -470,7 +470,7 @@ def _tabulate_flagged(
     return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SubgroupReport(Report):
     """Subgroups whose rates differ from the rest, with limits that hold for all of them.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from skfair.audit._formats import PageReport
+    from skfair.audit._report_data import ReportData
     from skfair.statistics._estimates import Estimates
     from skfair.utils._api import Label
     from skfair.utils._tables import TableLike
@@ -500,7 +500,7 @@ def has_impact_ratio(metric: str) -> bool:
     return metric.split(" of class ")[0] in IMPACT_RATES
 
 
-def find_spared(report: PageReport) -> pd.DataFrame:
+def find_spared(report: ReportData) -> pd.DataFrame:
     """The table of a report; of a burden that of the shares of samples that are spared."""
     frame = report.frame
     if report.reading.burden is None:

@@ -27,7 +27,6 @@ from skfair.fitting._outcome import (
     describe_open_verdict,
     guarantee_attributes,
     lacks_guarantee,
-    store_fit,
     unconstrained_fit_attributes,
     warn_of_moved_decisions,
     warn_of_one_group,
@@ -64,7 +63,7 @@ from skfair.postprocessing._rank_shift import (
 )
 from skfair.utils._api import Label
 from skfair.utils._checks import bound_text, limit_text, warn
-from skfair.utils._fit import fitted_feature_attributes, restore_on_failure
+from skfair.utils._fit import fitted_feature_attributes, restore_on_failure, store_fit
 from skfair.utils._parameters import (
     OpenShare,
     ProbabilisticClassifier,

@@ -31,6 +31,7 @@ from skfair.partitions import partitions_of
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._collections import feature_attributes
 from skfair.utils._checks import check_finite_squares, explain_conversion, join_names, warn
+from skfair.utils._fit import store_fit
 from skfair.utils._sklearn import CallbackSupportMixin
 from skfair.utils._tables import TableLike
 
@@ -630,9 +631,7 @@ def store_clusters(
     search = fitted["status_"]
     # Status and violation follow from the fitted counts.
     fitted |= status_attributes(fitted, search, fit_input.lacks_groups)
-    for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
-        delattr(estimator, name)  # of an earlier fit, which may have had more of them
-    vars(estimator).update(fitted | feature_attributes(X))  # type: ignore[attr-defined]
+    store_fit(estimator, fitted | feature_attributes(X))
     warn_of_status(estimator, fit_input, search, advice, cut_short)
     rounds.context.call_on_fit_task_end(estimator=estimator, X=X, reconstruction_attributes={})
     return estimator

@@ -35,9 +35,8 @@ from skfair.groups._arguments import FitArguments
 from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume
 from skfair.plotting import ParetoFrontDisplay
-from skfair.utils._api import Record
 from skfair.utils._checks import check_choice, join_names, resolve_name, warn
-from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas
+from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas, store_fit
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
@@ -64,8 +63,8 @@ _MEASURED = ("balance", "relative_balance", "share_ratio")
 """What is measured of each point of a front."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
-class ParetoFront(Record):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ParetoFront:
     """Clusterings of which none is both cheaper and more balanced than another.
 
     Made by `cluster_front`. Points are sorted by cost, so that the
@@ -537,7 +536,7 @@ def _build_estimator(
     point = clone(estimator)
     fitted = fit_input.label_attributes(point, labels)
     fitted |= status_attributes(fitted, "feasible", False) | fitted_feature_attributes(estimator)
-    vars(point).update(fitted, n_iter_=0)
+    store_fit(point, fitted | {"n_iter_": 0})
     if metric == "balance":
         return point.set_params(min_balance=min(1.0, point.relative_balance_))
     return point.set_params(min_share_ratio=min(1.0, point.share_ratio_))

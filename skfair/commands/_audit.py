@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
 from skfair.audit._last_shown import last_shown
+from skfair.audit._ledger import check_salt
 from skfair.audit._subgroups import CALIBRATION
 from skfair.audit._task_metrics import REPORTED_RATES
 from skfair.commands._options import (
@@ -68,7 +69,7 @@ def add_report_options(report: ArgumentParser) -> None:
     about = "columns within whose values groups compare"
     add("--control", "--control-features", nargs="+", metavar="COLUMN", help=about)
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
-    add("--salt", help="secret text with which the report states a digest of the samples")
+    _add_salt_option(report, "the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
     about = "a page whose reader chooses rate, groups, order and threshold, by a script"
@@ -120,8 +121,28 @@ def _build_report(options: Namespace) -> FairnessReport:
         subgroups=subgroups,
         by_threshold=options.by_threshold,
         title=options.title,
-        salt=options.salt,
+        salt=_read_salt(options.salt_file),
     )
+
+
+def _add_salt_option(command: ArgumentParser, use: str) -> None:
+    """Add the file of a secret, which as an option would be in the list of processes."""
+    about = f"file that holds a secret text of 16 characters or more, with which {use}"
+    command.add_argument("--salt-file", type=Path, metavar="FILE", help=about)
+
+
+def _read_salt(path: Path | None) -> str | None:
+    """The secret text of a file, without white space around it; None without a file."""
+    if path is None:
+        return None
+    try:
+        salt = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(
+            f"--salt-file must name a file of text that can be read, but {path} is none."
+        ) from None
+    check_salt(salt, "--salt-file")
+    return salt
 
 
 def _import_metric(name: str) -> Any:
@@ -227,7 +248,7 @@ def add_certify_options(certify: ArgumentParser) -> None:
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
     add("--odds-ratio", type=float, default=1.0, help=about)
-    add("--salt", help="secret text with which the claim states a digest of the samples")
+    _add_salt_option(certify, "claim and ledger state digests of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
     certify.set_defaults(run=_run_certify, probability=None)
@@ -242,7 +263,7 @@ def add_verify_options(verify: ArgumentParser) -> None:
     verify.usage = "%(prog)s CLAIM FILE [options]"
     verify.add_argument("claim", type=Path, metavar="CLAIM", help="JSON that certify wrote")
     verify.add_argument("file", type=Path, nargs=1, metavar="FILE", help="file or folder of them")
-    verify.add_argument("--salt", help="secret text with which the claim was made")
+    _add_salt_option(verify, "the claim was made")
     add_output_options(verify)
     verify.set_defaults(run=_run_verify)
 
@@ -268,9 +289,11 @@ def _run_verify(options: Namespace) -> int:
             f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
             "state the options. Pass others to skfair.audit.verify."
         )
-    check_states_digest(filed, options.salt)
+    salt = _read_salt(options.salt_file)
+    check_states_digest(filed, salt)
     repeated = _parse_filed_options(options.file[0], filed.source["command"])
-    repeated.confidence, repeated.salt = filed.confidence_level, options.salt
+    repeated.confidence = filed.confidence_level
+    repeated.salt_file = options.salt_file
     claim = _build_claim(repeated)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
     sentences = [f"The same claim. {filed}"]
@@ -280,9 +303,9 @@ def _run_verify(options: Namespace) -> int:
         for one in UNCOMPARED_FACTS
         if one != "command" and filed_facts.get(one) != claim.source.get(one)
     ]
-    if options.salt is None and "salted_sha256" in filed_facts:
+    if salt is None and "salted_sha256" in filed_facts:
         changed.append("salted_sha256")
-        sentences[0] += " Its salted digest of the samples is not checked; pass --salt for that."
+        sentences[0] += " Its salted digest of the samples is not checked; pass --salt-file."
     if changed:
         sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
     if differences:
@@ -311,7 +334,7 @@ def _parse_filed_options(file: Path, text: str) -> Namespace:
 
 
 _UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
-_UNFILED_OPTIONS |= {"salt"}
+_UNFILED_OPTIONS |= {"salt_file"}
 """Options that say where results are written, and not what is claimed."""
 
 
@@ -340,7 +363,7 @@ def _build_claim(options: Namespace) -> Claim:
     about = {
         "confidence_level": options.confidence,
         "ledger": options.ledger,
-        "salt": options.salt,
+        "salt": _read_salt(options.salt_file),
         "min_published": options.min_published,
     }
     if len(audits) == 1:
@@ -417,6 +440,7 @@ def add_alternatives_options(command: ArgumentParser) -> None:
     about = "given: from the most promising on; front: from the tightest on (default none is known)"
     add("--order", choices=["given", "front"], help=about)
     add("--ledger", help="file that counts attempts on the same data, which share the error")
+    _add_salt_option(command, "the ledger states digests of the samples")
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_alternatives, probability=None)
 
@@ -447,6 +471,7 @@ def _run_alternatives(options: Namespace) -> int:
         order=options.order,
         confidence_level=options.confidence,
         ledger=options.ledger,
+        salt=_read_salt(options.salt_file),
     )
     if options.out is not None:
         write_report(answer, options.out, {"full": options.full})

@@ -66,6 +66,17 @@ CONSTRAINTS = Registry(
 )
 """Constraints by name; entries may be added."""
 
+_CLASSES = {kind.__name__: kind for kind in CONSTRAINTS.values()} | {
+    "BoundedGroupLoss": BoundedGroupLoss,
+    "Constraint": Constraint,
+    "ExposureParity": ExposureParity,
+    "MaximumRate": MaximumRate,
+    "MinimumRate": MinimumRate,
+    "RankingParity": RankingParity,
+    "RateParity": RateParity,
+}
+"""All constraints of this package by the names of their classes, which files state."""
+
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
@@ -113,8 +124,7 @@ def resolve_constraints(
 
 def find_constraint_class(name: str) -> type[Constraint] | None:
     """The constraint of this package with a name; None if there is none."""
-    named = globals().get(name)
-    return named if isinstance(named, type) and issubclass(named, Constraint) else None
+    return _CLASSES.get(name)
 
 
 def applicable_constraint_names(prediction: str) -> list[str]:

@@ -21,7 +21,7 @@ from skfair.groups._events import cell_events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
 from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES
-from skfair.metrics._synonyms import asks_for_ratio, find_criterion
+from skfair.metrics._synonyms import SYNONYMS, find_synonym
 from skfair.utils._api import Direction, Reference
 from skfair.utils._checks import (
     argument_error,
@@ -771,23 +771,22 @@ def constraint_hint(what: Any, registry: Registry) -> str:
         return f" Pass an instance, as in {what.__name__}()."
     # Classes, objects and functions of other libraries have names of criteria.
     name = what if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
-    criterion = None if "partial" in name else find_criterion(name)
-    if criterion is None:
+    synonym = None if "partial" in name else find_synonym(name, SYNONYMS)
+    if synonym is None:
         # The spelling must be similar where no criterion has the name.
         return closest_name_hint(what, registry, 0.8)
-    if criterion.constraint is None:
-        return f" No such criterion is offered: no constraint is on {criterion.description}."
-    meant = criterion.constraint
+    if synonym.constraint is None:
+        return f" No such criterion is offered: no constraint is on {synonym.not_offered}."
+    meant = synonym.constraint
     likely = (meant, f"partial_{name}", f"partial_{meant}")
     named = next((one for one in likely if one in registry), None)
     if named is None and "(" not in meant:
         return ""  # of another registry
     shown = repr(named) if named else f"skfair.constraints.{meant}"
     kind = registry[named].__name__ if named else ""
-    has_ratio = criterion.ratio and named == meant
+    asks_for_ratio = synonym.is_ratio and named == meant
     return f" Did you mean {shown}?" + (
-        _translate_bound(what, kind)
-        or (_advise_ratio(kind) if has_ratio and asks_for_ratio(name) else "")
+        _translate_bound(what, kind) or (_advise_ratio(kind) if asks_for_ratio else "")
     )
 
 

@@ -56,10 +56,9 @@ class ConvexMeans(ABC):
         Sums of which all derivatives by scores are combinations.
     """
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Members that subclasses have."""
+    values: np.ndarray
+    above: np.ndarray
+    basis: sparse.csr_array
 
     rounding = 1.0
     """Length of a corner, in widths."""
@@ -212,7 +211,7 @@ class MeanExcess(ConvexMeans):
         derivative[each, :, :, each] = (weights @ self.slope_coefficients).reshape(-1, 2, n_buckets)
         return derivative.reshape(n_events * len(weights), -1)
 
-    def exact(self) -> ConvexMeans:
+    def exact(self) -> MeanExcess:
         exact = copy(self)
         _, exact.curvatures = np.hsplit(self.slope_coefficients, 2)
         return exact

@@ -42,10 +42,8 @@ class GapBase(ABC):
     Subclasses do not inherit `form` and `is_range`, so that clients refuse what they do not know.
     """
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Members that subclasses have."""
+    criterion: Any
+    one_sample_change: Any
 
     name = "GapBase"
     """The name of the class, which messages state."""
@@ -493,6 +491,9 @@ class RatioForm(Gap):
     ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of the
     `difference`, scaled. Limits compare logarithms of the rates.
     """
+
+    blocks: tuple[tuple[int, ...], ...]
+    difference: Any
 
     is_ratio = True
     bounded = "ratio"

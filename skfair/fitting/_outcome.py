@@ -26,6 +26,7 @@ from skfair.problems._evaluation import evaluate_losses
 from skfair.solvers import SQP
 from skfair.statistics._gaps import find_verdict
 from skfair.utils._checks import bound_text, join_names, limit_text, number_text, warn
+from skfair.utils._fit import store_fit
 
 if TYPE_CHECKING:
     from types import SimpleNamespace, TracebackType
@@ -408,16 +409,6 @@ def _describe_smooth_violation(system: ConstraintSystem, candidate: Candidate) -
 
 REPORT_ATTRIBUTE = "_report_columns_"
 """Attribute of the columns of a report, from which ``constraint_report_`` is made when read."""
-
-
-def store_fit(estimator: BaseEstimator, fitted: dict[str, Any]) -> None:
-    """Replace all fitted attributes, whose names end in an underscore, at once.
-
-    An earlier fit stays intact until then.
-    """
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)  # of an earlier fit, which may have had more of them
-    vars(estimator).update(fitted)
 
 
 class Subtask:

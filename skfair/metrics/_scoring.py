@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, singledispatch, wraps
+from functools import partial, singledispatch
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,12 +29,14 @@ from skfair.metrics._group_metrics import (
 )
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
-from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
+from skfair.metrics._synonyms import COMPARISONS, find_synonym
 from skfair.utils._checks import check_choice, join_names, positive_class, spelling_hint
 from skfair.utils._sklearn import transform_before_last_step
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from sklearn.utils import Tags
 
     from skfair.metrics._group_metrics import ResponseMethod
     from skfair.utils._api import Label
@@ -198,6 +200,11 @@ class PerformanceScorer(GroupScorer):
             ) from error
 
 
+def _has_method(name: str) -> Callable[[Any], bool]:
+    """A check that the estimator inside another one has a method, which else raises its error."""
+    return lambda outer: getattr(outer.estimator, name) is not None
+
+
 class _GroupPredictor:
     """An estimator that passes the group of each sample to its methods that request it."""
 
@@ -205,13 +212,27 @@ class _GroupPredictor:
         self.estimator = estimator
         self.sensitive_features = sensitive_features
 
-    def __getattr__(self, name: str) -> np.ndarray | Callable:
-        attribute = getattr(self.estimator, name)
-        if name not in ("predict", "predict_proba", "decision_function"):
-            return attribute
-        groups = self.sensitive_features
-        respond = partial(_call_with_groups, self.estimator, name, sensitive_features=groups)
-        return wraps(attribute)(respond)
+    def __sklearn_tags__(self) -> Tags:
+        return get_tags(self.estimator)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.estimator.classes_
+
+    @available_if(_has_method("predict"))
+    def predict(self, X: TableLike) -> np.ndarray:
+        """Predictions for the groups of the samples."""
+        return _call_with_groups(self.estimator, "predict", X, self.sensitive_features)
+
+    @available_if(_has_method("predict_proba"))
+    def predict_proba(self, X: TableLike) -> np.ndarray:
+        """Probabilities of the classes for the groups of the samples."""
+        return _call_with_groups(self.estimator, "predict_proba", X, self.sensitive_features)
+
+    @available_if(_has_method("decision_function"))
+    def decision_function(self, X: TableLike) -> np.ndarray:
+        """Scores for the groups of the samples."""
+        return _call_with_groups(self.estimator, "decision_function", X, self.sensitive_features)
 
 
 class _OneVsRest:
@@ -221,16 +242,16 @@ class _OneVsRest:
         self.estimator = estimator
         self.classes_ = np.array([False, True])
         self.label = label
-        self.position = estimator.classes_.tolist().index(label)  # type: ignore[union-attr]
+        self.position = estimator.classes_.tolist().index(label)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Whether the class is the predicted one."""
-        return np.asarray(self.estimator.predict(X)) == self.label  # type: ignore[operator]
+        return np.asarray(self.estimator.predict(X)) == self.label
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_if(_has_method("predict_proba"))
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the rest and of the class."""
-        probability = self.estimator.predict_proba(X)[:, self.position]  # type: ignore[operator]
+        probability = self.estimator.predict_proba(X)[:, self.position]
         return np.column_stack((1.0 - probability, probability))
 
     def decision_function(self, X):
@@ -859,13 +880,12 @@ def _scorer_hint(scoring: str | Callable, scorers: dict[str, str]) -> str:
             else " Of a function make a scorer by make_scorer(function, transform=...)."
         )
     known = [*scorers, *get_sklearn_scorer_names()]
-    if not isinstance(scoring, str) or "partial" in scoring or not mentions_comparison(scoring):
+    if not isinstance(scoring, str) or "partial" in scoring:
         return spelling_hint(scoring, known)
-    criterion = find_criterion(scoring.removeprefix("neg_"))
-    if criterion is None:
+    synonym = find_synonym(scoring.removeprefix("neg_"), COMPARISONS)
+    if synonym is None:
         return spelling_hint(scoring, known)
-    metric = criterion.ratio if asks_for_ratio(scoring) else criterion.difference
-    if metric is None:
+    if synonym.metric is None:
         return " No such metric is offered; make a scorer of your own by make_scorer."
-    name = next(name for name, key in scorers.items() if key == metric)
+    name = next(name for name, key in scorers.items() if key == synonym.metric)
     return f" Did you mean {name!r}?"

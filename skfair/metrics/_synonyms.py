@@ -1,160 +1,198 @@
-"""What names that other libraries and papers give to fairness criteria mean here."""
+"""What names of fairlearn, AIF360, Aequitas and scikit-learn mean here."""
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 
-CRITERIA = """
-demographic_parity | demographic_parity_difference | demographic_parity_ratio: demographic,
-  statistical, independence, selection, selection rate, positive predictive rate, negative
-  predictive rate, positive rate, predictive positive rate, disparate impact, adverse impact, four
-  fifths rule, 80 rule, 80 percent rule, p rule, p percent rule, mean difference
-equal_opportunity | equal_opportunity_difference | equal_opportunity_ratio: opportunity,
-  equal opportunity, true positive, true positive rate, recall, sensitivity, hit rate,
-  false negative, false negative rate, miss rate
-false_positive_rate_parity | false_positive_rate_difference | false_positive_rate_ratio: false
-  positive, false positive rate, false alarm rate, fall out, true negative, true negative rate,
-  specificity, predictive equality
-equalized_odds | equalized_odds_difference | equalized_odds_ratio: odds, equalized odds, odds error,
-  separation, conditional procedure accuracy
-error_rate_parity | accuracy_score_difference | error_rate_ratio: error rate, accuracy, overall
-  accuracy, zero one loss, misclassification, misclassification rate
-mean_parity | mean_score_difference: mean, mean score, mean predictive
-mean_error_parity: mean error, mean residual, signed error
-loss_parity | loss_parity_difference: loss, log loss
-BoundedGroupLoss(upper_bound) | largest_group_loss: bounded loss, bounded group loss, largest loss,
-  log loss group max, mean squared error group max, mean absolute error group max
-DemographicParity(control_features=): conditional demographic, conditional statistical
-RateParity("positive_predictive_value"): predictive, positive predictive, positive predictive
-  value, precision, outcome test
-RateParity("negative_predictive_value"): negative predictive, negative predictive value
-RateParity("false_discovery_rate"): false discovery, false discovery rate
-RateParity("false_omission_rate"): false omission, false omission rate
-RateParity("f1_score"): f1
-RateParity("jaccard_score"): jaccard
-RateParity("treatment_equality"): treatment, error ratio
-MinimumRate("accuracy", bound): accuracy group min
-MinimumRate("f1_score", bound): f1 group min
-MinimumRate("precision", bound): precision group min
-MinimumRate("recall", bound): recall group min
-MaximumRate("error_rate", bound): zero one loss group max
-no calibration, or on several predictive values at once; RateParity takes one rate, and a list of
-  constraints several: predictive value, sufficiency, calibration, conditional use accuracy
-no balanced accuracy, correlations or areas under curves of each group: balanced accuracy, mcc,
-  matthews corrcoef, auc, roc auc, balanced accuracy group min, roc auc group min, r2 group min
-no individuals, causes or inequality as a whole: individual, consistency, counterfactual,
-  unawareness, theil index, theil, entropy index, entropy, gen entropy, generalized entropy,
-  generalized entropy index, generalized entropy error, coefficient variation
-no base rates, which no model changes: base rate, class imbalance
-"""
-"""Constraint, the metrics that are its gap and its ratio, and what others call it.
-
-Names are without words such as "parity". After "no" stands what no constraint is on.
-"""
-
-_ABBREVIATIONS = """
-tpr=true_positive_rate fpr=false_positive_rate tnr=true_negative_rate fnr=false_negative_rate
-ppv=positive_predictive_value npv=negative_predictive_value fdr=false_discovery_rate dp=demographic
-sp=statistical spd=statistical_difference di=disparate_impact aod=odds_difference pos=positive
-neg=negative pred=predictive prediction=predictive predicted=predictive predictions=predictive
-val=value values=value acc=accuracy cond=conditional diff=difference equalised=equalized rates=rate
-losses=loss odd=odds
-"""
-
-_FILLERS = (
-    "parity difference gap equality equal equalized disparity ratio average abs absolute between "
-    "by of the groups score constraint fairness classification"
-)
-"""Words that do not say which rate is meant."""
-
-_COMPARISONS = (
-    "parity difference gap equality equal equalized disparity ratio impact rule demographic "
-    "statistical opportunity odds independence"
-)
-"""Words that say that groups are compared."""
-
-_AMBIGUOUS = "acceptance rejection utility rank"
-"""Words that libraries use for different rates."""
-
-
-class Criterion(NamedTuple):
-    """A fairness criterion: a constraint, or what no constraint is on; its difference and ratio."""
+class Synonym(NamedTuple):
+    """The constraint and the metric that a name means, or what there is no constraint on."""
 
     constraint: str | None
-    description: str
-    difference: str | None = None
-    ratio: str | None = None
+    metric: str | None = None
+    is_ratio: bool = False
+    not_offered: str = ""
 
 
-def find_criterion(name: str) -> Criterion | None:
-    """The criterion that a name means, also misspelt; None if it means none, or several."""
-    # Names without separators, such as "equalizedodds", then what is left without fillers.
-    for known, form, cutoff in (
-        (_JOINED, "".join(_split_words(name)), 0.9),
-        (_STEMS, _stem(name), 0.85),
-    ):
-        close = get_close_matches(form, known, n=1, cutoff=cutoff)
-        if close:
-            return known[close[0]]
-    return None
+_SELECTION = Synonym("demographic_parity", "demographic_parity_difference")
+_SELECTION_RATIO = Synonym("demographic_parity", "demographic_parity_ratio", is_ratio=True)
+_OPPORTUNITY = Synonym("equal_opportunity", "equal_opportunity_difference")
+_OPPORTUNITY_RATIO = Synonym("equal_opportunity", "equal_opportunity_ratio", is_ratio=True)
+_FALSE_POSITIVES = Synonym("false_positive_rate_parity", "false_positive_rate_difference")
+_FALSE_POSITIVES_RATIO = Synonym(
+    "false_positive_rate_parity", "false_positive_rate_ratio", is_ratio=True
+)
+_ODDS = Synonym("equalized_odds", "equalized_odds_difference")
+_ODDS_RATIO = Synonym("equalized_odds", "equalized_odds_ratio", is_ratio=True)
+_ERRORS = Synonym("error_rate_parity", "accuracy_score_difference")
+_ERRORS_RATIO = Synonym("error_rate_parity", "error_rate_ratio", is_ratio=True)
+# The ratio of two rates is another than that of their complements.
+_OPPORTUNITY_COMPLEMENTS_RATIO = Synonym("equal_opportunity")
+_FALSE_POSITIVES_COMPLEMENTS_RATIO = Synonym("false_positive_rate_parity")
+_ACCURACY_RATIO = Synonym("error_rate_parity")
+_MEANS = Synonym("mean_parity", "mean_score_difference")
+_LOSSES = Synonym("loss_parity", "loss_parity_difference")
+_LARGEST_LOSS = Synonym("BoundedGroupLoss(upper_bound)", "largest_group_loss")
+_PRECISION = Synonym('RateParity("positive_predictive_value")')
+_NEGATIVE_PREDICTIONS = Synonym('RateParity("negative_predictive_value")')
+_FALSE_DISCOVERIES = Synonym('RateParity("false_discovery_rate")')
+_FALSE_OMISSIONS = Synonym('RateParity("false_omission_rate")')
+_F1 = Synonym('RateParity("f1_score")')
+_JACCARD = Synonym('RateParity("jaccard_score")')
+_AREAS = Synonym(
+    None, not_offered="balanced accuracy, correlations or areas under curves of each group"
+)
+_INDIVIDUALS = Synonym(None, not_offered="individuals, causes or inequality as a whole")
+_PREDICTIVE_VALUES = Synonym(
+    None,
+    not_offered="calibration, or on several predictive values at once; RateParity takes one rate, "
+    "and a list of constraints several",
+)
+_BASE_RATES = Synonym(None, not_offered="base rates, which no model changes")
+
+COMPARISONS = {
+    # fairlearn.metrics
+    "demographic_parity_difference": _SELECTION,
+    "demographic_parity_ratio": _SELECTION_RATIO,
+    "equalized_odds_difference": _ODDS,
+    "equalized_odds_ratio": _ODDS_RATIO,
+    "equal_opportunity_difference": _OPPORTUNITY,
+    "equal_opportunity_ratio": _OPPORTUNITY_RATIO,
+    "selection_rate_difference": _SELECTION,
+    "selection_rate_ratio": _SELECTION_RATIO,
+    "true_positive_rate_difference": _OPPORTUNITY,
+    "true_positive_rate_ratio": _OPPORTUNITY_RATIO,
+    "false_negative_rate_difference": _OPPORTUNITY,
+    "false_negative_rate_ratio": _OPPORTUNITY_COMPLEMENTS_RATIO,
+    "false_positive_rate_difference": _FALSE_POSITIVES,
+    "false_positive_rate_ratio": _FALSE_POSITIVES_RATIO,
+    "true_negative_rate_difference": _FALSE_POSITIVES,
+    "true_negative_rate_ratio": _FALSE_POSITIVES_COMPLEMENTS_RATIO,
+    "accuracy_score_difference": _ERRORS,
+    "accuracy_score_ratio": _ACCURACY_RATIO,
+    "zero_one_loss_difference": _ERRORS,
+    "zero_one_loss_ratio": _ERRORS_RATIO,
+    "accuracy_score_group_min": Synonym('MinimumRate("accuracy", bound)'),
+    "f1_score_group_min": Synonym('MinimumRate("f1_score", bound)'),
+    "precision_score_group_min": Synonym('MinimumRate("precision", bound)'),
+    "recall_score_group_min": Synonym('MinimumRate("recall", bound)'),
+    "zero_one_loss_group_max": Synonym('MaximumRate("error_rate", bound)'),
+    "log_loss_group_max": _LARGEST_LOSS,
+    "mean_absolute_error_group_max": _LARGEST_LOSS,
+    "mean_squared_error_group_max": _LARGEST_LOSS._replace(metric="largest_mean_squared_error"),
+    "balanced_accuracy_score_group_min": _AREAS,
+    "roc_auc_score_group_min": _AREAS,
+    "r2_score_group_min": _AREAS,
+    # aif360.sklearn.metrics
+    "statistical_parity_difference": _SELECTION,
+    "mean_difference": _SELECTION,
+    "disparate_impact_ratio": _SELECTION_RATIO,
+    "average_odds_difference": _ODDS,
+    "average_odds_error": _ODDS,
+    "average_predictive_value_difference": _PREDICTIVE_VALUES,
+    "conditional_demographic_disparity": Synonym("DemographicParity(control_features=)"),
+    "class_imbalance": _BASE_RATES,
+    "consistency_score": _INDIVIDUALS,
+    "theil_index": _INDIVIDUALS,
+    "generalized_entropy_index": _INDIVIDUALS,
+    "generalized_entropy_error": _INDIVIDUALS,
+    "between_group_generalized_entropy_error": _INDIVIDUALS,
+    "coefficient_of_variation": _INDIVIDUALS,
+    # aif360.metrics.ClassificationMetric
+    "disparate_impact": _SELECTION_RATIO,
+    "average_abs_odds_difference": _ODDS,
+    "error_rate_difference": _ERRORS,
+    "error_rate_ratio": _ERRORS_RATIO,
+    "false_discovery_rate_difference": _FALSE_DISCOVERIES,
+    "false_discovery_rate_ratio": _FALSE_DISCOVERIES,
+    "false_omission_rate_difference": _FALSE_OMISSIONS,
+    "false_omission_rate_ratio": _FALSE_OMISSIONS,
+    "consistency": _INDIVIDUALS,
+    # aequitas.bias.Bias, columns of disparities
+    "pprev_disparity": _SELECTION_RATIO,
+    "tpr_disparity": _OPPORTUNITY_RATIO,
+    "fnr_disparity": _OPPORTUNITY_COMPLEMENTS_RATIO,
+    "fpr_disparity": _FALSE_POSITIVES_RATIO,
+    "tnr_disparity": _FALSE_POSITIVES_COMPLEMENTS_RATIO,
+    "precision_disparity": _PRECISION,
+    "npv_disparity": _NEGATIVE_PREDICTIONS,
+    "fdr_disparity": _FALSE_DISCOVERIES,
+    "for_disparity": _FALSE_OMISSIONS,
+    # aequitas.fairness.Fairness, measures
+    "Impact Parity": _SELECTION,
+    "TPR Parity": _OPPORTUNITY,
+    "FNR Parity": _OPPORTUNITY,
+    "FPR Parity": _FALSE_POSITIVES,
+    "TNR Parity": _FALSE_POSITIVES,
+    "Equalized Odds": _ODDS,
+    "Precision Parity": _PRECISION,
+    "NPV Parity": _NEGATIVE_PREDICTIONS,
+    "FDR Parity": _FALSE_DISCOVERIES,
+    "FOR Parity": _FALSE_OMISSIONS,
+    # C. Dwork et al., "Fairness through awareness", ITCS 2012
+    "statistical_parity": _SELECTION,
+}
+"""Names of comparisons of groups."""
+
+SYNONYMS = COMPARISONS | {
+    # fairlearn.metrics, rates of one group
+    "selection_rate": _SELECTION,
+    "true_positive_rate": _OPPORTUNITY,
+    "false_negative_rate": _OPPORTUNITY,
+    "false_positive_rate": _FALSE_POSITIVES,
+    "true_negative_rate": _FALSE_POSITIVES,
+    "mean_prediction": _MEANS,
+    # fairlearn.reductions
+    "DemographicParity": _SELECTION,
+    "EqualizedOdds": _ODDS,
+    "TruePositiveRateParity": _OPPORTUNITY,
+    "FalsePositiveRateParity": _FALSE_POSITIVES,
+    "ErrorRateParity": _ERRORS,
+    "BoundedGroupLoss": _LARGEST_LOSS,
+    # aif360.metrics.ClassificationMetric and aif360.sklearn.metrics, rates of one group
+    "sensitivity_score": _OPPORTUNITY,
+    "specificity_score": _FALSE_POSITIVES,
+    "error_rate": _ERRORS,
+    "positive_predictive_value": _PRECISION,
+    "negative_predictive_value": _NEGATIVE_PREDICTIONS,
+    "false_discovery_rate": _FALSE_DISCOVERIES,
+    "false_omission_rate": _FALSE_OMISSIONS,
+    "base_rate": _BASE_RATES,
+    # sklearn.metrics, functions and names of scorers
+    "accuracy": _ERRORS,
+    "accuracy_score": _ERRORS,
+    "zero_one_loss": _ERRORS,
+    "recall": _OPPORTUNITY,
+    "recall_score": _OPPORTUNITY,
+    "precision": _PRECISION,
+    "precision_score": _PRECISION,
+    "f1": _F1,
+    "f1_score": _F1,
+    "jaccard": _JACCARD,
+    "jaccard_score": _JACCARD,
+    "log_loss": _LOSSES,
+    "neg_log_loss": _LOSSES,
+    "balanced_accuracy": _AREAS,
+    "balanced_accuracy_score": _AREAS,
+    "matthews_corrcoef": _AREAS,
+    "roc_auc": _AREAS,
+    "roc_auc_score": _AREAS,
+    # Metrics of this package, of constraints with another name
+    "mean_score_difference": _MEANS,
+    "loss_parity_difference": _LOSSES,
+    "largest_group_loss": _LARGEST_LOSS,
+}
+"""These, and names of rates, which a constraint compares."""
 
 
-def asks_for_ratio(name: str) -> bool:
-    """Whether a name of a criterion asks for the ratio of its rates that is offered.
+def find_synonym(name: str, synonyms: dict[str, Synonym]) -> Synonym | None:
+    """What a name means, also if it is long and misspelt; None if it means nothing here.
 
-    The ratio of two shares is another than that of their complements.
+    Short names such as "fpr_disparity" and "tpr_disparity" differ by as much as a misspelt one.
     """
-    words = {*_expand(name)}
-    return bool({"ratio", "impact", "rule"} & words) and not (
-        {"negative", "accuracy", "specificity", "miss"} & words
-    )
-
-
-def mentions_comparison(name: str) -> bool:
-    """Whether a name says that groups are compared, and not only which rate is meant."""
-    return bool({*_COMPARISONS.split()} & {*_expand(name)})
-
-
-def _split_words(name: str) -> list[str]:
-    """Words of a name in lower case, also of one in camel case."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return re.findall(r"[a-z0-9]+", words.lower())
-
-
-def _expand(name: str) -> list[str]:
-    """Words of a name, abbreviations written out."""
-    full = dict(pair.split("=") for pair in _ABBREVIATIONS.split())
-    return "_".join(full.get(word, word) for word in _split_words(name)).split("_")
-
-
-def _stem(name: str) -> str:
-    """Words of a name that say which rate is meant, without separators."""
-    words = _expand(name)
-    return "".join(word for word in words if word not in _FILLERS.split()) or "".join(words)
-
-
-def _read_criteria() -> Iterator[tuple[str, Criterion]]:
-    """Pairs of a synonym and its criterion, from the table."""
-    for line in re.sub("\n +", " ", CRITERIA).strip().splitlines():
-        meaning, _, synonyms = line.partition(": ")
-        constraint, *metrics = meaning.split(" | ")
-        is_offered = not constraint.startswith("no ")
-        criterion = Criterion(constraint if is_offered else None, constraint[3:], *metrics)
-        yield from ((synonym, criterion) for synonym in synonyms.split(", "))
-
-
-_BY_SYNONYM = [*_read_criteria()]
-_STEMS = dict.fromkeys(_AMBIGUOUS.split()) | {
-    _stem(synonym): criterion for synonym, criterion in _BY_SYNONYM
-}
-_JOINED = {
-    "".join(_split_words(synonym)) + form: criterion
-    for synonym, criterion in reversed(_BY_SYNONYM)  # of equal names the first counts
-    for form in ("parity", "difference", "ratio", "")
-}
+    if name in synonyms:
+        return synonyms[name]
+    long = [known for known in synonyms if len(known) > 13]
+    close = get_close_matches(name, long, n=1, cutoff=0.9)
+    return synonyms[close[0]] if close else None

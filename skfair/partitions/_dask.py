@@ -462,8 +462,12 @@ def _worker_addresses(client: Client) -> set[str]:
 
 def check_worker_imports(client: Client) -> None:
     """Raise for workers without skfair, which would never end tasks that they cannot read."""
+
+    def import_package() -> None:  # a function in a module would need the module on the worker
+        import skfair  # noqa: F401
+
     with _explain_errors(client):
-        results = client.run(exec, "import skfair", on_error="return")
+        results = client.run(import_package, on_error="return")
     for error in results.values():
         if isinstance(error, ModuleNotFoundError):
             raise ModuleNotFoundError(

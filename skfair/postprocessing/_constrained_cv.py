@@ -29,7 +29,6 @@ from skfair.fitting._outcome import (
     Subtask,
     compares_nothing,
     solution_attributes,
-    store_fit,
     to_user_units,
     warn_of_one_group,
 )
@@ -96,7 +95,7 @@ from skfair.utils._checks import (
     text_columns,
     warn,
 )
-from skfair.utils._fit import fitted_feature_attributes, restore_on_failure
+from skfair.utils._fit import fitted_feature_attributes, restore_on_failure, store_fit
 from skfair.utils._parameters import validate_params
 from skfair.utils._sklearn import (
     CallbackSupportMixin,

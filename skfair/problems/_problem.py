@@ -60,12 +60,22 @@ class Problem(ABC):
         Whether the samples are in blocks, and not in memory at once.
     """
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Members that subclasses have."""
-
     is_partitioned = False
+    # What problems with samples in memory have, and those in partitions only in part.
+    loss: Any
+    target: Any
+    mean_weights: Any
+    weights: Any
+    batches: Any
+    single: Any
+    separate_pairs: Any
+    take: Any
+    contribution: Any
+    predict_scores: Any
+    # What problems with samples in partitions have.
+    partitions: Any
+    condense_all: Any
+    # What all have.
     model: Any
     alpha: float
     constraint: Any

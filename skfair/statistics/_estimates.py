@@ -112,13 +112,16 @@ class Estimates(ABC):
     """Estimates for events, such as the rates of groups, with their confidence limits.
 
     `values` and `sizes`, the effective sample sizes, have shape (n_events,). `correlation` of the
-    estimates has shape (n_events, n_events), and is None if the events share no samples.
+    estimates has shape (n_events, n_events), and is None if the events share no samples. Rates and
+    means have `counts`, the samples of each event. Rates have `hits`, those with the value 1.
+    `OutcomeMeans` has `margins`.
     """
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Members that subclasses have."""
+    values: Any
+    sizes: Any
+    counts: Any
+    hits: Any
+    margins: Any
 
     correlation = None
     interval = ""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +27,8 @@ from skfair.utils._checks import warn
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
     from skfair.utils._api import MatrixLike
@@ -378,6 +379,22 @@ def _tabulate_posteriors(rates: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarr
     return values, shares
 
 
+_Result = TypeVar("_Result")
+_LatestResult = dict[tuple[float, ...], _Result]
+"""The latest result of a method by its arguments."""
+
+
+def _recall(
+    latest: _LatestResult[_Result], compute: Callable[..., _Result], *arguments: float
+) -> _Result:
+    """The result of a method, computed only if the latest one is of other arguments."""
+    if arguments not in latest:
+        result = compute(*arguments)
+        latest.clear()
+        latest[arguments] = result
+    return latest[arguments]
+
+
 @dataclass(eq=False)
 class RatePosterior:
     """Independent rates, of which the largest and the smallest are compared in each block."""
@@ -388,7 +405,7 @@ class RatePosterior:
     tolerance: float
 
     def __post_init__(self) -> None:
-        self._tables = lru_cache(maxsize=1)(self._tabulate)  # needed at many tolerances
+        self._latest: _LatestResult[list] = {}  # needed at many tolerances
 
     def probability(
         self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
@@ -397,7 +414,8 @@ class RatePosterior:
         tolerance = self.tolerance if tolerance is None else tolerance
         bounds = self.aggregate.width_and_scale(tolerance)
         # Blocks are independent, so their probabilities multiply.
-        within = [_integrate_range(*table, *bounds) for table in self._tables(factor, multiple)]
+        tables = _recall(self._latest, self._tabulate, factor, multiple)
+        within = [_integrate_range(*table, *bounds) for table in tables]
         return float(np.prod(within))
 
     def _tabulate(self, factor: float, multiple: float) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -430,7 +448,7 @@ class MonteCarloPosterior:
         self.aggregate = aggregate
         self.tolerance = tolerance
         self.z = _correlate(_draw_normal(len(self.means)), correlation)
-        self._draw_errors_cached = lru_cache(maxsize=1)(self._draw_errors)  # needed many times
+        self._latest: _LatestResult[np.ndarray] = {}  # needed many times
 
     def probability(
         self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
@@ -444,7 +462,7 @@ class MonteCarloPosterior:
             angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
             drawn = np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
         else:
-            drawn = means + self._draw_errors_cached(multiple)
+            drawn = means + _recall(self._latest, self._draw_errors, multiple)
         tolerance = self.tolerance if tolerance is None else tolerance
         return float(np.mean(self.aggregate(drawn) <= tolerance))
 
@@ -524,8 +542,7 @@ class CurvePosterior:
         n_draws = max(1024, min(_N_DRAWS, (1 << 18) // above.size))
         spread = np.sqrt(self.above * (1.0 - self.above))
         self.errors = spread[..., np.newaxis] * _draw_normal(len(above), n_draws)[:, np.newaxis]
-        # needed many times
-        self._draw_positions_cached = lru_cache(maxsize=1)(self._draw_positions)
+        self._latest: _LatestResult[np.ndarray] = {}  # needed many times
 
     def probability(
         self, factor: float = 1.0, multiple: float = 1.0, tolerance: float | None = None
@@ -539,7 +556,7 @@ class CurvePosterior:
         """
         tolerance = self.tolerance if tolerance is None else tolerance
         measured = self._shares_to_positions(self.above[..., np.newaxis])
-        drawn = self._draw_positions_cached(multiple)
+        drawn = _recall(self._latest, self._draw_positions, multiple)
         probabilities = []
         for block in self.blocks:
             # Measured shares move toward the middle of their block; their errors stay.

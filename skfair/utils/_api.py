@@ -4,13 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from re import Match
 from textwrap import dedent, indent
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-
-from skfair.utils._checks import join_names
 
 # Types that the signatures of public functions share.
 
@@ -32,27 +30,6 @@ Agg = Literal["worst_case", "mean"]
 
 Decorated = TypeVar("Decorated", bound=Callable)
 """A function whose decorator keeps its signature."""
-
-
-class Record:
-    """Base of dataclasses that the package makes, not its users: fields are passed by keyword."""
-
-    _made_by: ClassVar[str]
-
-    def __init_subclass__(cls, made_by: str = "a function of skfair", **settings: Any):
-        super().__init_subclass__(**settings)
-        cls._made_by = made_by
-
-    def __init__(self, *positional: Any, **values: Any):
-        if positional:
-            raise TypeError(
-                f"A {type(self).__name__} is made by {self._made_by}, not by its class."
-            )
-        names = type(self).__dataclass_fields__  # type: ignore[attr-defined]
-        if unknown := {*values} - {*names}:
-            raise TypeError(f"A {type(self).__name__} has no {join_names(sorted(unknown))}.")
-        # Of frozen records too. Fields that are not passed have the default of the class.
-        vars(self).update({n: values[n] if n in values else getattr(self, n) for n in names})
 
 
 # Docstring entries that several functions or classes share, written once.

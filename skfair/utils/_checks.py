@@ -80,7 +80,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         if issubclass(category, collector.categories):
             collector.messages.append(message)
             return
-    frame = sys._getframe()
+    frame = sys._getframe()  # from Python 3.12 on, skip_file_prefixes of warnings.warn replaces it
     level = 1
     # Skip frames of the libraries, whose warnings would point at lines the user did not write.
     while frame.f_back is not None and _is_library_frame(frame):

@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 from skfair._kernels import announce_compilation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
     from typing import Any
 
@@ -89,8 +89,7 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
                 with announce_compilation(getattr(estimator, "verbose", 0)), threads:
                     return fit(estimator, *args, **kwargs)
             except BaseException:
-                vars(estimator).clear()
-                vars(estimator).update(before)
+                _replace_attributes(estimator, vars(estimator).keys() - before.keys(), before)
                 raise
 
         return fit_or_restore
@@ -98,13 +97,31 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
     return decorate  # type: ignore[return-value]
 
 
-# Write files such that an error leaves the old file as it was.
+def store_fit(estimator: BaseEstimator, fitted: dict[str, Any]) -> None:
+    """Replace all fitted attributes, whose names end in an underscore, when a fit has ended.
+
+    An earlier fit stays intact until then, and may have more of them.
+    """
+    earlier = [name for name in vars(estimator) if name.endswith("_")]
+    _replace_attributes(estimator, earlier, fitted)
+
+
+def _replace_attributes(
+    estimator: BaseEstimator, names: Iterable[str], values: dict[str, Any]
+) -> None:
+    """Delete the attributes with these names, and set others."""
+    for name in names:
+        delattr(estimator, name)
+    vars(estimator).update(values)
 
 
 def fitted_feature_attributes(estimator: BaseEstimator) -> Any:
     """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
+# Write files such that an error leaves the old file as it was.
 
 
 def write_text(text: str, path: PathLike[str] | str | None) -> str:

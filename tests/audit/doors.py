@@ -1,5 +1,7 @@
 """Audits of settings by name, which tests vary one at a time."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
@@ -93,9 +95,7 @@ def compare_models(y_true, before, after, **settings):
     """The changes between two models on the same samples."""
     names = settings.pop("names", ("before", "after"))
     audit, settings = make_audit(y_true, before, **settings)
-    report = audit.compare(after, **settings)
-    report.names = names
-    return report
+    return replace(audit.compare(after, **settings), names=names)
 
 
 def compare_periods(before, after, **settings):

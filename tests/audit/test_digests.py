@@ -103,13 +103,21 @@ def test_the_salt_of_the_commands_is_not_filed(tmp_path, capsys):
     path = str(tmp_path / "d.csv")
     out = str(tmp_path / "claim.json")
     options = ["--prediction", "d", "--sensitive", "sex", "--positive", "yes", "--tolerance", "0.2"]
-    main(["certify", path, *options, "--salt", SALT, "--json", out])
+    secret, other = tmp_path / "salt.txt", tmp_path / "other.txt"
+    secret.write_text(f"{SALT}\n", encoding="utf-8")
+    other.write_text(OTHER_SALT, encoding="utf-8")
+    main(["certify", path, *options, "--salt-file", str(secret), "--json", out])
+    audit = Audit.from_predictions(
+        None, TABLE["d"], sensitive_features=TABLE[["sex"]], pos_label="yes"
+    )
+    assert verify((tmp_path / "claim.json").read_text("utf-8"), audit, salt=SALT) == []
     assert SALT not in (tmp_path / "claim.json").read_text("utf-8")
-    assert main(["verify", out, path, "--salt", SALT]) == 0
+    assert main(["verify", out, path, "--salt-file", str(secret)]) == 0
     assert main(["verify", out, path]) == 0
-    assert main(["verify", out, path, "--salt", OTHER_SALT]) == 3
+    assert main(["verify", out, path, "--salt-file", str(other)]) == 3
     assert "Another claim, by salted_sha256" in capsys.readouterr().out
-    main(["report", path, *options[:-2], "--salt", SALT, "--out", str(tmp_path / "r.json")])
+    named = ["--salt-file", str(secret), "--out", str(tmp_path / "r.json")]
+    main(["report", path, *options[:-2], *named])
     facts = json.loads((tmp_path / "r.json").read_text("utf-8"))["provenance"]
     assert len(facts["salted_sha256"]) == 64
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import Audit
-from skfair.audit._ledger import count_attempt, divide_level
+from skfair.audit import Audit, last_shown
+from skfair.audit._ledger import count_attempt, digest_samples, divide_level
 from skfair.groups import Samples, check_groups
 from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 
@@ -17,6 +17,7 @@ GROUPS = np.repeat(["a", "b"], 1000)
 DECISIONS = (RNG.random(2000) < np.where(GROUPS == "a", 0.4, 0.45)).astype(int)
 OUTCOMES = RNG.integers(2, size=2000)
 SAMPLES = Samples(None, check_groups(GROUPS[:50], 50), np.ones(50))
+SALT, OTHER_SALT = "a secret of the owner", "another secret text"
 
 
 def certify(decisions=DECISIONS, **params):
@@ -95,6 +96,78 @@ def test_threads_count_every_attempt(tmp_path):
     for thread in threads:
         thread.join(timeout=60)
     assert count_attempt(ledger, SAMPLES, {"y_true": OUTCOMES[:50]}) == 41
+
+
+def audit_counts(n_ill_women, n_ill_men):
+    """The audit of predictions that all of twelve women and twelve men are ill."""
+    ill = np.repeat([1, 0, 1, 0], [n_ill_women, 12 - n_ill_women, n_ill_men, 12 - n_ill_men])
+    sex = np.repeat(["f", "m"], 12)
+    return Audit.from_predictions(ill, np.ones(24), sensitive_features=sex, min_group_size=1)
+
+
+@pytest.mark.parametrize(("salt", "recovered"), [(None, [(3, 5)]), (SALT, [])])
+def test_counts_are_recovered_from_a_ledger_without_a_salt_alone(salt, recovered, tmp_path):
+    ledger = tmp_path / "ledger.json"
+    audit_counts(3, 5).certify(tolerance=0.5, ledger=ledger, salt=salt)
+    filed = ledger.read_text(encoding="utf-8")
+    matching = []
+    for counts in np.ndindex(13, 13):
+        if not {0, 12} & {*counts}:
+            audit = audit_counts(*counts)
+            guesses = [digest_samples(audit.samples, audit.outcomes, key) for key in ("", "salt")]
+            if any(guess in filed for guess in guesses):
+                matching.append(counts)
+    assert matching == recovered
+    assert SALT not in filed
+
+
+def test_a_salt_replaces_the_digests_of_earlier_attempts(tmp_path):
+    ledger = tmp_path / "ledger.json"
+    first, second = ({"y_true": OUTCOMES[start : start + 50]} for start in (0, 50))
+    assert count_attempt(ledger, SAMPLES, first) == 1
+    assert [count_attempt(ledger, SAMPLES, second) for _ in range(2)] == [1, 2]
+    # A ledger of the first version, which had no salts.
+    content = json.loads(ledger.read_text(encoding="utf-8"))
+    del content["salt_check"]
+    ledger.write_text(json.dumps(content | {"version": 1}), encoding="utf-8")
+    plain = {*content["attempts"]}
+    assert plain == {digest_samples(SAMPLES, one) for one in (first, second)}
+    assert count_attempt(ledger, SAMPLES, first, SALT) == 2
+    assert count_attempt(ledger, SAMPLES, second, SALT) == 3
+    salted = json.loads(ledger.read_text(encoding="utf-8"))["attempts"]
+    assert sorted(salted.values()) == [2, 3] and not plain & {*salted}
+
+
+@pytest.mark.parametrize(
+    ("salt", "problem"), [(None, "no salt is passed"), (OTHER_SALT, "another one is passed")]
+)
+def test_attempts_under_different_salts_are_refused(salt, problem, tmp_path):
+    ledger = tmp_path / "ledger.json"
+    outcomes = {"y_true": OUTCOMES[:50]}
+    count_attempt(ledger, SAMPLES, outcomes, SALT)
+    filed = ledger.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match=problem):
+        count_attempt(ledger, SAMPLES, outcomes, salt)
+    assert ledger.read_text(encoding="utf-8") == filed
+    assert count_attempt(ledger, SAMPLES, outcomes, SALT) == 2
+
+
+def test_a_salt_that_can_be_guessed_counts_no_attempt(tmp_path):
+    with pytest.raises(ValueError, match="16 characters"):
+        certify(ledger=tmp_path / "ledger.json", salt="salt")
+    assert not (tmp_path / "ledger.json").exists()
+
+
+def test_last_shown_and_alternatives_pass_the_salt_on(tmp_path):
+    ledger = tmp_path / "ledger.json"
+    audit = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=GROUPS)
+    last_shown([audit], tolerance=0.1, ledger=ledger, salt=SALT)
+    candidates = {"other": 1 - DECISIONS}
+    audit.alternatives(candidates, margin=0.1, ledger=ledger, salt=SALT)
+    assert audit.certify(tolerance=0.1, ledger=ledger, salt=SALT).attempt == 3
+    assert digest_samples(audit.samples, audit.outcomes) not in ledger.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="salt must be passed with a ledger"):
+        audit.alternatives(candidates, margin=0.1, salt=SALT)
 
 
 def try_candidates(rng, ledger=None):

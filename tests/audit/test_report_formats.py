@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -148,7 +149,7 @@ def test_an_error_while_writing_leaves_the_old_file(name, tmp_path):
     path = tmp_path / "page"
     getattr(report, name)(path)
     before = path.read_bytes()
-    report.title = "\ud800"
+    report = replace(report, title="\ud800")
     with pytest.raises(UnicodeEncodeError):
         getattr(report, name)(path)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]

@@ -1,6 +1,7 @@
 """Worst subgroups: counts of all conjunctions, limits that hold for all of them, the short list."""
 
 import json
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -388,7 +389,7 @@ def test_a_subgroup_that_departs_is_a_finding_of_a_report(tmp_path, capsys):
     with_both = report_predictions(None, decisions, subgroups=True, **settings)
     assert with_both.has_finding
     # Of gaps of single attributes none is significant; the subgroups alone are.
-    with_both.gaps = of_each.gaps
+    with_both = replace(with_both, gaps=of_each.gaps)
     assert with_both.has_finding and len(with_both.subgroups.subgroups)
     path = tmp_path / "decisions.csv"
     table.assign(decision=decisions).to_csv(path, index=False)

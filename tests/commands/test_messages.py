@@ -1,6 +1,7 @@
 """Messages of commands name arguments, which are options, and leave names in the data alone."""
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,8 @@ def error(tmp_path, monkeypatch, capsys):
     """A function that returns the message of a command that fails."""
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("d.csv", index=False)
+    Path("salt").write_text("abc", encoding="utf-8")
+    Path("blank").write_text(" \n", encoding="utf-8")
     TABLE.assign(sex=TABLE["sex"].where(TABLE["p"] < 0.5)).to_csv("part.csv", index=False)
 
     def run(command):
@@ -45,7 +48,9 @@ BY_PROBABILITY = "d.csv --prediction d --group-probability"
             f"report {BY_PROBABILITY} p q --missing sufficient --weight p",
             'Leave out metrics, sample_weight and top(k), or pass missing="exclude".',
         ),
-        (f"report {D} --salt abc", "--salt must be a secret text of 16 characters or more, which"),
+        (f"report {D} --salt-file salt", "--salt-file must hold a secret text of 16 characters or"),
+        (f"certify {D} --tolerance .1 --salt-file blank", "--salt-file must hold a secret text of"),
+        (f"certify {D} --tolerance .1 --salt-file no", "--salt-file must name a file of text that"),
         (f"report {D} --count p", "Sampling weights are sample_weight, of a row for each sample."),
         (
             f"certify {D} --tolerance .1 --constraint equalized_odds",

@@ -1,6 +1,7 @@
 """Several favourable labels, the status in JSON, and what a verification leaves open."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -46,13 +47,15 @@ def test_the_union_of_favourable_labels_is_success(path, capsys):
 
 
 def test_a_claim_on_several_labels_is_verified_and_says_what_is_not(path, capsys):
-    options = [*COLUMNS, *POSITIVE, "--tolerance", "0.5", "--salt", SALT, "--json", "c.json"]
+    options = [*COLUMNS, *POSITIVE, "--tolerance", "0.5", "--json", "c.json"]
+    options += ["--salt-file", "salt.txt"]
+    Path("salt.txt").write_text(SALT, encoding="utf-8")
     main(["certify", path, *options])
     capsys.readouterr()
     assert main(["verify", "c.json", path]) == 0
     out = capsys.readouterr().out
-    assert "Its salted digest of the samples is not checked; pass --salt for that." in out
-    assert main(["verify", "c.json", path, "--salt", SALT]) == 0
+    assert "Its salted digest of the samples is not checked; pass --salt-file." in out
+    assert main(["verify", "c.json", path, "--salt-file", "salt.txt"]) == 0
     assert "is not checked" not in capsys.readouterr().out
 
 

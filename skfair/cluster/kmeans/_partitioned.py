@@ -107,12 +107,29 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         self, blocks: Partitions, summary: SampleSummary, limits: Limits, n_jobs: int | None = None
     ) -> None:
         self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
-        self.n_samples, self.total_weight = int(summary.counts.sum()), summary.weights.sum()
-        self.weight_range = summary.weight_range
-        codes = np.arange(len(summary.cells))
-        self.group_weights = sum_by_group(codes, summary.weights, limits.intersections)
-        self.partitions = blocks.map(
-            _to_problem, summary.mean, limits, summary.positions, summary.first
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.summary.counts.sum())
+
+    @property
+    def total_weight(self) -> float:
+        return self.summary.weights.sum()
+
+    @property
+    def weight_range(self) -> Any:
+        return self.summary.weight_range
+
+    @cached_property
+    def group_weights(self) -> np.ndarray:
+        codes = np.arange(len(self.summary.cells))
+        return sum_by_group(codes, self.summary.weights, self.limits.intersections)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        summary = self.summary
+        return self.blocks.map(
+            _to_problem, summary.mean, self.limits, summary.positions, summary.first
         )
 
     def clustering_from_labels(self, labels: np.ndarray, n_clusters: int) -> Any:

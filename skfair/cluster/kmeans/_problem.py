@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -57,6 +58,7 @@ from skfair.partitions._partitions import BLOCK_SIZE, blocks, make_partitions
 from skfair.utils._copies import hash_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Self
 
     from skfair.groups._groups import Groups
@@ -250,7 +252,7 @@ def assign_within_capacities(
 # Clustering problems: samples in memory or in partitions.
 
 
-class BaseClusteringProblem:
+class BaseClusteringProblem(ABC):
     """What clustering problems share, wherever their samples are stored.
 
     A subclass has ``limits``, ``n_samples``, ``group_weights``, ``total_weight``, the
@@ -258,14 +260,44 @@ class BaseClusteringProblem:
     they are those of samples that are all in memory.
     """
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Members that subclasses have."""
+    limits: Limits
+    # What problems with samples in memory have.
+    weights: np.ndarray
+    codes: np.ndarray
+    count_intersections: Callable[..., np.ndarray]
+    # What all have.
+    solve_assignment: Callable[..., Any]
+    cost_of: Callable[..., float]
+    clustering_from_labels: Callable[..., Any]
 
     tol_factor = 1  # times ``tol`` that a round has to gain
     is_in_memory = True
     unit_costs: np.ndarray | None = None
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """Number of samples."""
+
+    @property
+    @abstractmethod
+    def total_weight(self) -> float:
+        """Sum of their weights."""
+
+    @property
+    @abstractmethod
+    def weight_range(self) -> Any:
+        """Smallest and largest weight of a sample."""
+
+    @property
+    @abstractmethod
+    def group_weights(self) -> np.ndarray:
+        """Weight of each group."""
+
+    @property
+    @abstractmethod
+    def partitions(self) -> Partitions:
+        """The samples in blocks of rows, each of them a problem."""
 
     @property
     def largest_weight(self) -> float:

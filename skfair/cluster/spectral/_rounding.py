@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from skfair._kernels.limits import Limits
     from skfair._kernels.normalized_cut import Bounds, Graph, NodeClustering
+    from skfair.cluster._base import ClusterRequirements
     from skfair.cluster.kmeans._rounds import RunSettings
     from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
     from skfair.groups._groups import Groups
@@ -32,8 +33,39 @@ if TYPE_CHECKING:
 MAX_PASSES = 100  # of a local search; later passes gain little
 
 
+class NodePairs(Protocol):
+    """Nodes that must be linked, or must not be."""
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The nodes of pairs."""
+
+    def assign(self, clustering: NodeClustering) -> np.ndarray:
+        """Labels of all nodes that keep the pairs."""
+
+
+class NodeProblem(Protocol):
+    """What a rounding needs of a problem: its affinity, groups, requirements and pairs."""
+
+    @property
+    def operator(self) -> NormalizedAffinity:
+        """The normalised affinity of the nodes."""
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of the nodes."""
+
+    @property
+    def requirements(self) -> ClusterRequirements:
+        """The requested balance and shares."""
+
+    @property
+    def pairs(self) -> NodePairs | None:
+        """The requested pairs, None without any."""
+
+
 def round_kmeans(
-    problem: ClusteringProblem,
+    problem: NodeProblem,
     embedding: np.ndarray,
     runs: RunSettings,
     random_state: np.random.RandomState,
@@ -51,7 +83,7 @@ def round_kmeans(
 
 
 def round_ncut(
-    problem: ClusteringProblem,
+    problem: NodeProblem,
     embedding: np.ndarray,
     runs: RunSettings,
     random_state: np.random.RandomState,
@@ -153,7 +185,7 @@ class NcutSearch(NamedTuple):
     @classmethod
     def start(
         cls,
-        problem: ClusteringProblem,
+        problem: NodeProblem,
         embedding: np.ndarray,
         runs: RunSettings,
         random_state: np.random.RandomState,
