@@ -8,19 +8,19 @@ from io import TextIOWrapper
 from typing import Any
 
 COMMANDS = {
-    "report": ("_audit", "audit predictions in CSV or Parquet files"),
+    "report": ("audit", "audit predictions in CSV or Parquet files"),
     "subgroups": (
-        "_audit",
+        "audit",
         "search decisions in CSV or Parquet files for the subgroups that depart most",
     ),
-    "certify": ("_audit", "certify that decisions in a file keep a tolerance in the population"),
-    "verify": ("_audit", "recompute a filed claim from the data"),
-    "compare": ("_audit", "compare two files of predictions, such as those of two periods"),
-    "alternatives": ("_audit", "which of several models are less discriminatory alternatives"),
-    "plan": ("_plan", "number of samples that a certificate or a guaranteed fit requires"),
-    "monitor": ("_monitor", "monitor a gap over time, valid at every look"),
+    "certify": ("audit", "certify that decisions in a file keep a tolerance in the population"),
+    "verify": ("audit", "recompute a filed claim from the data"),
+    "compare": ("audit", "compare two files of predictions, such as those of two periods"),
+    "alternatives": ("audit", "which of several models are less discriminatory alternatives"),
+    "plan": ("plan", "number of samples that a certificate or a guaranteed fit requires"),
+    "monitor": ("monitor", "monitor a gap over time, valid at every look"),
 }
-"""Command of audits -> its module in :mod:`skfair.commands`, and what it does."""
+"""Command of audits -> its module in :mod:`skfair._commands`, and what it does."""
 
 
 class _Parser(ArgumentParser):
@@ -47,12 +47,12 @@ def main(arguments: list[str]) -> Any:
         command.set_defaults(parser=command)
         # Its module imports pandas and scikit-learn, for which others need not wait.
         if name in arguments[:1]:
-            module = importlib.import_module(f"skfair.commands.{module}")  # type: ignore[assignment]
+            module = importlib.import_module(f"skfair._commands.{module}")  # type: ignore[assignment]
             getattr(module, f"add_{name}_options")(command)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)
     # what the commands share imports as much
-    from skfair.commands._options import describe_error, print_warnings
+    from skfair._commands.options import describe_error, print_warnings
 
     if isinstance(sys.stdout, TextIOWrapper):
         # A console of another encoding shows escapes of what it has no signs for.

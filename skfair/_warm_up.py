@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from skfair._kernels import announce_compilation, compile_at_first_call, kernels_of
+from skfair._utils.checks import mute_warnings
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
-from skfair.utils._checks import mute_warnings
 
 
 def fit_all(verbose: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from skfair.utils._sklearn import can_reuse_listener, open_listener, send
+from skfair._utils.sklearn import can_reuse_listener, open_listener, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,13 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.classification import ConstrainedClassifierCV
-from skfair.constraints._units import Unit
-from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.fitting._input import check_missing_group_settings
-from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
-from skfair.groups._arguments import FitArguments
-from skfair.partitions._collections import row_by_row
-from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
-from skfair.postprocessing._coverage import (
+from skfair._bound.units import Unit
+from skfair._fitting.input import check_missing_group_settings
+from skfair._fitting.model import GroupAwareScoreMixin, estimator_docs
+from skfair._groups.arguments import FitArguments
+from skfair._partitions.collections import row_by_row
+from skfair._postprocessing.constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
+from skfair._postprocessing.coverage import (
     ClassSets,
     IntervalSets,
     fit_spread,
@@ -26,28 +24,30 @@ from skfair.postprocessing._coverage import (
     knows_groups,
     thresholds_at,
 )
-from skfair.postprocessing._folds import Folds
-from skfair.postprocessing._out_of_fold_scores import mean_scores
-from skfair.regression import ConstrainedRegressorCV
-from skfair.utils._checks import warn
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
+from skfair._postprocessing.folds import Folds
+from skfair._postprocessing.out_of_fold_scores import mean_scores
+from skfair._utils.checks import warn
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
     OpenShare,
     ProbabilisticClassifier,
     Verbose,
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import HasMethods, with_callbacks
+from skfair._utils.sklearn import HasMethods, with_callbacks
+from skfair.classification import ConstrainedClassifierCV
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.regression import ConstrainedRegressorCV
 
 if TYPE_CHECKING:
     from typing import Self
 
     from numpy.typing import ArrayLike
 
-    from skfair.postprocessing._constrained_cv import CrossFit
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._postprocessing.constrained_cv import CrossFit
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 # What both estimators share: the fit up to out-of-fold scores, and thresholds of new samples.

@@ -17,15 +17,15 @@ from scipy.special import boxcox, expit
 from sklearn.base import BaseEstimator, clone
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
-from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
-from skfair.utils._parameters import (
+from skfair._utils.arrays import SortedScores, shares_up_to_rank, taper_length
+from skfair._utils.parameters import (
     Array,
     OpenShare,
     Share,
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair._utils.sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import stdtrit
 from sklearn.base import clone
 
+from skfair._utils.checks import argument_error, check_tolerance, warn
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
-from skfair.utils._checks import argument_error, check_tolerance, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from skfair.utils._api import MatrixLike
+    from skfair._utils.api import MatrixLike
 
 
 __all__ = ["best_subject_to", "fit_ladder"]

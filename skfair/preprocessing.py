@@ -18,20 +18,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from skfair.groups._arguments import FitArguments
-from skfair.groups._known import encode_groups_for_prediction
-from skfair.groups._samples import check_alignment, check_samples
-from skfair.groups._state import PlainStateMixin
-from skfair.utils._checks import check_column, join_names, validate_data, warn
-from skfair.utils._parameters import NonNegativeInt, Share, make_constructor, validate_params
-from skfair.utils._sklearn import check_sample_weight, safe_indexing
+from skfair._groups.arguments import FitArguments
+from skfair._groups.known import encode_groups_for_prediction
+from skfair._groups.samples import check_alignment, check_samples
+from skfair._groups.state import PlainStateMixin
+from skfair._utils.checks import check_column, join_names, validate_data, warn
+from skfair._utils.parameters import NonNegativeInt, Share, make_constructor, validate_params
+from skfair._utils.sklearn import check_sample_weight, safe_indexing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 __all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]

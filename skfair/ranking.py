@@ -17,31 +17,26 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
-from skfair.constraints._constraint import warn_of_small_groups
-from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.fitting._input import TrainingData
-from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
-from skfair.fitting._model import check_loss, estimator_docs
-from skfair.groups import Groups, Samples, check_groups
-from skfair.groups._arguments import FitArguments
-from skfair.groups._events import DocumentPairs
-from skfair.groups._known import warn_of_missing_marks
-from skfair.groups._samples import check_lengths, check_metric_input, check_samples
-from skfair.losses import LossName
-from skfair.models._model import moments
-from skfair.partitions._collections import check_alignment
-from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
-from skfair.postprocessing._exposure import fit_exposure_rule, round_ties
-from skfair.postprocessing._folds import Folds
-from skfair.postprocessing._query_rankers import (
+from skfair._fitting.input import TrainingData
+from skfair._fitting.linear import ConstrainedLinearEstimator, fit_linear_model
+from skfair._fitting.model import check_loss, estimator_docs
+from skfair._groups import Groups, Samples, check_groups
+from skfair._groups.arguments import FitArguments
+from skfair._groups.events import DocumentPairs
+from skfair._groups.known import warn_of_missing_marks
+from skfair._groups.samples import check_lengths, check_metric_input, check_samples
+from skfair._partitions.collections import check_alignment
+from skfair._postprocessing.constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
+from skfair._postprocessing.exposure import fit_exposure_rule, round_ties
+from skfair._postprocessing.folds import Folds
+from skfair._postprocessing.query_rankers import (
     QueryRanker,
     find_query_arguments,
     unwrap_rankers,
 )
-from skfair.solvers import Solver, SolverName
-from skfair.utils._api import RandomState
-from skfair.utils._checks import (
+from skfair._problems.model import moments
+from skfair._utils.api import RandomState
+from skfair._utils.checks import (
     argument_error,
     check_column,
     check_finite_squares,
@@ -52,8 +47,8 @@ from skfair.utils._checks import (
     to_floats,
     warn,
 )
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
     MinGroupSize,
     NonNegative,
     ProbabilisticClassifier,
@@ -62,15 +57,20 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import HasMethods, StrOptions, count_samples, with_callbacks
+from skfair._utils.sklearn import HasMethods, StrOptions, count_samples, with_callbacks
+from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
+from skfair.constraints._constraint import warn_of_small_groups
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.losses import LossName
+from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
     from typing import Self
 
     from numpy.typing import ArrayLike
 
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 # A linear ranker trained on pairs under fairness constraints that its orders keep.

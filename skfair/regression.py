@@ -9,31 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
-from skfair.constraints import (
-    CONSTRAINTS,
-    Constraint,
-    ConstraintName,
-    PartialDemographicParity,
-    PartialStatisticalParity,
-    applicable_constraint_names,
-    check_applies_to_numbers,
-    resolve_constraints,
-)
-from skfair.constraints._units import LogScale
-from skfair.fitting._input import standardize_target
-from skfair.fitting._linear import (
+from skfair._bound.units import LogScale
+from skfair._fitting.input import standardize_target
+from skfair._fitting.linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
     fit_samples,
     make_partial_parity,
 )
-from skfair.fitting._model import GroupAwareScoreMixin, check_loss, estimator_docs
-from skfair.fitting._outcome import status_of, warn_of_cost, warn_of_outcome
-from skfair.groups._arguments import FitArguments
-from skfair.losses import AbsoluteLoss, LossName, QuantileLoss, SquaredLoss, TweedieLoss
-from skfair.partitions._collections import row_by_row
-from skfair.postprocessing._base_loss import find_rule_loss
-from skfair.postprocessing._constrained_cv import (
+from skfair._fitting.model import GroupAwareScoreMixin, check_loss, estimator_docs
+from skfair._fitting.outcome import status_of, warn_of_cost, warn_of_outcome
+from skfair._groups.arguments import FitArguments
+from skfair._partitions.collections import row_by_row
+from skfair._postprocessing.base_loss import find_rule_loss
+from skfair._postprocessing.constrained_cv import (
     ConstrainedCV,
     check_exportable,
     check_rule_format,
@@ -41,11 +30,10 @@ from skfair.postprocessing._constrained_cv import (
     store_rule,
     write_rule,
 )
-from skfair.postprocessing._folds import Folds
-from skfair.solvers import Solver, SolverName
-from skfair.utils._api import RandomState
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
+from skfair._postprocessing.folds import Folds
+from skfair._utils.api import RandomState
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
     Array,
     MissingGroups,
     NonNegative,
@@ -57,17 +45,29 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import HasMethods, StrOptions, with_callbacks
+from skfair._utils.sklearn import HasMethods, StrOptions, with_callbacks
+from skfair.constraints import (
+    CONSTRAINTS,
+    Constraint,
+    ConstraintName,
+    PartialDemographicParity,
+    PartialStatisticalParity,
+    applicable_constraint_names,
+    check_applies_to_numbers,
+    resolve_constraints,
+)
+from skfair.losses import AbsoluteLoss, LossName, QuantileLoss, SquaredLoss, TweedieLoss
+from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
     from typing import Any, Self
 
     from numpy.typing import ArrayLike
 
-    from skfair.fitting._input import TrainingData
-    from skfair.postprocessing._constrained_cv import CrossFit, Rule
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._fitting.input import TrainingData
+    from skfair._postprocessing.constrained_cv import CrossFit, Rule
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 # The base of linear regressors: training and predictions.

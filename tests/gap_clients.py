@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
+from skfair._partitions.blocks import Blocks
+from skfair._partitions.collections import load_rows
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import (
     Constraint,
@@ -28,8 +30,6 @@ from skfair.constraints import (
 from skfair.losses import Pointwise
 from skfair.metrics import GroupMetric
 from skfair.monitoring import GapMonitor
-from skfair.partitions._blocks import Blocks
-from skfair.partitions._collections import load_rows
 from skfair.regression import ConstrainedERMRegressor
 from skfair.statistics import FitPilot, required_sample_size
 from tests.audit.doors import certify_model, report_model, search_predictions

@@ -3,12 +3,13 @@
 import numpy as np
 from scipy import sparse
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import DemographicParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair._partitions.blocks import Blocks, open_blocks
+from skfair._partitions.collections import load_rows
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import MinimumRate, RateParity
 from skfair.metrics import Rate, group_report, make_scorer
 from skfair.metrics._rates import find_rate
 from skfair.monitoring import GapMonitor
-from skfair.partitions._blocks import Blocks, open_blocks
-from skfair.partitions._collections import load_rows
 from tests.audit.doors import certify_model, report_model
 
 RATES = (

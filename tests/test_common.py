@@ -21,11 +21,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skfair
+from skfair._groups.events import REPORT_COLUMNS
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups._events import REPORT_COLUMNS
 
 # The checks of every estimator pass no queries.
 pytestmark = pytest.mark.filterwarnings("ignore:Got no query_id")

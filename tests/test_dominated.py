@@ -18,13 +18,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
+from skfair._fitting.counting import DecisionCounter
 from skfair.audit import Audit, last_shown
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _fits
 from skfair.conformal import ConformalClassifier
 from skfair.constraints import DemographicParity, LossParity, PartialStatisticalParity
-from skfair.fitting._counting import DecisionCounter
 from skfair.losses import SquaredLoss
 from skfair.model_selection import fit_ladder
 from skfair.ranking import ConstrainedRankerCV

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import skfair
+from skfair._bound.gap import GapBase
+from skfair._groups import Groups
 from skfair._names import SUBMODULES
 from skfair.constraints import Constraint
-from skfair.constraints._gap import GapBase
-from skfair.groups import Groups
 from tests import words
 
 PACKAGE = Path(skfair.__file__).parent
@@ -25,49 +25,181 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 MAY_IMPORT = {
     "": {"_names"},
-    "_names": set(),
-    "audit": {"constraints", "exceptions", "groups", "statistics", "losses", "metrics"}
-    | {"partitions", "plotting", "utils"},
-    "exceptions": set(),
     "_kernels": set(),
-    "utils": {"_kernels"},
-    "groups": {"exceptions", "partitions", "utils"},
-    "statistics": {"groups", "utils"},
-    "partitions": {"utils"},
-    "losses": {"_kernels", "utils"},
+    "exceptions": set(),
+    "_names": set(),
+    "_utils": {"_kernels"},
+    "_partitions": {"_utils"},
+    "callbacks": {"_utils"},
+    "losses": {"_kernels", "_utils"},
+    "_groups": {"exceptions", "_partitions", "_utils"},
+    "datasets": {"_partitions", "_utils"},
     "surrogates": {"_kernels", "losses"},
-    "models": {"_kernels", "partitions", "utils"},
-    "constraints": {"statistics", "losses", "metrics", "groups", "surrogates", "utils"},
-    "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
-    | {"surrogates", "utils"},
-    "solvers": {"losses", "models", "problems", "utils"},
-    "metrics": {"_kernels", "exceptions", "statistics", "losses", "groups", "utils"},
-    "model_selection": {"exceptions", "metrics", "utils"},
-    "monitoring": {"audit", "constraints", "groups", "statistics", "losses", "metrics"}
-    | {"partitions", "plotting", "utils"},
-    "datasets": {"partitions", "utils"},
-    "callbacks": {"utils"},
-    "cluster": {"_kernels", "exceptions", "metrics", "partitions", "plotting", "groups", "utils"},
-    "fitting": {"_kernels", "constraints", "exceptions", "groups", "losses", "models", "partitions"}
-    | {"problems", "solvers", "statistics", "surrogates", "utils"},
-    "postprocessing": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
-    | {"partitions", "preprocessing", "problems", "solvers", "statistics", "surrogates"}
-    | {"fitting", "utils"},
-    "conformal": {"classification", "constraints", "exceptions", "fitting", "groups"}
-    | {"partitions", "postprocessing", "regression", "utils"},
-    "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
-    | {"partitions", "postprocessing", "solvers", "fitting", "utils"},
-    "regression": {"constraints", "groups", "losses", "partitions", "postprocessing", "solvers"}
-    | {"fitting", "utils"},
-    "ranking": {"constraints", "exceptions", "groups", "losses", "models", "partitions"}
-    | {"postprocessing", "solvers", "fitting", "utils"},
-    "torch": {"classification", "constraints", "groups", "losses", "models", "solvers"}
-    | {"surrogates", "fitting", "utils"},
-    "plotting": {"metrics", "groups", "utils"},
-    "preprocessing": {"groups", "utils"},
-    "commands": {"audit", "constraints", "groups", "metrics", "monitoring", "statistics", "utils"},
-    "__main__": {"commands", "_warm_up"},
-    "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers", "utils"},
+    "_columns": {"_groups", "_partitions", "_utils"},
+    "_statistics": {"_groups", "_utils"},
+    "groups": {"_groups"},
+    "preprocessing": {"_groups", "_utils"},
+    "metrics": {"exceptions", "_groups", "_kernels", "losses", "_statistics", "_utils"},
+    "statistics": {"_statistics"},
+    "_bound": {"_groups", "losses", "metrics", "_statistics", "surrogates", "_utils"},
+    "model_selection": {"exceptions", "metrics", "_utils"},
+    "plotting": {"_groups", "metrics", "_utils"},
+    "constraints": {
+        "_bound",
+        "_groups",
+        "losses",
+        "metrics",
+        "_statistics",
+        "surrogates",
+        "_utils",
+    },
+    "cluster": {
+        "exceptions",
+        "_groups",
+        "_kernels",
+        "metrics",
+        "_partitions",
+        "plotting",
+        "_utils",
+    },
+    "_problems": {
+        "_bound",
+        "constraints",
+        "_groups",
+        "_kernels",
+        "losses",
+        "_partitions",
+        "surrogates",
+        "_utils",
+    },
+    "audit": {
+        "_bound",
+        "_columns",
+        "constraints",
+        "exceptions",
+        "_groups",
+        "losses",
+        "metrics",
+        "_partitions",
+        "plotting",
+        "_statistics",
+        "_utils",
+    },
+    "solvers": {"losses", "_problems", "_utils"},
+    "monitoring": {
+        "audit",
+        "_bound",
+        "constraints",
+        "_groups",
+        "losses",
+        "metrics",
+        "_partitions",
+        "plotting",
+        "_statistics",
+        "_utils",
+    },
+    "_fitting": {
+        "_bound",
+        "constraints",
+        "exceptions",
+        "_groups",
+        "_kernels",
+        "losses",
+        "_partitions",
+        "_problems",
+        "solvers",
+        "_statistics",
+        "surrogates",
+        "_utils",
+    },
+    "_commands": {
+        "audit",
+        "_columns",
+        "constraints",
+        "_groups",
+        "metrics",
+        "monitoring",
+        "_statistics",
+        "_utils",
+    },
+    "_postprocessing": {
+        "_bound",
+        "constraints",
+        "exceptions",
+        "_fitting",
+        "_groups",
+        "losses",
+        "metrics",
+        "_partitions",
+        "preprocessing",
+        "_problems",
+        "solvers",
+        "_statistics",
+        "surrogates",
+        "_utils",
+    },
+    "classification": {
+        "_bound",
+        "constraints",
+        "exceptions",
+        "_fitting",
+        "_groups",
+        "losses",
+        "metrics",
+        "_partitions",
+        "_postprocessing",
+        "_problems",
+        "solvers",
+        "_utils",
+    },
+    "ranking": {
+        "constraints",
+        "exceptions",
+        "_fitting",
+        "_groups",
+        "losses",
+        "_partitions",
+        "_postprocessing",
+        "_problems",
+        "solvers",
+        "_utils",
+    },
+    "regression": {
+        "_bound",
+        "constraints",
+        "_fitting",
+        "_groups",
+        "losses",
+        "_partitions",
+        "_postprocessing",
+        "solvers",
+        "_utils",
+    },
+    "torch": {
+        "_bound",
+        "classification",
+        "constraints",
+        "_fitting",
+        "_groups",
+        "losses",
+        "_problems",
+        "solvers",
+        "surrogates",
+        "_utils",
+    },
+    "_warm_up": {"classification", "cluster", "_kernels", "regression", "solvers", "_utils"},
+    "conformal": {
+        "_bound",
+        "classification",
+        "exceptions",
+        "_fitting",
+        "_groups",
+        "_partitions",
+        "_postprocessing",
+        "regression",
+        "_utils",
+    },
+    "__main__": {"_commands", "_warm_up"},
 }
 """For every subpackage, the other subpackages it may import; "" is the package's own front door.
 All may import "_names", which says where a public name is."""
@@ -82,6 +214,44 @@ REGISTRIES = {
 
 Such methods stand in a folder `literature`. Besides one another, only the registries and an
 `__init__.py` of their subpackage import them, so that no default depends on them."""
+
+
+SHARED = {
+    "audit": {
+        "_bins",
+        "_claims",
+        "_formats",
+        "_front",
+        "_last_shown",
+        "_ledger",
+        "_predictions",
+        "_protection",
+        "_report_input",
+        "_sections",
+        "_sensitive_features",
+        "_sentences",
+        "_subgroups",
+        "_tables",
+        "_task_metrics",
+    },
+    "classification": {"_classifiers"},
+    "constraints": {"_constraint", "_criteria", "_held_out", "_partial"},
+    "metrics": {
+        "_calibration",
+        "_group_metrics",
+        "_group_report",
+        "_partial",
+        "_ranking",
+        "_rates",
+        "_registry",
+        "_scoring",
+        "_synonyms",
+    },
+    "monitoring": {"_monitor"},
+    "plotting": {"_display", "_gap_monitor", "_groups"},
+    "solvers": {"_solver", "_stochastic"},
+}
+"""Private modules of packages of users, by package, from which other packages take names."""
 
 
 def parts(path):
@@ -129,6 +299,22 @@ def test_a_file_imports_only_subpackages_below():
         below = MAY_IMPORT[subpackage(path)] | {subpackage(path), "__version__", "_names"}
         upward = subpackages_imported(path) - below
         assert not upward, f"{describe(path)} must not import {sorted(upward)}"
+
+
+def taken_from_private_modules(path):
+    """Pairs (package, private module) of packages of users from which a file of another takes."""
+    for name in imports(path):
+        library, package, module = [*name.split("."), "", ""][:3]
+        is_other = library == "skfair" and package not in ("", subpackage(path))
+        is_of_users = not package.startswith("_")
+        is_private = module.startswith("_") and f"skfair.{package}.{module}" in MODULES
+        if is_other and is_of_users and is_private:
+            yield package, module
+
+
+def test_names_come_from_a_private_package_or_a_public_module():
+    taken = {pair for path in FILES for pair in taken_from_private_modules(path)}
+    assert taken == {(package, module) for package, modules in SHARED.items() for module in modules}
 
 
 def imported_files(path):
@@ -213,9 +399,9 @@ def test_private_scikit_learn_has_one_door():
         for name in imports(path)
         if name.split(".")[0] == "sklearn"
         and any(part.startswith("_") for part in name.split("."))
-        and parts(path) != ("utils", "_sklearn")
+        and parts(path) != ("_utils", "sklearn")
     ]
-    assert not private, f"import {private} in skfair/utils/_sklearn.py and take it from there"
+    assert not private, f"import {private} in skfair/_utils/sklearn.py and take it from there"
 
 
 # What layers know of one another.
@@ -227,10 +413,9 @@ def list_subclasses(base):
 
 
 KINDS = {
-    "constraints": {
-        one.__name__ for base in (Constraint, GapBase) for one in list_subclasses(base)
-    },
-    "groups": {one.__name__ for one in (Groups, *list_subclasses(Groups))},
+    "constraints": {one.__name__ for one in list_subclasses(Constraint)},
+    "_bound": {one.__name__ for one in list_subclasses(GapBase)},
+    "_groups": {one.__name__ for one in (Groups, *list_subclasses(Groups))},
 }
 """Classes of a subpackage, about which its clients ask attributes and not the class."""
 
@@ -392,8 +577,9 @@ def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they
 def test_models_of_scikit_learn_are_imported_where_they_are_fitted():
     """They take as long to import as half of this package."""
     models = {"cluster", "ensemble", "linear_model", "neighbors", "svm", "tree"}
-    names = ("classification", "cluster", "regression", "postprocessing", "audit", "monitoring")
-    code = f"import sys; from skfair import {', '.join(names)}; print(*sys.modules)"
+    names = ("classification", "cluster", "regression", "_postprocessing", "audit", "monitoring")
+    lines = [f"import skfair.{name}" for name in names]
+    code = "; ".join(["import sys", *lines, "print(*sys.modules)"])
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
     )

@@ -20,8 +20,9 @@ def folders():
 
 def subpackage(folder):
     """The path of what a folder tests; the underscore of private names is left out."""
-    first = "_kernels" if folder.parts[0] == "kernels" else folder.parts[0]
-    return PACKAGE.joinpath(first, *folder.parts[1:])
+    private = PACKAGE / f"_{folder.parts[0]}"
+    first = private if private.is_dir() else PACKAGE / folder.parts[0]
+    return first.joinpath(*folder.parts[1:])
 
 
 @pytest.mark.parametrize("folder", folders(), ids=str)

@@ -11,12 +11,13 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
+from skfair._groups import Groups, check_groups
+from skfair._groups.events import Events, cell_events
+from skfair._groups.known import check_recorded_groups
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.constraints._constraint import all_samples, each_class
-from skfair.groups import Groups, Samples, check_groups
-from skfair.groups._events import Events, cell_events
-from skfair.groups._known import check_recorded_groups
+from skfair.groups import Samples
 from skfair.metrics import demographic_parity_difference, mean_score_difference
 from skfair.regression import ConstrainedERMRegressor
 
@@ -475,7 +476,7 @@ def test_models_of_groups_need_recorded_ones(data, proxies):
 
 
 def test_partitioned_samples_have_no_probabilities(data, proxies):
-    from skfair.partitions._collections import is_partitioned
+    from skfair._partitions.collections import is_partitioned
 
     da = pytest.importorskip("dask.array")
     X, y, sex, _ = data

@@ -5,16 +5,17 @@ import re
 import numpy as np
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._bound.rows import SmoothConstraint
+from skfair._groups import check_groups
+from skfair._partitions.partitions import blocks, make_partitions
+from skfair._problems.linear import LinearModel
+from skfair._problems.model import LinearInParameters, Model
+from skfair._problems.partitioned import PartitionedProblem
+from skfair._problems.problem import ConstrainedProblem, Problem
 from skfair.constraints import DemographicParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._rows import SmoothConstraint
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.models._model import LinearInParameters, Model
-from skfair.partitions._partitions import blocks, make_partitions
-from skfair.problems._partitioned import PartitionedProblem
-from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 

@@ -22,6 +22,8 @@ import skfair.classification
 import skfair.cluster
 import skfair.ranking
 import skfair.regression
+from skfair._groups import check_groups
+from skfair._groups.known import encode_known_groups
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -29,8 +31,6 @@ from skfair.classification import (
 )
 from skfair.cluster import FairKMeans
 from skfair.constraints import DemographicParity
-from skfair.groups import check_groups
-from skfair.groups._known import encode_known_groups
 from skfair.ranking import ConstrainedRankerCV
 from skfair.regression import ConstrainedERMRegressor
 

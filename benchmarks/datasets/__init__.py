@@ -14,7 +14,7 @@ from benchmarks.datasets.points import (
     make_fair_synthetic,
 )
 from benchmarks.datasets.search_results import fetch_mslr
-from skfair.utils._checks import check_choice
+from skfair._utils.checks import check_choice
 
 __all__ = ["BENCHMARKS", "communities_crime_groups", "load_benchmark", "make_rand_laplace"]
 

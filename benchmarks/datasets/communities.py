@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.datasets.sources import SOURCES
+from skfair._utils.checks import check_choice
 from skfair.datasets._fetch import dataset_docs, fetch, fetch_csv, make_bunch, select_sensitive
-from skfair.utils._checks import check_choice
 
 _RACE_SHARE_COLUMNS = ["racepctblack", "racePctHisp", "racePctAsian", "racePctWhite"]
 COMMUNITIES_CRIME_DESCR = """\

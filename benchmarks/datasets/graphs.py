@@ -8,9 +8,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import Bunch, check_random_state
 
 from benchmarks.datasets.sources import SOURCES
+from skfair._utils.checks import check_choice
 from skfair.datasets._fetch import dataset_docs, fetch_csv
 from skfair.datasets._generators import adjacency_matrix, check_shares, draw_edges
-from skfair.utils._checks import check_choice
 
 MIN_USERS = 500
 FACEBOOK_NET_DESCR = """\

@@ -9,9 +9,9 @@ from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
 from benchmarks.datasets.sources import SOURCES
+from skfair._utils.api import RandomState
+from skfair._utils.checks import check_choice
 from skfair.datasets._fetch import dataset_docs, fetch, fetch_csv, make_bunch, select_sensitive
-from skfair.utils._api import RandomState
-from skfair.utils._checks import check_choice
 
 _SYNTHETIC = {
     "equal_ds1": ([100] * 4, [(1, 1), (2.1, 1), (1, 5), (2.1, 5)], 0.1),

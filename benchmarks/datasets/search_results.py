@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
+from skfair._utils.checks import check_choice
 from skfair.datasets._fetch import cache_folder, user_folder
-from skfair.utils._checks import check_choice
 
 MSLR_ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
 MSLR_N_FEATURES = 136

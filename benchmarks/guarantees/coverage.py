@@ -6,8 +6,8 @@ import numpy as np
 
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.statistics._estimates import Rates, pairwise_contrasts
-from skfair.statistics._gaps import interval_of_largest_contrast
+from skfair._statistics.estimates import Rates, pairwise_contrasts
+from skfair._statistics.gaps import interval_of_largest_contrast
 
 N_SAMPLES = {5: 2000, 1: 200}  # samples drawn from each population, by the runs of the budget
 N_BOOTSTRAPS = 200

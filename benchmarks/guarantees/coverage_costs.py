@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair._bound.bound import make_posterior
+from skfair._groups import check_groups
+from skfair._groups.events import Events
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import Means
 from skfair.audit import Audit
 from skfair.constraints import MaximumRate, RateParity
-from skfair.constraints._bound import make_posterior
-from skfair.groups import Samples, check_groups
-from skfair.groups._events import Events
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import Means
 from skfair.surrogates import Sigmoid
 
 LEVEL = 0.95

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse, special
 
-from skfair.statistics._estimates import Means
+from skfair._statistics.estimates import Means
 
 SIZES = (
     (30, 30),

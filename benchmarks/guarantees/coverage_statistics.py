@@ -9,11 +9,11 @@ from benchmarks.guarantees.coverage_costs import compare_widths, list_costs
 from benchmarks.guarantees.coverage_means import SKEWED, coverage_of_means
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
+from skfair._statistics.estimates import AUCs, pairwise_contrasts
+from skfair._statistics.gaps import interval_of_largest_contrast
 from skfair.constraints import PartialStatisticalParity
 from skfair.metrics._scoring import make_limit_metric
 from skfair.statistics import balance_limit, gap_interval, ratio_interval
-from skfair.statistics._estimates import AUCs, pairwise_contrasts
-from skfair.statistics._gaps import interval_of_largest_contrast
 
 LEVEL = 0.95
 N_DRAWS = {5: 1000, 1: 100}  # draws of each case, by the runs of the budget

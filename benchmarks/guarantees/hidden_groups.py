@@ -17,10 +17,10 @@ from benchmarks.data import fetch_adult, fetch_compas
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
+from skfair._statistics.hidden_groups import interval_from_bounds, make_recorded_groups
 from skfair.audit import SensitiveFeatures
 from skfair.classification import ConstrainedERMClassifier
 from skfair.metrics import demographic_parity_difference
-from skfair.statistics._hidden_groups import interval_from_bounds, make_recorded_groups
 
 N_REDRAWS = {5: 500, 1: 20}
 """Redraws of each cell, by the runs of the budget."""

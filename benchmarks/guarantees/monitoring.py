@@ -13,6 +13,7 @@ from benchmarks.packages import is_installed
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
+from skfair._statistics.estimates import wilson_limits
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._batches import MIN_BLOCK
 from skfair.monitoring._settings import check_settings
@@ -25,7 +26,6 @@ from skfair.monitoring._state import (
     log_evidence_against,
     log_mean,
 )
-from skfair.statistics._estimates import wilson_limits
 
 LEVEL = 0.95
 THRESHOLD = -np.log(1.0 - LEVEL)

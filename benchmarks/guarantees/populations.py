@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.erm_cases import _data
-from skfair.groups import Samples, check_groups
+from skfair._groups import check_groups
+from skfair.groups import Samples
 
 SIZE = 100_000
 """Number of samples that represent a generated population."""

@@ -9,10 +9,11 @@ from benchmarks.guarantees import populations
 from benchmarks.guarantees.redraws import population
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
+from skfair._statistics import pilots as pilots_module
 from skfair.audit import Audit
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
-from skfair.statistics import FitPilot, _pilots, required_sample_size
+from skfair.statistics import FitPilot, required_sample_size
 
 N_CERTIFICATES = {5: 2000, 1: 200}
 N_FITS = {5: 20, 1: 4}
@@ -71,7 +72,7 @@ def certified_share(n, rate, constraint, n_groups, n_draws, rng):
 
 
 @smallest(populations, SIZE=2000)
-@smallest(_pilots, _N_AT_ONCE=4, _N_ROUNDS=1)
+@smallest(pilots_module, _N_AT_ONCE=4, _N_ROUNDS=1)
 @smallest(
     PLANNED=("30 columns",),
     ALLOWED=0.3,

@@ -8,8 +8,8 @@ from scipy import special, stats
 from benchmarks.guarantees.coverage import CountedRates
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
+from skfair._statistics.estimates import LogRates, Rates, rate_limits, wilson_limits
 from skfair.audit._tables import significance_mask
-from skfair.statistics._estimates import LogRates, Rates, rate_limits, wilson_limits
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
 N_SAMPLES = 1000

@@ -5,12 +5,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.optimum.comparison import Case, Outcome
+from skfair._postprocessing.rank_shift import shifted_scores
 from skfair.classification import PartialParityPostprocessor
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_statistical_parity_difference,
 )
-from skfair.postprocessing._rank_shift import shifted_scores
 from skfair.ranking import ConstrainedRanker
 
 N_QUERIES, N_ITEMS = 25, 8

@@ -4,8 +4,9 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.peers.erm_methods import moment
+from skfair._groups import check_groups
 from skfair.constraints import CONSTRAINTS
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

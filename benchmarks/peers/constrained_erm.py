@@ -17,13 +17,14 @@ from benchmarks.peers.erm_methods import (
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
 from skfair.solvers._solver import Iterate, estimate_multipliers, kkt_residual
 from skfair.surrogates import Sigmoid

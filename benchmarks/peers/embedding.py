@@ -7,11 +7,11 @@ from benchmarks.sizes import smallest
 from benchmarks.spectral_cases import adult_kernel, dense_sbm, lastfm
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
+from skfair._groups import check_groups
+from skfair._utils.arrays import group_constraint_basis
 from skfair.cluster.literature._eigen_solvers import norm_of_laplacian
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import embed, fair_embedding
-from skfair.groups import check_groups
-from skfair.utils._arrays import group_constraint_basis
 
 DEFAULT = "default"
 DEFAULT_TOL = fair_embedding.__kwdefaults__["tol"]

@@ -24,7 +24,7 @@ from benchmarks.peers.libraries import linear_post_weights
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
-from skfair.postprocessing._joint import JointProbabilities
+from skfair._postprocessing.joint import JointProbabilities
 
 TOLERANCES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.07)
 """Tolerances of the default fits, between which accuracies are interpolated."""

@@ -15,7 +15,7 @@ from benchmarks.papers.stochastic_methods.acs_income_problem import (
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
-from skfair.models._mlp import MLPModel
+from skfair._problems.mlp import MLPModel
 from skfair.solvers import SSLALM, StochasticGhost, StochasticSwitching
 
 SOLVERS = {  # solver, timed steps of ours, timed steps of the published one

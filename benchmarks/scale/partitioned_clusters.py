@@ -10,9 +10,9 @@ from benchmarks.scale.spectral_large import SEPARATED
 from benchmarks.sizes import smallest
 from benchmarks.spectral_cases import sparse_sbm
 from benchmarks.tables import Check, Report
+from skfair._partitions.partitions import BLOCK_SIZE, blocks
 from skfair.cluster import FairKMeans, fair_embedding
 from skfair.datasets import make_fair_blobs
-from skfair.partitions._partitions import BLOCK_SIZE, blocks
 
 N_CLUSTERS, N_WORKERS = 10, 2
 N_BLOCKS, MIN_BLOCKS = 16, 4

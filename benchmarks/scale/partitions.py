@@ -16,10 +16,10 @@ import numpy as np
 
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
+from skfair._partitions import dask as dask_module
+from skfair._partitions.dask import DaskWorkers
+from skfair._partitions.partitions import BLOCK_SIZE
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.partitions import _dask
-from skfair.partitions._dask import DaskWorkers
-from skfair.partitions._partitions import BLOCK_SIZE
 
 CONSTRAINTS = ("demographic_parity", "equalized_odds", "percentiles")
 N_COLUMNS, N_WORKERS = 10, 2
@@ -159,7 +159,7 @@ def count_traffic(client, lost_at=None):
     from distributed.protocol.pickle import dumps
 
     traffic = {"received": [], "sent": []}
-    gather, submit = _dask.gather, DaskWorkers._submit
+    gather, submit = dask_module.gather, DaskWorkers._submit
 
     def gather_and_count(client, futures, *what):
         results = gather(client, futures, *what)
@@ -173,7 +173,7 @@ def count_traffic(client, lost_at=None):
         return submit(self, task, *others)
 
     with (
-        mock.patch.object(_dask, "gather", gather_and_count),
+        mock.patch.object(dask_module, "gather", gather_and_count),
         mock.patch.object(DaskWorkers, "_submit", submit_and_count),
     ):
         yield traffic

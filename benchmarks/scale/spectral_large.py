@@ -25,10 +25,10 @@ from benchmarks.spectral_cases import Graph, adult_kernel, adult_rows, dense_sbm
 from benchmarks.subprocesses import peak_gigabytes, run_module
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
+from skfair._groups import check_groups
 from skfair.cluster import FairSpectralClustering, RBFAffinity, fair_embedding
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.datasets import make_fair_blobs
-from skfair.groups import check_groups
 from skfair.metrics import normalized_cut
 
 N_CLUSTERS = 20  # of the random graphs

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from skfair._groups import check_groups
 from skfair.audit import Audit
-from skfair.groups import check_groups
 from skfair.metrics import demographic_parity_difference, group_report
 
 

@@ -5,7 +5,7 @@ const START = `
 import sys, traceback
 sys.path.append("/lib/skfair.whl")
 from skfair.__main__ import main as _main
-import skfair.commands._audit
+import skfair._commands.audit
 
 def _run(arguments):
     try:

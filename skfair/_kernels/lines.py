@@ -15,7 +15,7 @@ from skfair._kernels import (
 def bin_line_flips(scores, slopes, lines, scales, min_slope, effects, n_bins):
     """Tables of the bins of several lines, and the bin of each flip.
 
-    Arguments and results are those of `skfair.fitting._lines.bin_line_flips`, which has the same in
+    Arguments and results are those of `skfair._fitting.lines.bin_line_flips`, which has the same in
     numpy for few samples.
     """
     n_lines, n_cells = len(lines), len(effects[-1])

@@ -1,4 +1,4 @@
-"""Ranks: shares of groups above thresholds, and mean ranks of tied values."""
+"""Ranks: shares of groups above thresholds."""
 
 import numpy as np
 
@@ -101,10 +101,3 @@ def _trace_share_curves(scores, weights, bounds, limits, limit_bounds, curves):
                 positions[g] += 1
         n_thresholds += 1
     return n_thresholds
-
-
-def average_ranks(values, weights):
-    """Weighted share of the samples that have lower values, and half of those with equal ones."""
-    distinct, place = np.unique(values, return_inverse=True)
-    tied = np.bincount(place, weights, len(distinct))
-    return (tied.cumsum() - tied / 2)[place]

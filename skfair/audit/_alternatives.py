@@ -13,6 +13,17 @@ from scipy import sparse, special
 from scipy.stats import rankdata
 from sklearn.utils import check_consistent_length
 
+from skfair._bound.bound import reported_gap, sample_values
+from skfair._columns.reading import Reading
+from skfair._groups.events import Events
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import (
+    change_upper_limit,
+    check_level,
+    limit_against_fixed_pairs,
+)
+from skfair._utils.checks import argument_error, check_choice, join_names, warn
+from skfair._utils.tables import to_pandas_table
 from skfair.audit._certify import bind_audit
 from skfair.audit._claims import (
     EXIT_STATUSES,
@@ -30,19 +41,8 @@ from skfair.audit._formats import (
 )
 from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
 from skfair.audit._predictions import resolve_constraint
-from skfair.audit._reading import Reading
 from skfair.audit._sentences import Quantity, confidence_text, describe_bound
-from skfair.constraints._bound import reported_gap, sample_values
-from skfair.groups._events import Events
 from skfair.metrics._group_metrics import to_numbers
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import (
-    change_upper_limit,
-    check_level,
-    limit_against_fixed_pairs,
-)
-from skfair.utils._checks import argument_error, check_choice, join_names, warn
-from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from skfair._statistics.estimates import Estimates
     from skfair.audit._data import AuditData
     from skfair.constraints import Constraint
-    from skfair.statistics._estimates import Estimates
 
 
 # What is tested: a change of the gap, and a change of the performance, of the same samples.

@@ -6,6 +6,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skfair._utils.checks import join_names, mute_warnings, refuse_clusters
+from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._alternatives import find_alternatives
 from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit, protect_claim
@@ -18,8 +20,6 @@ from skfair.audit._report import ReportSettings, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import search_audit
 from skfair.audit._task_metrics import find_positive_label, infer_task
-from skfair.utils._checks import join_names, mute_warnings, refuse_clusters
-from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from skfair.audit._reading import (
+from skfair._columns.reading import (
     check_are_numbers,
     has_decimals,
     holds_numbers,
@@ -16,23 +16,23 @@ from skfair.audit._reading import (
     read_as,
     refuse_marks_among_numbers,
 )
-from skfair.audit._tables import attribute_name
-from skfair.groups._groups import (
+from skfair._groups.groups import (
     MAX_NUMERIC_GROUPS,
     attribute_columns,
     sort_labels,
     warn_of_many_numbers,
 )
-from skfair.groups._known import MISSING
-from skfair.partitions._collections import load_rows
-from skfair.utils._checks import argument_error, join_names
+from skfair._groups.known import MISSING
+from skfair._partitions.collections import load_rows
+from skfair._utils.checks import argument_error, join_names
+from skfair.audit._tables import attribute_name
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from skfair.audit._reading import ColumnReading
-    from skfair.groups._groups import Groups
-    from skfair.utils._tables import TableLike
+    from skfair._columns.reading import ColumnReading
+    from skfair._groups.groups import Groups
+    from skfair._utils.tables import TableLike
 
 
 N_BINS = 4

@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.base import clone, is_regressor
 
+from skfair._bound.bound import reported_gap
+from skfair._partitions.collections import load_rows
+from skfair._statistics.bounded_means import ValueRange
+from skfair._statistics.estimates import (
+    ComplementEstimates,
+    LogRates,
+    Rates,
+    RatesAgainstBound,
+    check_level,
+    clopper_pearson_limits,
+    exact_difference_test,
+)
+from skfair._statistics.gaps import find_verdict, gap_lower_limit, gap_upper_limit
+from skfair._statistics.planning import required_sample_size
+from skfair._utils.checks import argument_error, check_tolerance, join_names, number_text, warn
 from skfair.audit._claims import Claim, describe_constraint
 from skfair.audit._data import mask_unknown
 from skfair.audit._formats import collect_facts
@@ -39,7 +54,6 @@ from skfair.audit._sentences import (
 )
 from skfair.audit._tables import group_text, is_missing_group
 from skfair.constraints import check_applies_to_numbers, check_task
-from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import (
     find_tolerance,
     refuse_tolerances_by_attribute,
@@ -49,20 +63,6 @@ from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._ranking import document_exposure
-from skfair.partitions._collections import load_rows
-from skfair.statistics._bounded_means import ValueRange
-from skfair.statistics._estimates import (
-    ComplementEstimates,
-    LogRates,
-    Rates,
-    RatesAgainstBound,
-    check_level,
-    clopper_pearson_limits,
-    exact_difference_test,
-)
-from skfair.statistics._gaps import find_verdict, gap_lower_limit, gap_upper_limit
-from skfair.statistics._planning import required_sample_size
-from skfair.utils._checks import argument_error, check_tolerance, join_names, number_text, warn
 
 if TYPE_CHECKING:
     from typing import Any
@@ -70,12 +70,12 @@ if TYPE_CHECKING:
     from scipy import sparse
     from sklearn.base import BaseEstimator
 
+    from skfair._bound.bound import BoundConstraint
+    from skfair._statistics.estimates import Estimates
+    from skfair._utils.tables import TableLike
     from skfair.audit._data import AuditData
     from skfair.audit._predictions import HiddenGroupConstraint
     from skfair.constraints import Constraint, ExposureParity
-    from skfair.constraints._bound import BoundConstraint
-    from skfair.statistics._estimates import Estimates
-    from skfair.utils._tables import TableLike
 
 
 class _Limits(NamedTuple):

@@ -10,6 +10,12 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
+from skfair._columns.reading import Folded, Reading, normalize_ids
+from skfair._groups.groups import attribute_columns, attribute_names
+from skfair._groups.samples import Samples, check_metric_input
+from skfair._statistics.estimates import change_upper_limit, check_level, contrast_matrix
+from skfair._statistics.group_estimates import estimate_means
+from skfair._utils.checks import argument_error, join_names, refuse_clusters, warn
 from skfair.audit._formats import (
     Markup,
     PageReport,
@@ -24,7 +30,6 @@ from skfair.audit._front import (
     select_headline_gap,
 )
 from skfair.audit._protection import check_minimum, protect_periods
-from skfair.audit._reading import Folded, Reading, normalize_ids
 from skfair.audit._sections import find_left_out
 from skfair.audit._sentences import (
     confidence_text,
@@ -44,24 +49,19 @@ from skfair.audit._tables import (
     missing_attribute_mask,
 )
 from skfair.audit._task_metrics import find_positive_label, infer_task, metric_estimators
-from skfair.groups._groups import attribute_columns, attribute_names
-from skfair.groups._samples import Samples, check_metric_input
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics
-from skfair.statistics._estimates import change_upper_limit, check_level, contrast_matrix
-from skfair.statistics._group_estimates import estimate_means
-from skfair.utils._checks import argument_error, join_names, refuse_clusters, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from skfair._groups.groups import Groups
+    from skfair._statistics.estimates import Estimates
+    from skfair._utils.tables import TableLike
     from skfair.audit._data import AuditData
     from skfair.audit._sentences import Quantity
-    from skfair.groups._groups import Groups
     from skfair.metrics._group_report import Metrics
-    from skfair.statistics._estimates import Estimates
-    from skfair.utils._tables import TableLike
 
 
 # The report of two models or two periods.

@@ -7,6 +7,9 @@ from math import isclose, isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from skfair import constraints
+from skfair._columns.reading import UNREAD, Reading
+from skfair._statistics.gaps import Verdict
+from skfair._utils.checks import join_names
 from skfair.audit._formats import (
     PageReport,
     read_document,
@@ -14,7 +17,6 @@ from skfair.audit._formats import (
     titled_facts,
 )
 from skfair.audit._front import draw_limited, find_axis
-from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     BOUNDS,
     LOWER_BOUNDS,
@@ -24,8 +26,6 @@ from skfair.audit._sentences import (
     read_limited,
     verdict_text,
 )
-from skfair.statistics._gaps import Verdict
-from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -12,17 +12,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from skfair.audit._bins import (
-    Bins,
-    bin_groups,
-    find_group_bins,
-    read_bins,
-    warn_of_integers,
-)
-from skfair.audit._files import check_columns, file_digest, read_columns
-from skfair.audit._partitioned import are_counted, count_predictions
-from skfair.audit._predictions import check_fitted_model, predict_columns
-from skfair.audit._reading import (
+from skfair._columns.files import check_columns, file_digest, read_columns
+from skfair._columns.reading import (
     UNREAD,
     Reading,
     check_complete_column,
@@ -38,23 +29,32 @@ from skfair.audit._reading import (
     refuse_marks_among_numbers,
     write_labels,
 )
+from skfair._groups import Groups, Samples
+from skfair._groups.groups import attribute_columns
+from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
+from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
+from skfair._partitions.collections import is_partitioned
+from skfair._utils.api import Label
+from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
+from skfair._utils.copies import refuse_training_data
+from skfair._utils.parameters import MIN_AUDITED_GROUP
+from skfair._utils.sklearn import safe_indexing
+from skfair._utils.tables import to_pandas_table
+from skfair.audit._bins import (
+    Bins,
+    bin_groups,
+    find_group_bins,
+    read_bins,
+    warn_of_integers,
+)
+from skfair.audit._partitioned import are_counted, count_predictions
+from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import attribute_name, group_text
 from skfair.audit._task_metrics import find_positive_label, infer_task
-from skfair.groups import Groups, Samples
-from skfair.groups._groups import attribute_columns
-from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
-from skfair.groups._samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair.metrics._group_report import check_strata
 from skfair.metrics._scoring import find_positive_class
-from skfair.partitions._collections import is_partitioned
-from skfair.utils._api import Label
-from skfair.utils._checks import argument_error, mute_warnings, refuse_clusters
-from skfair.utils._copies import refuse_training_data
-from skfair.utils._parameters import MIN_AUDITED_GROUP
-from skfair.utils._sklearn import safe_indexing
-from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
     from skfair.metrics._group_report import Metrics
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
 
 
 _FILE_ROLES = (

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skfair.statistics._calibration_errors import explained_margin_factor
-from skfair.statistics._estimates import clopper_pearson_limits, combine_margins
+from skfair._statistics.calibration_errors import explained_margin_factor
+from skfair._statistics.estimates import clopper_pearson_limits, combine_margins
 
 if TYPE_CHECKING:
     from typing import Any

@@ -14,6 +14,17 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from skfair._bound.bound import reported_gap
+from skfair._groups.events import Events
+from skfair._groups.samples import check_alignment
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import check_level
+from skfair._statistics.gaps import interval_of_largest_contrast
+from skfair._utils.checks import mute_warnings
+from skfair._utils.copies import check_disjoint_folds
+from skfair._utils.parameters import CONFIDENCE_LEVEL
+from skfair._utils.sklearn import check_method_params, safe_indexing
+from skfair._utils.tables import to_pandas_table
 from skfair.audit._formats import PageReport
 from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
@@ -24,21 +35,10 @@ from skfair.audit._sentences import (
     value_cell,
 )
 from skfair.constraints import Constraint, applicable_constraint_names
-from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import check_whose_tolerance, refuse_tolerances_by_attribute
 from skfair.constraints._held_out import bind_constraint
 from skfair.exceptions import ConstraintCostWarning
-from skfair.groups._events import Events
-from skfair.groups._samples import check_alignment
 from skfair.plotting import ParetoFrontDisplay
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import check_level
-from skfair.statistics._gaps import interval_of_largest_contrast
-from skfair.utils._checks import mute_warnings
-from skfair.utils._copies import check_disjoint_folds
-from skfair.utils._parameters import CONFIDENCE_LEVEL
-from skfair.utils._sklearn import check_method_params, safe_indexing
-from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
     from typing import Any
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from skfair.utils._api import Label, MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._utils.api import Label, MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

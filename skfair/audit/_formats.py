@@ -20,16 +20,16 @@ import numpy as np
 import pandas as pd
 
 from skfair import __version__
-from skfair.audit._reading import Folded, Reading
-from skfair.statistics._gaps import Interval
-from skfair.utils._checks import join_names
-from skfair.utils._fit import write_text
+from skfair._columns.reading import Folded, Reading
+from skfair._statistics.gaps import Interval
+from skfair._utils.checks import join_names
+from skfair._utils.fit import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from skfair.utils._tables import TableLike
+    from skfair._utils.tables import TableLike
 
 
 # Style sheet of a report: light and dark, for telephone, screen and paper.

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from pandas.arrays import ArrowStringArray
 
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
     from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 # The gaps that a report is about first: in outcomes, and in errors.

@@ -11,11 +11,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import check_random_state
 
+from skfair._bound.bound import Sums, sample_values
+from skfair._utils.checks import argument_error, is_int, join_names, mute_warnings
 from skfair.audit._audit import Audit
 from skfair.audit._certify import bind_model
 from skfair.audit._sentences import event_text
-from skfair.constraints._bound import Sums, sample_values
-from skfair.utils._checks import argument_error, is_int, join_names, mute_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
+    from skfair._utils.api import Label, MatrixLike
+    from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint
-    from skfair.utils._api import Label, MatrixLike
-    from skfair.utils._tables import TableLike
 
 
 _N_FOLDS = 5

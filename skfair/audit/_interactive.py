@@ -3,9 +3,9 @@
 import re
 from importlib.resources import files
 
+from skfair._utils.checks import argument_error
 from skfair.audit._formats import encode_document
 from skfair.audit._sentences import describe_metric, describe_quantity
-from skfair.utils._checks import argument_error
 
 _COLUMNS = ["attribute", "group", "metric", "n", "estimate", "low", "high", "is_small"]
 

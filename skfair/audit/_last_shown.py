@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skfair._statistics.estimates import check_level
+from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
-from skfair.statistics._estimates import check_level
-from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skfair._groups.groups import attribute_columns
+from skfair._utils.checks import argument_error
+from skfair._utils.fit import lock_file, write_text
 from skfair.audit._formats import add_header, load_content
-from skfair.groups._groups import attribute_columns
-from skfair.utils._checks import argument_error
-from skfair.utils._fit import lock_file, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from skfair._groups import Samples
     from skfair.audit._data import AuditData
-    from skfair.groups import Samples
 
 
 _VERSIONS = (1, 2)

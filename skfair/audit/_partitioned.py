@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from sklearn.base import is_classifier
 
+from skfair._partitions.collections import is_partitioned, partitions_of
+from skfair._utils.checks import argument_error, join_names, warn
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
-from skfair.partitions._collections import is_partitioned, partitions_of
-from skfair.utils._checks import argument_error, join_names, warn
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from skfair.utils._tables import TableLike
+    from skfair._utils.tables import TableLike
 
 
 MAX_DISTINCT_ROWS = 100_000

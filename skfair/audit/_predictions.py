@@ -9,6 +9,12 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._bound.units import compares_predictions
+from skfair._groups import Groups, Samples
+from skfair._groups.samples import check_alignment
+from skfair._statistics.hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
+from skfair._utils.checks import argument_error, resolve_name, warn
+from skfair._utils.copies import warn_of_clustered_samples
 from skfair.constraints import (
     applicable_constraint_names,
     check_applies_to_numbers,
@@ -16,9 +22,6 @@ from skfair.constraints import (
     resolve_constraints,
 )
 from skfair.constraints._held_out import bind_decisions, metric_kind, outcome_use, target_and_scores
-from skfair.constraints._units import compares_predictions
-from skfair.groups import Groups, Samples
-from skfair.groups._samples import check_alignment
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
@@ -32,21 +35,18 @@ from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import RATES, refuse_sets_metric
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
-from skfair.statistics._hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
-from skfair.utils._checks import argument_error, resolve_name, warn
-from skfair.utils._copies import warn_of_clustered_samples
 
 if TYPE_CHECKING:
     from scipy import sparse
     from sklearn.base import BaseEstimator
 
+    from skfair._bound.bound import Sums
+    from skfair._bound.gap import RangeGap
+    from skfair._statistics.estimates import Estimates
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint
-    from skfair.constraints._bound import Sums
-    from skfair.constraints._gap import RangeGap
     from skfair.losses import TweedieLoss
-    from skfair.statistics._estimates import Estimates
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 # Units of a gap.

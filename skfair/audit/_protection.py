@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair._utils.checks import argument_error, is_int, join_names
 from skfair.audit._sentences import UNCOUNTED
 from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
-from skfair.utils._checks import argument_error, is_int, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skfair.groups._groups import Groups
-    from skfair.utils._api import Label
+    from skfair._groups.groups import Groups
+    from skfair._utils.api import Label
 
 
 class Protection(NamedTuple):

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair._statistics.estimates import check_level
+from skfair._utils.checks import argument_error, check_choice, join_names
+from skfair._utils.fit import write_text
 from skfair.audit._formats import (
     collect_facts,
     decode_report,
@@ -50,9 +53,6 @@ from skfair.audit._tables import (
 from skfair.audit._task_metrics import tabulate_reliability
 from skfair.audit._thresholds import tabulate_thresholds
 from skfair.metrics._group_report import Metrics
-from skfair.statistics._estimates import check_level
-from skfair.utils._checks import argument_error, check_choice, join_names
-from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from skfair._columns.reading import UNREAD, Reading
+from skfair._statistics.gaps import Interval
 from skfair.audit._formats import PageReport, Report
-from skfair.audit._reading import UNREAD, Reading
-from skfair.statistics._gaps import Interval
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from skfair._statistics.gaps import balance_limit
+from skfair._statistics.group_estimates import estimate_means
+from skfair._statistics.hidden_groups import MIN_RECORDED
+from skfair._utils.checks import (
+    argument_error,
+    is_int,
+    join_names,
+    mute_warnings,
+    refuse_clusters,
+    warn,
+)
 from skfair.audit._predictions import are_probabilities
 from skfair.audit._protection import check_minimum, protect_groups
 from skfair.audit._tables import (
@@ -23,28 +34,17 @@ from skfair.audit._tables import (
 from skfair.audit._task_metrics import hidden_group_estimators, metric_estimators, top_k_estimators
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_numbers
-from skfair.statistics._gaps import balance_limit
-from skfair.statistics._group_estimates import estimate_means
-from skfair.statistics._hidden_groups import MIN_RECORDED
-from skfair.utils._checks import (
-    argument_error,
-    is_int,
-    join_names,
-    mute_warnings,
-    refuse_clusters,
-    warn,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from skfair.groups import Samples
-    from skfair.groups._groups import Groups
+    from skfair._groups import Samples
+    from skfair._groups.groups import Groups
+    from skfair._statistics.estimates import Estimates
+    from skfair._statistics.gaps import Interval
+    from skfair._utils.api import Label
     from skfair.metrics._group_report import Metrics
-    from skfair.statistics._estimates import Estimates
-    from skfair.statistics._gaps import Interval
-    from skfair.utils._api import Label
 
 
 def check_share(min_share: float) -> float:

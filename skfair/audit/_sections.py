@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skfair._columns.reading import Folded
+from skfair._groups.known import MISSING
+from skfair._utils.checks import join_names
 from skfair.audit._formats import FACT_TITLES, Markup, render_strip, tabulate_facts, titled_facts
 from skfair.audit._front import (
     OVERALL_METRICS,
@@ -29,7 +32,6 @@ from skfair.audit._front import (
     state_ratio,
     tabulate_rates,
 )
-from skfair.audit._reading import Folded
 from skfair.audit._sentences import (
     RATIO,
     Quantity,
@@ -54,8 +56,6 @@ from skfair.audit._tables import (
     single_attributes,
 )
 from skfair.audit._thresholds import describe_thresholds, threshold_tables
-from skfair.groups._known import MISSING
-from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

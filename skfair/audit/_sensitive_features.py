@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skfair.audit._bins import bin_groups, find_group_bins
-from skfair.groups import check_groups
-from skfair.groups._known import (
+from skfair._groups import check_groups
+from skfair._groups.known import (
     MISSING,
     check_group_probabilities,
     fill_missing,
     make_probable_groups,
 )
-from skfair.statistics._estimates import check_level
-from skfair.statistics._hidden_groups import (
+from skfair._statistics.estimates import check_level
+from skfair._statistics.hidden_groups import (
     ProbabilisticGroups,
     RecordedGroups,
     check_hidden_values,
@@ -29,19 +28,20 @@ from skfair.statistics._hidden_groups import (
     make_recorded_groups,
     stack_features,
 )
-from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, join_names
-from skfair.utils._parameters import CONFIDENCE_LEVEL
-from skfair.utils._sklearn import count_samples
+from skfair._utils.api import Label, MatrixLike
+from skfair._utils.checks import argument_error, join_names
+from skfair._utils.parameters import CONFIDENCE_LEVEL
+from skfair._utils.sklearn import count_samples
+from skfair.audit._bins import bin_groups, find_group_bins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from skfair.groups import Groups
-    from skfair.statistics._hidden_groups import HiddenGap, HiddenGroups
-    from skfair.utils._tables import TableLike
+    from skfair._groups import Groups
+    from skfair._statistics.hidden_groups import HiddenGap, HiddenGroups
+    from skfair._utils.tables import TableLike
 
 
 _OF_LABELS = ("error", "exclude", "group", "at_random")

@@ -11,9 +11,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, NamedTuple
 
+from skfair._utils.checks import bound_text, join_names, number_text
 from skfair.audit._tables import group_text
 from skfair.metrics import RATES
-from skfair.utils._checks import bound_text, join_names, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from pandas import Timestamp
 
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 # What is compared: its noun, its unit, and the samples that its denominator counts.

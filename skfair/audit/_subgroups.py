@@ -11,6 +11,12 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from skfair._columns.reading import UNREAD, Reading
+from skfair._groups.groups import attribute_columns, attribute_names
+from skfair._groups.known import MISSING
+from skfair._partitions.partitions import blocks
+from skfair._statistics.estimates import check_level
+from skfair._utils.checks import argument_error, check_choice, is_int, refuse_clusters
 from skfair.audit._bins import cut_numbers, range_text
 from skfair.audit._departures import FromProbabilities, FromRest
 from skfair.audit._formats import (
@@ -20,7 +26,6 @@ from skfair.audit._formats import (
     write_kicker,
 )
 from skfair.audit._protection import check_minimum, select_published
-from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sections import subgroup_tables
 from skfair.audit._sentences import (
     confidence_text,
@@ -32,15 +37,10 @@ from skfair.audit._sentences import (
 )
 from skfair.audit._tables import name_as_text
 from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_known_outcomes
-from skfair.groups._groups import attribute_columns, attribute_names
-from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
 from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
-from skfair.partitions._partitions import blocks
 from skfair.plotting._groups import SubgroupDisplay
-from skfair.statistics._estimates import check_level
-from skfair.utils._checks import argument_error, check_choice, is_int, refuse_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from skfair._utils.tables import TableLike
     from skfair.audit._data import AuditData
     from skfair.metrics._group_report import Metrics
-    from skfair.utils._tables import TableLike
 
 # Conditions on single columns, from the columns alone.
 

@@ -9,22 +9,22 @@ import numpy as np
 import pandas as pd
 from scipy import sparse, stats
 
+from skfair._groups import Groups
+from skfair._groups.groups import sort_labels
+from skfair._groups.known import MISSING, is_like_unknown
+from skfair._statistics.estimates import LogRates, contrast_matrix, pairwise_contrasts
+from skfair._statistics.gaps import Interval, interval_of_largest_contrast
+from skfair._utils.checks import argument_error
 from skfair.constraints import RangeGap, RatioGap
-from skfair.groups import Groups
-from skfair.groups._groups import sort_labels
-from skfair.groups._known import MISSING, is_like_unknown
-from skfair.statistics._estimates import LogRates, contrast_matrix, pairwise_contrasts
-from skfair.statistics._gaps import Interval, interval_of_largest_contrast
-from skfair.utils._checks import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from skfair._statistics.estimates import Estimates
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
     from skfair.audit._report_data import ReportData
-    from skfair.statistics._estimates import Estimates
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 # Tables of a report: every metric of every group, with limits, and the gaps.

@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import type_of_target
 
+from skfair._statistics.calibration_errors import make_calibration_errors
+from skfair._statistics.group_estimates import estimate_means
+from skfair._utils.checks import argument_error, join_names, mute_warnings
 from skfair.audit._sentences import is_known_metric
 from skfair.audit._tables import OUTCOME_METRICS, group_text
 from skfair.metrics import RATES, Rate
@@ -22,19 +25,16 @@ from skfair.metrics._group_metrics import (
     to_numbers,
 )
 from skfair.metrics._rates import find_positive_multiclass
-from skfair.statistics._calibration_errors import make_calibration_errors
-from skfair.statistics._group_estimates import estimate_means
-from skfair.utils._checks import argument_error, join_names, mute_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from skfair._groups import Samples
+    from skfair._groups.groups import Groups
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
     from skfair.audit._sensitive_features import SensitiveFeatures
-    from skfair.groups import Samples
-    from skfair.groups._groups import Groups
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 # Metrics that a report shows of classifiers, regressors and clusterings.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from skfair._utils.checks import argument_error
 from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._sentences import (
     describe_metric,
@@ -15,15 +16,14 @@ from skfair.audit._sentences import (
 )
 from skfair.audit._tables import group_text
 from skfair.metrics._group_metrics import encode_columns
-from skfair.utils._checks import argument_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pandas import MultiIndex
 
-    from skfair.groups._groups import Groups
-    from skfair.utils._api import Label
+    from skfair._groups.groups import Groups
+    from skfair._utils.api import Label
 
 
 MAX_THRESHOLDS = 100

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from skfair._utils.checks import argument_error
 from skfair.audit._alternatives import read_filed_alternatives, verify_alternatives
 from skfair.audit._claims import check_states_digest, make_filed_constraint, read_filed_claim
 from skfair.audit._sentences import LOWER_BOUNDS
-from skfair.utils._checks import argument_error
 
 
 def verify(

@@ -12,31 +12,28 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName, resolve_constraints
-from skfair.fitting._input import check_training_data, refuse_partitioned, to_class_labels
-from skfair.fitting._linear import (
+from skfair._fitting.input import check_training_data, refuse_partitioned, to_class_labels
+from skfair._fitting.linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
     fit_samples,
     make_partial_parity,
 )
-from skfair.fitting._model import (
+from skfair._fitting.model import (
     ConstrainedEstimator,
     GroupAwareScoreMixin,
     check_loss,
     estimator_docs,
 )
-from skfair.fitting._network import fit_network, make_network_problem, solve_or_interrupt
-from skfair.fitting._outcome import FitTask
-from skfair.groups._arguments import FitArguments
-from skfair.losses import AUCLoss, LossName, gives_log_odds
-from skfair.models._mlp import MLPModel
-from skfair.partitions._collections import row_by_row
-from skfair.solvers import IDCA, Solver, SolverName
-from skfair.utils._api import Label, RandomState
-from skfair.utils._checks import validate_data
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
+from skfair._fitting.network import fit_network, make_network_problem, solve_or_interrupt
+from skfair._fitting.outcome import FitTask
+from skfair._groups.arguments import FitArguments
+from skfair._partitions.collections import row_by_row
+from skfair._problems.mlp import MLPModel
+from skfair._utils.api import Label, RandomState
+from skfair._utils.checks import validate_data
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
     Array,
     MissingGroups,
     NonNegative,
@@ -48,7 +45,10 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import StrOptions, with_callbacks
+from skfair._utils.sklearn import StrOptions, with_callbacks
+from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName, resolve_constraints
+from skfair.losses import AUCLoss, LossName, gives_log_odds
+from skfair.solvers import IDCA, Solver, SolverName
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.utils import Tags
 
-    from skfair.fitting._input import TrainingData
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._fitting.input import TrainingData
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 # The base of linear classifiers: training, decisions and probabilities.

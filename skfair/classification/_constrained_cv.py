@@ -12,26 +12,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import Constraint, ConstraintName, resolve_constraints
-from skfair.constraints._bound import rate_moments
-from skfair.exceptions import ConstraintCostWarning
-from skfair.fitting._input import (
+from skfair._bound.bound import rate_moments
+from skfair._fitting.input import (
     assumption_attributes,
     check_missing_group_settings,
     loss_weights,
     to_class_labels,
 )
-from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
-from skfair.fitting._outcome import (
+from skfair._fitting.model import GroupAwareScoreMixin, estimator_docs
+from skfair._fitting.outcome import (
     status_of,
     warn_of_cost,
     warn_of_moved_decisions,
     warn_of_outcome,
 )
-from skfair.losses import LogisticLoss
-from skfair.partitions._collections import row_by_row
-from skfair.postprocessing._base_loss import RuleLoss
-from skfair.postprocessing._constrained_cv import (
+from skfair._partitions.collections import row_by_row
+from skfair._postprocessing.base_loss import RuleLoss
+from skfair._postprocessing.constrained_cv import (
     ConstrainedCV,
     check_exportable,
     check_rule_format,
@@ -41,15 +38,15 @@ from skfair.postprocessing._constrained_cv import (
     write_number,
     write_rule,
 )
-from skfair.postprocessing._folds import Folds
-from skfair.postprocessing._out_of_fold_scores import (
+from skfair._postprocessing.folds import Folds
+from skfair._postprocessing.out_of_fold_scores import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
-from skfair.utils._api import Label
-from skfair.utils._checks import warn
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
+from skfair._utils.api import Label
+from skfair._utils.checks import warn
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
     CONFIDENCE_LEVEL,
     OpenShare,
     PositiveInt,
@@ -59,7 +56,10 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import HasMethods, with_callbacks
+from skfair._utils.sklearn import HasMethods, with_callbacks
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
+from skfair.exceptions import ConstraintCostWarning
+from skfair.losses import LogisticLoss
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -67,10 +67,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair.fitting._input import TrainingData
-    from skfair.postprocessing._constrained_cv import CrossFit, Rule
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._fitting.input import TrainingData
+    from skfair._postprocessing.constrained_cv import CrossFit, Rule
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 @estimator_docs

@@ -14,13 +14,11 @@ from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import PARTIAL_CRITERIA, Constraint
-from skfair.constraints._bound import ConstraintSystem
-from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.fitting._input import to_class_labels, warn_of_dependence
-from skfair.fitting._linear import make_partial_parity
-from skfair.fitting._model import ConstraintReportMixin, GroupAwareScoreMixin, estimator_docs
-from skfair.fitting._outcome import (
+from skfair._bound.bound import ConstraintSystem
+from skfair._fitting.input import to_class_labels, warn_of_dependence
+from skfair._fitting.linear import make_partial_parity
+from skfair._fitting.model import ConstraintReportMixin, GroupAwareScoreMixin, estimator_docs
+from skfair._fitting.outcome import (
     REPORT_ATTRIBUTE,
     Subtask,
     compares_nothing,
@@ -32,19 +30,18 @@ from skfair.fitting._outcome import (
     warn_of_one_group,
     warn_of_worse_ranks,
 )
-from skfair.fitting._weak_bounds import warn_of_weak_bounds
-from skfair.groups._arguments import FitArguments
-from skfair.groups._known import encode_groups_for_prediction
-from skfair.groups._samples import check_alignment, check_metric_input
-from skfair.metrics import partial_statistical_parity_difference
-from skfair.partitions._collections import is_partitioned, load_columns_beside, row_by_row
-from skfair.postprocessing._events import (
+from skfair._fitting.weak_bounds import warn_of_weak_bounds
+from skfair._groups.arguments import FitArguments
+from skfair._groups.known import encode_groups_for_prediction
+from skfair._groups.samples import check_alignment, check_metric_input
+from skfair._partitions.collections import is_partitioned, load_columns_beside, row_by_row
+from skfair._postprocessing.events import (
     check_training_without_features,
     route_metadata,
     stratify_by_class_and_group,
 )
-from skfair.postprocessing._folds import Folds
-from skfair.postprocessing._out_of_fold_scores import (
+from skfair._postprocessing.folds import Folds
+from skfair._postprocessing.out_of_fold_scores import (
     check_held_out,
     cross_fit_and_refit,
     estimator_scores,
@@ -52,7 +49,7 @@ from skfair.postprocessing._out_of_fold_scores import (
     unique_levels,
     warn_if_training_data,
 )
-from skfair.postprocessing._rank_shift import (
+from skfair._postprocessing.rank_shift import (
     MAX_TRIES,
     RankedSamples,
     check_interval_sizes,
@@ -61,23 +58,26 @@ from skfair.postprocessing._rank_shift import (
     search_with_guarantee,
     shifted_scores,
 )
-from skfair.utils._api import Label
-from skfair.utils._checks import bound_text, limit_text, warn
-from skfair.utils._fit import fitted_feature_attributes, restore_on_failure, store_fit
-from skfair.utils._parameters import (
+from skfair._utils.api import Label
+from skfair._utils.checks import bound_text, limit_text, warn
+from skfair._utils.fit import fitted_feature_attributes, restore_on_failure, store_fit
+from skfair._utils.parameters import (
     OpenShare,
     ProbabilisticClassifier,
     Share,
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import (
+from skfair._utils.sklearn import (
     CallbackSupportMixin,
     HasMethods,
     StrOptions,
     safe_indexing,
     with_callbacks,
 )
+from skfair.constraints import PARTIAL_CRITERIA, Constraint
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import partial_statistical_parity_difference
 
 if TYPE_CHECKING:
     from typing import Self
@@ -86,14 +86,14 @@ if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
     from sklearn.utils import Tags
 
+    from skfair._fitting.guarantee import Guarantee
+    from skfair._fitting.input import TrainingData
+    from skfair._groups import Samples
+    from skfair._postprocessing.rank_shift import RankShift
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
     from skfair.constraints import PartialStatisticalParity
     from skfair.constraints._partial import PartialParity
-    from skfair.fitting._guarantee import Guarantee
-    from skfair.fitting._input import TrainingData
-    from skfair.groups import Samples
-    from skfair.postprocessing._rank_shift import RankShift
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
 
 
 _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "partial_equalized_odds"}

@@ -13,9 +13,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from skfair._kernels.limits import add_rows, balance_limits, size_rows
-from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.groups._groups import (
+from skfair._groups.groups import (
     balance,
     balances_and_data_balance,
     data_balance,
@@ -23,27 +21,29 @@ from skfair.groups._groups import (
     refuse_continuous_attributes,
     smallest_share_ratios,
 )
-from skfair.groups._known import warn_of_unclear_labels
-from skfair.groups._samples import SampleSummary, check_samples, encode_block
-from skfair.groups._state import PlainStateMixin
+from skfair._groups.known import warn_of_unclear_labels
+from skfair._groups.samples import SampleSummary, check_samples, encode_block
+from skfair._groups.state import PlainStateMixin
+from skfair._kernels.limits import add_rows, balance_limits, size_rows
+from skfair._partitions import partitions_of
+from skfair._partitions.blocks import Blocks
+from skfair._partitions.collections import feature_attributes
+from skfair._utils.checks import check_finite_squares, explain_conversion, join_names, warn
+from skfair._utils.fit import store_fit
+from skfair._utils.sklearn import CallbackSupportMixin
+from skfair._utils.tables import TableLike
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import non_dominated_mask
-from skfair.partitions import partitions_of
-from skfair.partitions._blocks import Blocks
-from skfair.partitions._collections import feature_attributes
-from skfair.utils._checks import check_finite_squares, explain_conversion, join_names, warn
-from skfair.utils._fit import store_fit
-from skfair.utils._sklearn import CallbackSupportMixin
-from skfair.utils._tables import TableLike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from skfair._groups.arguments import FitArguments
+    from skfair._groups.groups import Groups, GroupSummary
     from skfair._kernels.kmeans import Clustering
     from skfair._kernels.limits import Limits
-    from skfair.groups._arguments import FitArguments
-    from skfair.groups._groups import Groups, GroupSummary
-    from skfair.partitions._partitions import Partitions
+    from skfair._partitions.partitions import Partitions
 
 
 # Requirements for every cluster, by groups and by size, and what clusterings reach of them.

@@ -15,6 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
+from skfair._groups.arguments import FitArguments
+from skfair._groups.groups import balances_and_data_balance, smallest_share_ratios
+from skfair._utils.checks import check_choice, join_names, resolve_name, warn
+from skfair._utils.fit import fitted_feature_attributes, single_threaded_blas, store_fit
+from skfair._utils.parameters import validate_params
 from skfair.cluster._base import (
     GROUP_SHARE_PARAMETERS,
     ROUNDING,
@@ -31,13 +36,8 @@ from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._problem import make_spectral_problem
 from skfair.cluster.spectral._rounding import ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.groups._arguments import FitArguments
-from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume
 from skfair.plotting import ParetoFrontDisplay
-from skfair.utils._checks import check_choice, join_names, resolve_name, warn
-from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas, store_fit
-from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
+    from skfair._utils.api import MatrixLike
     from skfair.cluster._base import FairClusterer
     from skfair.cluster.kmeans._fair_kmeans import KMeansInput
     from skfair.cluster.spectral._problem import SpectralProblem
-    from skfair.utils._api import MatrixLike
 
 
 # Pareto fronts of clusterings: the cost of each degree of balance.

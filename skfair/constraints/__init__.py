@@ -3,6 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from skfair._bound.gap import Gap, LargestMean, RangeGap, RatioGap, Shortfall, TotalRangeGap
+from skfair._bound.pair_gap import DistanceToOverall, ExcessOverOverall
+from skfair._utils.checks import Registry, argument_error, resolve_name
+from skfair._utils.sklearn import StrOptions
+from skfair._utils.tables import TableLike
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
 from skfair.constraints._constraint import Constraint, check_whose_tolerance, constraint_hint
 from skfair.constraints._criteria import (
@@ -21,8 +26,6 @@ from skfair.constraints._criteria import (
     RankingParity,
     check_constraint,
 )
-from skfair.constraints._gap import Gap, LargestMean, RangeGap, RatioGap, Shortfall, TotalRangeGap
-from skfair.constraints._pair_gap import DistanceToOverall, ExcessOverOverall
 from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,
@@ -32,9 +35,6 @@ from skfair.constraints._partial import (
 )
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.metrics._rates import refuse_sets_metric
-from skfair.utils._checks import Registry, argument_error, resolve_name
-from skfair.utils._sklearn import StrOptions
-from skfair.utils._tables import TableLike
 
 PARTIAL_CRITERIA = Registry(
     {

@@ -12,37 +12,37 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skfair.constraints._bound import BoundConstraint, Sums
-from skfair.constraints._docstrings import constraint_docs
-from skfair.constraints._gap import RangeGap, RatioGap
-from skfair.constraints._pair_gap import AGGREGATES, REFERENCE_GAPS
-from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
-from skfair.groups._events import cell_events
-from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
-from skfair.losses import DecisionRate, LogisticLoss, step_function
-from skfair.metrics import METRICS, RATES
-from skfair.metrics._synonyms import SYNONYMS, find_synonym
-from skfair.utils._api import Direction, Reference
-from skfair.utils._checks import (
+from skfair._bound.bound import BoundConstraint, Sums
+from skfair._bound.gap import RangeGap, RatioGap
+from skfair._bound.pair_gap import AGGREGATES, REFERENCE_GAPS
+from skfair._bound.units import USER_UNIT, DecisionFunction, LogOdds, make_terms
+from skfair._groups.events import cell_events
+from skfair._groups.samples import AUTO_MIN_GROUP_SIZE
+from skfair._utils.api import Direction, Reference
+from skfair._utils.checks import (
     argument_error,
     check_tolerance,
     closest_name_hint,
     join_names,
     warn,
 )
-from skfair.utils._parameters import MinGroupSize, PositiveShare, Tolerance, validate_params
-from skfair.utils._sklearn import StrOptions
+from skfair._utils.parameters import MinGroupSize, PositiveShare, Tolerance, validate_params
+from skfair._utils.sklearn import StrOptions
+from skfair.constraints._docstrings import constraint_docs
+from skfair.losses import DecisionRate, LogisticLoss, step_function
+from skfair.metrics import METRICS, RATES
+from skfair.metrics._synonyms import SYNONYMS, find_synonym
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import SimpleNamespace
 
-    from skfair.constraints._gap import Gap
-    from skfair.constraints._units import Unit
-    from skfair.groups import Groups, Samples
-    from skfair.groups._events import CellEvents
+    from skfair._bound.gap import Gap
+    from skfair._bound.units import Unit
+    from skfair._groups import Groups, Samples
+    from skfair._groups.events import CellEvents
+    from skfair._utils.checks import Registry
     from skfair.surrogates import Sigmoid
-    from skfair.utils._checks import Registry
 
 
 # Cells: the samples that a constraint compares.

@@ -10,6 +10,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from skfair._bound.gap import LargestMean, MutualOrderGap
+from skfair._groups import Groups, Samples, check_groups
+from skfair._utils.api import Direction, Reference
+from skfair._utils.checks import join_names, resolve_name
+from skfair._utils.parameters import (
+    MinGroupSize,
+    NonNegative,
+    PositiveInt,
+    PositiveShare,
+    Tolerance,
+    make_constructor,
+)
+from skfair._utils.sklearn import safe_indexing
+from skfair._utils.tables import to_pandas_table
 from skfair.constraints._constraint import (
     Aggregate,
     Constraint,
@@ -20,8 +34,6 @@ from skfair.constraints._constraint import (
     positives,
 )
 from skfair.constraints._docstrings import constraint_docs
-from skfair.constraints._gap import LargestMean, MutualOrderGap
-from skfair.groups import Groups, Samples, check_groups
 from skfair.losses import (
     ERROR_RATE_TABLE,
     LOSSES,
@@ -36,25 +48,13 @@ from skfair.losses import (
     step_function,
 )
 from skfair.surrogates import Sigmoid
-from skfair.utils._api import Direction, Reference
-from skfair.utils._checks import join_names, resolve_name
-from skfair.utils._parameters import (
-    MinGroupSize,
-    NonNegative,
-    PositiveInt,
-    PositiveShare,
-    Tolerance,
-    make_constructor,
-)
-from skfair.utils._sklearn import safe_indexing
-from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skfair.constraints._bound import BoundConstraint, RateRows
-    from skfair.utils._api import MatrixLike, RandomState
-    from skfair.utils._tables import TableLike
+    from skfair._bound.bound import BoundConstraint, RateRows
+    from skfair._utils.api import MatrixLike, RandomState
+    from skfair._utils.tables import TableLike
 
 
 # Parity of rates of decisions, and of mean scores, between groups.

@@ -1,6 +1,6 @@
 """Docstring entries that the constraints share."""
 
-from skfair.utils._api import make_docstring_decorator
+from skfair._utils.api import make_docstring_decorator
 
 _CONSTRAINT_ENTRIES = """
 tolerance : float, dict or None, default=None

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import check_consistent_length
 
+from skfair._groups.samples import check_metric_input
+from skfair._statistics.estimates import check_level
+from skfair._statistics.gaps import gap_upper_limit
+from skfair._utils.checks import join_names, warn
+from skfair._utils.sklearn import safe_indexing
 from skfair.constraints._constraint import (
     Constraint,
     bind_all,
     refuse_tolerances_by_attribute,
 )
-from skfair.groups._samples import check_metric_input
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import METRICS, find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import counted_values, is_share
 from skfair.metrics._registry import Metric
 from skfair.metrics._scoring import make_limit_metric
-from skfair.statistics._estimates import check_level
-from skfair.statistics._gaps import gap_upper_limit
-from skfair.utils._checks import join_names, warn
-from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from skfair.constraints._bound import BoundConstraint
-    from skfair.groups import Samples
-    from skfair.groups._groups import Groups
-    from skfair.utils._tables import TableLike
+    from skfair._bound.bound import BoundConstraint
+    from skfair._groups import Samples
+    from skfair._groups.groups import Groups
+    from skfair._utils.tables import TableLike
 
 
 def metric_kind(constraint: Constraint) -> str:

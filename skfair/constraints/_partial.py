@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from sklearn.base import clone
 
-from skfair.constraints._bound import BoundConstraint
+from skfair._bound.bound import BoundConstraint
+from skfair._bound.convex import CONVEX_MEANS
+from skfair._bound.ranks import IntervalGap, RankSums, refuse_small_intervals
+from skfair._groups.events import cell_events, intervals_by_group
+from skfair._utils.parameters import MinGroupSize, Positive, Share, make_constructor
+from skfair._utils.sklearn import Interval, StrOptions
 from skfair.constraints._constraint import (
     Constraint,
     all_samples,
@@ -19,10 +24,7 @@ from skfair.constraints._constraint import (
     positives,
     resolve_tolerance,
 )
-from skfair.constraints._convex import CONVEX_MEANS
 from skfair.constraints._docstrings import partial_docs
-from skfair.constraints._ranks import IntervalGap, RankSums, refuse_small_intervals
-from skfair.groups._events import cell_events, intervals_by_group
 from skfair.metrics._partial import (
     partial_demographic_parity_gap,
     partial_equal_opportunity_gap,
@@ -30,17 +32,15 @@ from skfair.metrics._partial import (
     partial_group_auc_gap,
     partial_statistical_parity_gap,
 )
-from skfair.utils._parameters import MinGroupSize, Positive, Share, make_constructor
-from skfair.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sklearn.base import BaseEstimator
 
-    from skfair.constraints._units import Unit
-    from skfair.groups import Samples
-    from skfair.groups._groups import Groups
+    from skfair._bound.units import Unit
+    from skfair._groups import Samples
+    from skfair._groups.groups import Groups
     from skfair.surrogates import Sigmoid
 
 

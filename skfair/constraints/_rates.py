@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from skfair._bound.gap import LargestMean, Shortfall
+from skfair._utils.api import Direction, Reference
+from skfair._utils.parameters import (
+    MinGroupSize,
+    NonNegative,
+    PositiveShare,
+    Tolerance,
+    make_constructor,
+    validate_params,
+)
 from skfair.constraints._constraint import (
     Aggregate,
     Constraint,
@@ -16,23 +26,13 @@ from skfair.constraints._constraint import (
     positives,
 )
 from skfair.constraints._docstrings import constraint_docs
-from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate
-from skfair.utils._api import Direction, Reference
-from skfair.utils._parameters import (
-    MinGroupSize,
-    NonNegative,
-    PositiveShare,
-    Tolerance,
-    make_constructor,
-    validate_params,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skfair.groups import Samples
+    from skfair._groups import Samples
 
 
 class ConstraintOnRate(Constraint):

@@ -1,5 +1,6 @@
 """Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
+from skfair._partitions.blocks import open_blocks
 from skfair.datasets._generators import make_fair_blobs, make_fair_sbm, make_ranking
 from skfair.datasets._people import (
     fetch_acs_income,
@@ -9,7 +10,6 @@ from skfair.datasets._people import (
     fetch_law_school,
     load_patients,
 )
-from skfair.partitions._blocks import open_blocks
 
 __all__ = [
     "fetch_acs_income",

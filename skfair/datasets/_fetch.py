@@ -18,9 +18,9 @@ import pandas as pd
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
-from skfair.utils._api import make_docstring_decorator
-from skfair.utils._checks import warn
-from skfair.utils._fit import write_bytes
+from skfair._utils.api import make_docstring_decorator
+from skfair._utils.checks import warn
+from skfair._utils.fit import write_bytes
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from skfair.utils._tables import TableLike
+    from skfair._utils.tables import TableLike
 
 
 # The table of sources: every public file that data sets are read from, pinned by its digest.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scipy import sparse
     from scipy.sparse import csr_array
 
-    from skfair.utils._api import RandomState
-    from skfair.utils._tables import TableLike
+    from skfair._utils.api import RandomState
+    from skfair._utils.tables import TableLike
 
 
 # Random points and graphs with groups, and with clusters that are known.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from sklearn.datasets import load_diabetes
 
+from skfair._utils.checks import check_choice
 from skfair.datasets._fetch import (
     PERSONAL_COLUMNS,
     SOURCES,
@@ -18,7 +19,6 @@ from skfair.datasets._fetch import (
     make_bunch,
     select_sensitive,
 )
-from skfair.utils._checks import check_choice
 
 if TYPE_CHECKING:
     from os import PathLike

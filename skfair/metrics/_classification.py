@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import check_groups
-from skfair.groups._duplicates import merge_duplicate_rows
-from skfair.groups._samples import check_metric_input
+from skfair._groups import check_groups
+from skfair._groups.duplicates import merge_duplicate_rows
+from skfair._groups.samples import check_metric_input
+from skfair._utils.checks import join_names, warn
+from skfair._utils.tables import to_pandas_table
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import (
     confusion_matrices,
@@ -20,17 +22,15 @@ from skfair.metrics._rates import (
     ratio,
 )
 from skfair.metrics._registry import register_metric
-from skfair.utils._checks import join_names, warn
-from skfair.utils._tables import to_pandas_table
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import ArrayLike
 
-    from skfair.groups import Samples
-    from skfair.groups._groups import Groups
-    from skfair.utils._api import Agg, Comparison, Label, MatrixLike
+    from skfair._groups import Samples
+    from skfair._groups.groups import Groups
+    from skfair._utils.api import Agg, Comparison, Label, MatrixLike
 
 
 # Differences of the rates of a binary classifier between groups.

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.groups._duplicates import merge_duplicate_rows
-from skfair.groups._groups import balances_and_data_balance, count_table, smallest_share_ratios
-from skfair.groups._samples import check_metric_input, to_pandas_index
+from skfair._groups.duplicates import merge_duplicate_rows
+from skfair._groups.groups import balances_and_data_balance, count_table, smallest_share_ratios
+from skfair._groups.samples import check_metric_input, to_pandas_index
+from skfair._utils.arrays import cluster_links
+from skfair._utils.checks import check_choice
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
-from skfair.utils._arrays import cluster_links
-from skfair.utils._checks import check_choice
 
 if TYPE_CHECKING:
     from typing import Any, Literal
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from scipy import sparse
 
-    from skfair.utils._api import Agg, MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._utils.api import Agg, MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 # Balance and composition of clusterings: how groups are distributed over clusters.

@@ -1,6 +1,6 @@
 """Docstring entries that the metrics share."""
 
-from skfair.utils._api import make_docstring_decorator
+from skfair._utils.api import make_docstring_decorator
 
 _COMMON_ENTRIES = """
 y_true : array-like of shape (n_samples,)

@@ -18,7 +18,16 @@ from sklearn.metrics import (
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
-from skfair.groups._samples import check_metric_input, cover_truth
+from skfair._groups.samples import check_metric_input, cover_truth
+from skfair._statistics.calibration_errors import BinnedCalibrationErrors
+from skfair._statistics.group_estimates import (
+    GroupFunction,
+    estimate_areas,
+    estimate_averages,
+    estimate_by_bootstrap,
+    estimate_means,
+)
+from skfair._utils.checks import argument_error, check_choice, join_names, spelling_hint
 from skfair.metrics._calibration import (
     check_probabilities,
     check_unit_range,
@@ -35,23 +44,14 @@ from skfair.metrics._rates import (
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
-from skfair.statistics._calibration_errors import BinnedCalibrationErrors
-from skfair.statistics._group_estimates import (
-    GroupFunction,
-    estimate_areas,
-    estimate_averages,
-    estimate_by_bootstrap,
-    estimate_means,
-)
-from skfair.utils._checks import argument_error, check_choice, join_names, spelling_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skfair.groups import Groups, Samples
-    from skfair.statistics._estimates import Estimates
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
+    from skfair._groups import Groups, Samples
+    from skfair._statistics.estimates import Estimates
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
 
 
 RESPONSES = {

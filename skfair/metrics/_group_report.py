@@ -9,17 +9,20 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import unique_labels
 
-from skfair.groups import Groups, check_groups
-from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
-from skfair.groups._groups import attribute_names
-from skfair.groups._known import warn_of_missing_marks
-from skfair.groups._samples import (
+from skfair._groups import Groups, check_groups
+from skfair._groups.duplicates import merge_duplicate_rows_with_sizes
+from skfair._groups.groups import attribute_names
+from skfair._groups.known import warn_of_missing_marks
+from skfair._groups.samples import (
     check_alignment,
     check_labels,
     check_lengths,
     check_metric_input,
     to_pandas_index,
 )
+from skfair._statistics.estimates import Rates, check_level
+from skfair._utils.checks import argument_error, join_names, refuse_devices
+from skfair._utils.sklearn import count_samples
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._group_metrics import (
     GroupMetric,
@@ -31,9 +34,6 @@ from skfair.metrics._group_metrics import (
     read_sets,
 )
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
-from skfair.statistics._estimates import Rates, check_level
-from skfair.utils._checks import argument_error, join_names, refuse_devices
-from skfair.utils._sklearn import count_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from skfair.groups import Samples
-    from skfair.utils._api import Label, MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._groups import Samples
+    from skfair._utils.api import Label, MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 Metrics = (

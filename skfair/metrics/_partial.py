@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._kernels.ranks import trace_share_curves
-from skfair.groups._events import intervals_by_group, is_in_intervals, rank_limits, tabulate_scores
-from skfair.groups._samples import check_metric_input
+from skfair._groups.events import intervals_by_group, is_in_intervals, rank_limits, tabulate_scores
+from skfair._groups.samples import check_metric_input
+from skfair._utils.checks import check_choice, to_floats, warn
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
-from skfair.utils._checks import check_choice, to_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from skfair.groups._events import ScoreTable
-    from skfair.groups._groups import Groups
-    from skfair.utils._api import Label, MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._groups.events import ScoreTable
+    from skfair._groups.groups import Groups
+    from skfair._utils.api import Label, MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 # Scores ranked within groups, which the partial metrics share.
@@ -144,6 +143,8 @@ class ScoredMembers(NamedTuple):
 
         The last threshold is -inf. The shares of a group without selected members are nan.
         """
+        from skfair._kernels.ranks import trace_share_curves
+
         scores = self.y_score.copy()
         weights = self.weights
         if not all(self.members.have_equal_weights):

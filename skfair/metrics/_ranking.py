@@ -8,22 +8,22 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import gen_batches
 
-from skfair.groups import check_groups
-from skfair.groups._events import DocumentPairs
-from skfair.groups._samples import check_metric_input
+from skfair._groups import check_groups
+from skfair._groups.events import DocumentPairs
+from skfair._groups.samples import check_metric_input
+from skfair._utils.checks import argument_error, is_int, to_floats, warn
 from skfair.metrics._docstrings import ranking_docs
 from skfair.metrics._rates import gap, ratio
 from skfair.metrics._registry import register_metric
 from skfair.metrics._regression import mean_losses
-from skfair.utils._checks import argument_error, is_int, to_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from skfair.groups import Samples
-    from skfair.utils._api import Comparison, MatrixLike
+    from skfair._groups import Samples
+    from skfair._utils.api import Comparison, MatrixLike
 
 
 # Pairwise fairness of rankings.

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups._duplicates import merge_duplicate_rows
-from skfair.groups._groups import unique_values
-from skfair.groups._samples import check_metric_input
-from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._group_estimates import estimate_means, estimate_quotients
-from skfair.utils._api import Comparison
-from skfair.utils._checks import (
+from skfair._groups.duplicates import merge_duplicate_rows
+from skfair._groups.groups import unique_values
+from skfair._groups.samples import check_metric_input
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.group_estimates import estimate_means, estimate_quotients
+from skfair._utils.api import Comparison
+from skfair._utils.checks import (
     argument_error,
     check_choice,
     join_names,
@@ -26,12 +25,13 @@ from skfair.utils._checks import (
     resolve_name,
     warn,
 )
+from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 
 if TYPE_CHECKING:
-    from skfair.groups import Groups, Samples
-    from skfair.statistics._estimates import Estimates
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
+    from skfair._groups import Groups, Samples
+    from skfair._statistics.estimates import Estimates
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
 
 
 # Compare the rates of the groups: one number, their gap or their ratio.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from skfair.utils._api import Decorated, Label, MatrixLike
+    from skfair._utils.api import Decorated, Label, MatrixLike
 
 
 @dataclass(frozen=True)

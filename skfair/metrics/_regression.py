@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skfair.groups._samples import check_metric_input
+from skfair._groups.samples import check_metric_input
+from skfair._utils.checks import resolve_name, to_floats
 from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
-from skfair.utils._checks import resolve_name, to_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from skfair.groups import Samples
-    from skfair.utils._api import Comparison, Label, MatrixLike
-    from skfair.utils._tables import TableLike
+    from skfair._groups import Samples
+    from skfair._utils.api import Comparison, Label, MatrixLike
+    from skfair._utils.tables import TableLike
 
 
 # Differences of the mean losses of a classifier between groups.

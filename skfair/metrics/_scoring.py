@@ -18,9 +18,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 
+from skfair._groups.known import HOW_TO_PASS_GROUPS
+from skfair._groups.samples import check_alignment
+from skfair._utils.checks import check_choice, join_names, positive_class, spelling_hint
+from skfair._utils.sklearn import transform_before_last_step
 from skfair.exceptions import MissingSensitiveFeaturesError
-from skfair.groups._known import HOW_TO_PASS_GROUPS
-from skfair.groups._samples import check_alignment
 from skfair.metrics._group_metrics import (
     RESPONSES_BY_METHOD,
     GroupComparison,
@@ -30,17 +32,15 @@ from skfair.metrics._group_metrics import (
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import COMPARISONS, find_synonym
-from skfair.utils._checks import check_choice, join_names, positive_class, spelling_hint
-from skfair.utils._sklearn import transform_before_last_step
 
 if TYPE_CHECKING:
     from typing import Any
 
     from sklearn.utils import Tags
 
+    from skfair._utils.api import Label
+    from skfair._utils.tables import TableLike
     from skfair.metrics._group_metrics import ResponseMethod
-    from skfair.utils._api import Label
-    from skfair.utils._tables import TableLike
 
 
 class GroupScorer(BaseEstimator):

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from skfair._statistics.estimates import Rates
+from skfair._statistics.group_estimates import FixedTotalRates, estimate_quotients
+from skfair._utils.checks import argument_error, is_int
 from skfair.metrics._rates import Rate, to_confusion_matrix
-from skfair.statistics._estimates import Rates
-from skfair.statistics._group_estimates import FixedTotalRates, estimate_quotients
-from skfair.utils._checks import argument_error, is_int
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from skfair.groups import Groups, Samples
-    from skfair.statistics._estimates import Estimates
+    from skfair._groups import Groups, Samples
+    from skfair._statistics.estimates import Estimates
 
 
 class TopSelection(NamedTuple):

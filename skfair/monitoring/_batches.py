@@ -13,6 +13,22 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
+from skfair._groups import Groups, Samples, check_groups
+from skfair._groups.groups import (
+    MAX_NUMERIC_GROUPS,
+    check_attribute_label_types,
+    sort_labels,
+)
+from skfair._groups.known import order_attributes
+from skfair._utils.checks import (
+    CONVENTIONAL_LABELS,
+    argument_error,
+    check_exact_labels,
+    join_names,
+    refuse_clusters,
+    warn,
+)
+from skfair._utils.sklearn import safe_indexing
 from skfair.audit import Audit
 from skfair.audit._bins import bin_groups
 from skfair.audit._predictions import predict_for_metric
@@ -21,26 +37,10 @@ from skfair.audit._sensitive_features import as_sensitive_features
 from skfair.constraints import check_task
 from skfair.constraints._constraint import set_reference_groups
 from skfair.constraints._held_out import evaluate_cells, metric_kind, outcome_use
-from skfair.groups import Groups, Samples, check_groups
-from skfair.groups._groups import (
-    MAX_NUMERIC_GROUPS,
-    check_attribute_label_types,
-    sort_labels,
-)
-from skfair.groups._known import order_attributes
 from skfair.losses import loss_targets
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import refuse_sets_metric
-from skfair.utils._checks import (
-    CONVENTIONAL_LABELS,
-    argument_error,
-    check_exact_labels,
-    join_names,
-    refuse_clusters,
-    warn,
-)
-from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
     from pandas import Timedelta, Timestamp
 
+    from skfair._utils.tables import TableLike
     from skfair.audit import SensitiveFeatures
     from skfair.constraints import Constraint
-    from skfair.utils._tables import TableLike
 
     class MonitorSettings(Protocol):
         """What `Settings`, which lies above, states to the parts of a monitor."""

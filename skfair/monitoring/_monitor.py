@@ -16,6 +16,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
 
 from skfair import constraints
+from skfair._partitions.collections import load_rows
+from skfair._statistics.gaps import Interval
+from skfair._utils.api import Label
+from skfair._utils.checks import argument_error, check_exact_labels, join_names
+from skfair._utils.parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP, make_constructor
+from skfair._utils.sklearn import safe_indexing
 from skfair.audit._bins import Bins
 from skfair.audit._formats import add_header, load_content
 from skfair.audit._sentences import name_left_out
@@ -50,13 +56,7 @@ from skfair.monitoring._state import (
     add_late_cohort,
     advance_state,
 )
-from skfair.partitions._collections import load_rows
 from skfair.plotting._gap_monitor import GapMonitorDisplay
-from skfair.statistics._gaps import Interval
-from skfair.utils._api import Label
-from skfair.utils._checks import argument_error, check_exact_labels, join_names
-from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP, make_constructor
-from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     from types import UnionType
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pandas import Timestamp
 
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
     from skfair.audit import Audit
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
 
 # Monitors as text in JSON.
 

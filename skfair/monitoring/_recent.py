@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from skfair._statistics.estimates import rate_limits
+from skfair._statistics.gaps import Verdict, find_verdict
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import restore_time, unscale_mean
-from skfair.statistics._estimates import rate_limits
-from skfair.statistics._gaps import Verdict, find_verdict
 
 if TYPE_CHECKING:
     from skfair.monitoring._batches import MonitorSettings

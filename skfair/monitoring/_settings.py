@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skfair._bound.pair_gap import AboveReference, BelowReference
+from skfair._statistics.estimates import check_level
+from skfair._utils.checks import argument_error, check_tolerance, is_int
 from skfair.audit._report_input import check_group_size
 from skfair.constraints import Constraint, LargestMean, RangeGap, Shortfall, resolve_constraints
 from skfair.constraints._constraint import (
@@ -17,7 +20,6 @@ from skfair.constraints._constraint import (
     find_tolerance,
     refuse_tolerances_by_attribute,
 )
-from skfair.constraints._pair_gap import AboveReference, BelowReference
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
 from skfair.monitoring._state import (
@@ -26,13 +28,11 @@ from skfair.monitoring._state import (
     DifferenceHypotheses,
     MeanHypotheses,
 )
-from skfair.statistics._estimates import check_level
-from skfair.utils._checks import argument_error, check_tolerance, is_int
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from skfair.utils._tables import TableLike
+    from skfair._utils.tables import TableLike
 
 
 _HYPOTHESES = (

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skfair._statistics.estimates import combine_margins, constrained_rate
+from skfair._statistics.gaps import Verdict, find_verdict
+from skfair._utils.checks import join_names, warn
 from skfair.audit._tables import group_text
 from skfair.monitoring._batches import (
     MIN_BLOCK,
@@ -34,14 +37,11 @@ from skfair.monitoring._recent import (
     list_counted,
     pool_tables,
 )
-from skfair.statistics._estimates import combine_margins, constrained_rate
-from skfair.statistics._gaps import Verdict, find_verdict
-from skfair.utils._checks import join_names, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skfair.groups._groups import Groups
+    from skfair._groups.groups import Groups
     from skfair.monitoring._batches import Cohort, MonitorSettings
     from skfair.monitoring._recent import Decisions
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import reliability_table
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
@@ -20,7 +21,6 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
     from typing import Literal, Self
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from skfair.utils._api import Label, MatrixLike
+    from skfair._utils.api import Label, MatrixLike
 
 
 _CALIBRATED = "calibrated"

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups._groups import cluster_balances, group_names
+from skfair._groups.groups import cluster_balances, group_names
+from skfair._utils.parameters import make_constructor
 from skfair.metrics import cluster_composition, non_dominated_mask
 from skfair.plotting._display import (
     INK,
@@ -21,7 +22,6 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from skfair.utils._api import Label, MatrixLike
+    from skfair._utils.api import Label, MatrixLike
 
 
 # Display of the group composition of every cluster, compared with that of the data.

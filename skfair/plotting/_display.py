@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._utils.api import make_docstring_decorator
 from skfair.metrics import check_scored_members
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
-from skfair.utils._api import make_docstring_decorator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import Index
 
+    from skfair._utils.tables import TableLike
     from skfair.metrics._partial import ScoredMembers
-    from skfair.utils._tables import TableLike
 
 
 # What the displays share: colours, markers, hatches, legends, and their base class.

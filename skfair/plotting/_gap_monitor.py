@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from skfair._utils.parameters import make_constructor
 from skfair.plotting._display import COLORS, INK, Display, strip_frame, write_legend
-from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from typing import Self

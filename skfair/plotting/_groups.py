@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups._events import intervals_by_group
+from skfair._groups.events import intervals_by_group
+from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
@@ -27,7 +28,6 @@ from skfair.plotting._display import (
     write_at_right,
     write_legend,
 )
-from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
+    from skfair._utils.api import Label, MatrixLike
+    from skfair._utils.tables import TableLike
     from skfair.metrics._group_report import Metrics
-    from skfair.utils._api import Label, MatrixLike
-    from skfair.utils._tables import TableLike
 
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")

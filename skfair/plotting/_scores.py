@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.ndimage import gaussian_filter1d
 
-from skfair.groups._events import intervals_by_group, is_in_intervals
+from skfair._groups.events import intervals_by_group, is_in_intervals
+from skfair._utils.parameters import make_constructor
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
     INK,
@@ -23,7 +24,6 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
+    from skfair._utils.api import Label, MatrixLike
     from skfair.metrics._partial import ScoredMembers
-    from skfair.utils._api import Label, MatrixLike
 
 
 @display_docs

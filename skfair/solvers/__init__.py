@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from skfair._utils.sklearn import StrOptions
 from skfair.solvers._check import check_solver
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP, AugmentedLagrangian, make_sqp_lbfgs
@@ -24,7 +25,6 @@ from skfair.solvers.literature._stochastic_constrained import (
     StochasticSwitching,
     make_alm,
 )
-from skfair.utils._sklearn import StrOptions
 
 SOLVERS = {
     "sqp": SQP,

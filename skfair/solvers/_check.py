@@ -6,8 +6,8 @@ import numpy as np
 from scipy import optimize
 from sklearn.base import clone
 
-from skfair.problems._evaluation import Box
-from skfair.problems._problem import Problem, example_problem
+from skfair._problems.evaluation import Box
+from skfair._problems.problem import Problem, example_problem
 from skfair.solvers._solver import Iterate, Progress, Result, Solver, choose_rows, kkt_residual
 from skfair.solvers._sqp import SQP
 

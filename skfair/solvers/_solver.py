@@ -14,16 +14,16 @@ from scipy.optimize import lsq_linear, nnls
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from skfair.models._linear import has_rough_gram
-from skfair.problems._evaluation import Evaluation
-from skfair.utils._checks import number_text
-from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
+from skfair._problems.evaluation import Evaluation
+from skfair._problems.linear import has_rough_gram
+from skfair._utils.checks import number_text
+from skfair._utils.parameters import NonNegative, PositiveInt, validate_params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skfair.problems._problem import ConstrainedProblem, Problem
-    from skfair.utils._api import RandomState
+    from skfair._problems.problem import ConstrainedProblem, Problem
+    from skfair._utils.api import RandomState
 
 
 # The certificate of an answer: multipliers and the residual of the optimality conditions.
@@ -183,10 +183,10 @@ class Result:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints._bound import ConstraintSystem
+    >>> from skfair._bound.bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models._linear import LinearModel
-    >>> from skfair.problems._problem import ConstrainedProblem
+    >>> from skfair._problems.linear import LinearModel
+    >>> from skfair._problems.problem import ConstrainedProblem
     >>> from skfair.solvers import SQP
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.from_features(X, weights)
@@ -225,10 +225,10 @@ class Solver(BaseEstimator):
     Gradient descent, which ignores the rows:
 
     >>> import numpy as np
-    >>> from skfair.constraints._bound import ConstraintSystem
+    >>> from skfair._bound.bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models._linear import LinearModel
-    >>> from skfair.problems._problem import ConstrainedProblem
+    >>> from skfair._problems.linear import LinearModel
+    >>> from skfair._problems.problem import ConstrainedProblem
     >>> from skfair.solvers._solver import Iterate
     >>> from skfair.solvers import Solver
     >>> class Descent(Solver):

@@ -14,23 +14,23 @@ from scipy.linalg.blas import dtrmv
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 
-from skfair.problems._evaluation import Evaluation
-from skfair.solvers._elastic_qp import solve_interior_point
-from skfair.solvers._solver import Iterate, Solver, kkt_residual
-from skfair.utils._parameters import (
+from skfair._problems.evaluation import Evaluation
+from skfair._utils.parameters import (
     AtLeastOne,
     NonNegative,
     Positive,
     PositiveInt,
     make_constructor,
 )
+from skfair.solvers._elastic_qp import solve_interior_point
+from skfair.solvers._solver import Iterate, Solver, kkt_residual
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from skfair.problems._problem import Problem
-    from skfair.utils._tables import TableLike
+    from skfair._problems.problem import Problem
+    from skfair._utils.tables import TableLike
 
 
 # Small convex quadratic programs with penalised violations of their rows.

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.problems._problem import evaluate_decisions
+from skfair._problems.problem import evaluate_decisions
+from skfair._utils.checks import warn
+from skfair._utils.parameters import NonNegative, Positive, PositiveInt, make_constructor
 from skfair.solvers._solver import Iterate, Solver
-from skfair.utils._checks import warn
-from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    from skfair.problems._evaluation import Evaluation
-    from skfair.problems._problem import ConstrainedProblem, Problem
+    from skfair._problems.evaluation import Evaluation
+    from skfair._problems.problem import ConstrainedProblem, Problem
 
 
 # Base of solvers on mini-batches: epochs, batches, and detection of divergence.
@@ -48,10 +48,10 @@ class StochasticSolver(Solver):
     Stochastic gradient descent on the loss:
 
     >>> import numpy as np
-    >>> from skfair.constraints._bound import ConstraintSystem
+    >>> from skfair._bound.bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models._linear import LinearModel
-    >>> from skfair.problems._problem import ConstrainedProblem
+    >>> from skfair._problems.linear import LinearModel
+    >>> from skfair._problems.problem import ConstrainedProblem
     >>> from skfair.solvers import StochasticSolver
     >>> class Descent(StochasticSolver):
     ...     def __init__(self, max_iter=100, tol=1e-2, batch_size=1):

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skfair._bound.bound import RateRows
+from skfair._bound.rows import OneSidedRows
+from skfair._bound.units import LogOdds
+from skfair._groups import Samples, check_groups
+from skfair._utils.checks import collect_warnings, resolve_name, warn
 from skfair.constraints import Constraint, resolve_constraints
-from skfair.constraints._bound import RateRows
 from skfair.constraints._constraint import (
     EmptyCellsWarning,
     NothingToCompareError,
@@ -18,21 +22,17 @@ from skfair.constraints._constraint import (
     refuse_tolerances_by_attribute,
     resolve_tolerance,
 )
-from skfair.constraints._rows import OneSidedRows
-from skfair.constraints._units import LogOdds
-from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise
 from skfair.solvers._stochastic import move_multipliers
 from skfair.surrogates import SURROGATES
 from skfair.torch._samples import to_array
-from skfair.utils._checks import collect_warnings, resolve_name, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from skfair._utils.tables import TableLike
     from skfair.surrogates import Sigmoid
-    from skfair.utils._tables import TableLike
 
 
 # Samples by group and class.

@@ -13,18 +13,30 @@ from scipy.special import xlogy
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.classification._classifiers import BinaryClassifier
-from skfair.constraints import Constraint, ConstraintName, resolve_constraints
-from skfair.fitting._input import check_training_data, warn_if_revealed
-from skfair.fitting._model import ConstrainedEstimator, check_loss, estimator_docs
-from skfair.fitting._network import (
+from skfair._fitting.input import check_training_data, warn_if_revealed
+from skfair._fitting.model import ConstrainedEstimator, check_loss, estimator_docs
+from skfair._fitting.network import (
     fit_network,
     make_network_problem,
     solve_or_interrupt,
     warn_of_interrupt,
 )
-from skfair.fitting._outcome import FitTask
-from skfair.groups._arguments import FitArguments
+from skfair._fitting.outcome import FitTask
+from skfair._groups.arguments import FitArguments
+from skfair._utils.api import Label, RandomState
+from skfair._utils.checks import number_text, warn
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
+    NonNegative,
+    OpenShare,
+    PositiveInt,
+    Verbose,
+    make_constructor,
+    validate_params,
+)
+from skfair._utils.sklearn import safe_indexing, with_callbacks
+from skfair.classification._classifiers import BinaryClassifier
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.losses import LogisticLoss, LossName, Pointwise
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
 from skfair.solvers._solver import Progress, Result, choose_rows
@@ -50,18 +62,6 @@ from skfair.torch._samples import (
     take_lazy,
     to_array,
 )
-from skfair.utils._api import Label, RandomState
-from skfair.utils._checks import number_text, warn
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
-    NonNegative,
-    OpenShare,
-    PositiveInt,
-    Verbose,
-    make_constructor,
-    validate_params,
-)
-from skfair.utils._sklearn import safe_indexing, with_callbacks
 
 if TYPE_CHECKING:
     from typing import Self
@@ -71,10 +71,10 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-    from skfair.constraints._bound import BoundConstraint
-    from skfair.fitting._input import TrainingData
-    from skfair.fitting._network import _EpochCallback
-    from skfair.utils._api import MatrixLike
+    from skfair._bound.bound import BoundConstraint
+    from skfair._fitting.input import TrainingData
+    from skfair._fitting.network import _EpochCallback
+    from skfair._utils.api import MatrixLike
 
 
 _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skfair._utils.checks import resolve_name
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
 from skfair.torch._model import join_entries, to_float64_array
 from skfair.torch._samples import disable_autocast, require_torch
-from skfair.utils._checks import resolve_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint
-    from skfair.utils._tables import TableLike
 
 
 # Constraints as differentiable functions of scores.

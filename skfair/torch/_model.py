@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skfair.models._linear import LinearModel
-from skfair.models._model import ChunkedPoint, iter_points, pull_back_sparse_rows
+from skfair._problems.linear import LinearModel
+from skfair._problems.model import ChunkedPoint, iter_points, pull_back_sparse_rows
+from skfair._utils.api import MatrixLike
+from skfair._utils.checks import warn
 from skfair.torch._samples import (
     BatchSamples,
     LoaderSamples,
@@ -31,8 +33,6 @@ from skfair.torch._samples import (
     split_into_slices,
     take_inputs,
 )
-from skfair.utils._api import MatrixLike
-from skfair.utils._checks import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
+    from skfair._utils.api import RandomState
     from skfair.torch._outputs import ScoreLayer
-    from skfair.utils._api import RandomState
 
 
 # Modules of PyTorch that give one score per sample, linear in its last parameters.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skfair.utils._checks import join_names
+from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-    from skfair.utils._tables import TableLike
+    from skfair._utils.tables import TableLike
 
 
 # PyTorch, imported when it is first needed.

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skfair._utils.checks import join_names
 from skfair.constraints import Constraint
 from skfair.torch._cells import ConstraintSettings, FollowedRows, encode_cells
 from skfair.torch._loop import check_batch_lengths, disable_compilation, linear_function
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
-from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from skfair.utils._tables import TableLike
+    from skfair._utils.tables import TableLike
 
 
 class ConstraintTerm:

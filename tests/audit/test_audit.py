@@ -11,12 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from skfair._groups import check_groups
 from skfair.audit import (
     Audit,
     SensitiveFeatures,
     _data,
 )
-from skfair.groups import check_groups
 from skfair.metrics import group_report
 from skfair.monitoring import GapMonitor
 from tests.audit.doors import (

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair._groups.groups import sort_labels
 from skfair.audit import Audit, FairnessReport, SensitiveFeatures
 from skfair.classification import ConstrainedERMClassifier
-from skfair.groups._groups import sort_labels
 from skfair.metrics import group_report
 from skfair.monitoring import GapMonitor
 from tests.audit.doors import report_predictions, search_predictions

@@ -6,10 +6,10 @@ import pytest
 from scipy import stats
 
 from skfair.__main__ import main
+from skfair._statistics.estimates import clopper_pearson_limits
 from skfair.audit import Audit
 from skfair.audit._departures import FromProbabilities
 from skfair.metrics import group_report
-from skfair.statistics._estimates import clopper_pearson_limits
 
 RNG = np.random.default_rng(0)
 PROBABILITIES = {

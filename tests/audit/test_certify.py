@@ -14,6 +14,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from skfair._groups import check_groups
+from skfair._statistics.gaps import gap_upper_limit
 from skfair.audit import Audit, Claim, _certify, fairness_front
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
@@ -31,13 +33,12 @@ from skfair.constraints import (
     RangeGap,
     applicable_constraint_names,
 )
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import SquaredLoss, step_function
 from skfair.metrics import METRICS, get_scorer, make_scorer
 from skfair.metrics._scoring import make_limit_metric
 from skfair.regression import ConstrainedERMRegressor
 from skfair.statistics import gap_interval, ratio_interval, required_sample_size
-from skfair.statistics._gaps import gap_upper_limit
 from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 from tests.gap_clients import LossRatio, SquareParity
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from skfair._groups.events import Events
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import change_upper_limit, pairwise_contrasts, rate_limits
 from skfair.audit import Audit
-from skfair.groups._events import Events
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import change_upper_limit, pairwise_contrasts, rate_limits
 from tests.audit.doors import compare_models, compare_periods
 
 RNG = np.random.default_rng(0)

@@ -6,6 +6,9 @@ import pytest
 from scipy.stats import multinomial
 from sklearn.linear_model import LogisticRegression
 
+from skfair._groups.events import Events
+from skfair._statistics.bounded_means import BoundedMeans, make_estimates
+from skfair._statistics.estimates import clopper_pearson_limits, pairwise_contrasts
 from skfair.audit import Audit, Claim, SensitiveFeatures, verify
 from skfair.constraints import (
     DemographicParity,
@@ -13,10 +16,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
     RateParity,
 )
-from skfair.groups._events import Events
 from skfair.monitoring import GapMonitor
-from skfair.statistics._bounded_means import BoundedMeans, make_estimates
-from skfair.statistics._estimates import clopper_pearson_limits, pairwise_contrasts
 
 
 def draw_pairs(n, gains, losses, n_both):

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from skfair.__main__ import main
+from skfair._groups import check_groups
 from skfair.audit import Audit, last_shown
 from skfair.audit._ledger import count_attempt, digest_samples, divide_level
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)

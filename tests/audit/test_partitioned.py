@@ -54,7 +54,7 @@ def test_counts_on_workers_give_the_answers_in_memory(form, table, client, monke
     strata = {"control_features": "region"} if form == "strata" else {}
     known = audit(table, table[columns], **{name: table[one] for name, one in strata.items()})
     strata = {name: lazy[one] for name, one in strata.items()}
-    monkeypatch.setattr("skfair.partitions._collections._compute_together", no_rows)
+    monkeypatch.setattr("skfair._partitions.collections._compute_together", no_rows)
     assert_equal_answers(audit(lazy, lazy[columns], **strata), known)
     assert len(audit(lazy, lazy[columns], **strata).columns["y_pred"]) <= 16
 
@@ -116,7 +116,7 @@ def test_predictions_of_a_model_are_counted_where_the_rows_are(table, monkeypatc
     lazy = dd.from_pandas(table, npartitions=3)
     decisions = model.predict(table[["age"]], table["sex"])
     known = audit(table.assign(decision=decisions), table["sex"], pos_label="yes")
-    monkeypatch.setattr("skfair.partitions._collections._compute_together", no_rows)
+    monkeypatch.setattr("skfair._partitions.collections._compute_together", no_rows)
     columns = lazy[["age"]], lazy["y"]
     settings = {"sensitive_features": lazy["sex"], "pos_label": "yes"}
     assert_equal_answers(Audit.from_estimator(model, *columns, **settings), known)

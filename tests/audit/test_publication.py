@@ -11,9 +11,9 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from skfair.__main__ import main
+from skfair._groups import check_groups
 from skfair.audit import FairnessReport
 from skfair.audit._tables import groupings
-from skfair.groups import check_groups
 from tests.audit.doors import report_predictions
 
 MINIMUM = 10

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from skfair._commands.monitor_page import monitor_findings
 from skfair.audit import Audit, SensitiveFeatures
-from skfair.commands._monitor_page import monitor_findings
 from skfair.constraints import DemographicParity, MinimumRate
 from skfair.monitoring import GapMonitor
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from skfair.__main__ import main
+from skfair._statistics.estimates import clopper_pearson_limits
 from skfair.audit import _subgroups as search
 from skfair.audit._departures import FromRest, departure_limits
-from skfair.statistics._estimates import clopper_pearson_limits
 from tests.audit.doors import report_predictions, search_predictions
 
 

@@ -9,10 +9,10 @@ import pytest
 from scipy.special import ndtr
 
 from skfair.__main__ import main
+from skfair._groups.groups import check_groups
 from skfair.audit import Audit, FairnessReport
 from skfair.audit._tables import groupings
 from skfair.audit._thresholds import MAX_THRESHOLDS, tabulate_thresholds
-from skfair.groups._groups import check_groups
 
 
 def draw_file(seed, n_samples=300):

@@ -4,12 +4,13 @@ import pytest
 from benchmarks.convergence import Schedule, convergence_curve, draw_quartiles
 from benchmarks.erm_cases import Split
 from benchmarks.papers.stochastic_methods.mlp_methods import _figures
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import DemographicParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import PLADA, SGD, SQP, SwitchingSubgradient
 from skfair.surrogates import Sigmoid
 

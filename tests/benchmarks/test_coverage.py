@@ -3,9 +3,9 @@ import pytest
 
 from benchmarks.guarantees.coverage import CountedRates, check_bootstrap
 from benchmarks.guarantees.coverage_means import DrawnMeans, gap_intervals, populations
+from skfair._statistics.estimates import pairwise_contrasts
+from skfair._statistics.gaps import interval_of_largest_contrast
 from skfair.statistics import gap_interval
-from skfair.statistics._estimates import pairwise_contrasts
-from skfair.statistics._gaps import interval_of_largest_contrast
 
 
 def expand_counts(hits, sizes):

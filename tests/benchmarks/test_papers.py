@@ -15,8 +15,8 @@ from benchmarks.runner import BENCHMARKS
 from benchmarks.tables import show
 from benchmarks.timing import QUICK
 from skfair import classification, cluster, solvers
-from skfair.groups import check_groups
-from skfair.models._mlp import MLPModel
+from skfair._groups import check_groups
+from skfair._problems.mlp import MLPModel
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = [entry for paper in PAPERS for entry in paper.entries]

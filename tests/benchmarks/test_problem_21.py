@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.partial_fairness.problem_21 import PrintedDemographicParity
-from skfair.groups._events import Events
+from skfair._groups.events import Events
 
 INTERVAL = (0.2, 0.6)
 KAPPA = 0.1

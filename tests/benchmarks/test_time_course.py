@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.plada import time_course
-from skfair.problems._problem import example_problem
+from skfair._problems.problem import example_problem
 from skfair.solvers import PLADA
 
 

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair._postprocessing.logistic import LogisticModel
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import (
     CONSTRAINTS,
@@ -28,7 +29,6 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.metrics import METRICS, demographic_parity_difference
-from skfair.postprocessing._logistic import LogisticModel
 
 BASE = LogisticRegression()
 DECISIONS = [

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from skfair._problems.model import MAX_DOUBLED
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     Constraint,
@@ -21,7 +22,6 @@ from skfair.constraints import (
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.losses import Pointwise
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
-from skfair.models._model import MAX_DOUBLED
 from skfair.solvers import SQP
 
 ROUNDING = 1e-12

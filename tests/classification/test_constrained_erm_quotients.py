@@ -9,16 +9,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._partitions.partitions import blocks, make_partitions
+from skfair._problems.linear import LinearModel
+from skfair._problems.partitioned import PartitionedProblem
+from skfair._problems.problem import ConstrainedProblem
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import Constraint, DemographicParity, RateParity, check_constraint
-from skfair.constraints._bound import ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.partitions._partitions import blocks, make_partitions
-from skfair.problems._partitioned import PartitionedProblem
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import GDA, SQP
 from skfair.surrogates import Sigmoid
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from skfair._fitting.fitter import Fitter
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
 from skfair.constraints import (
     PartialDemographicParity,
@@ -18,7 +19,6 @@ from skfair.constraints import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
-from skfair.fitting._fitter import Fitter
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,

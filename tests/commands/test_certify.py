@@ -12,6 +12,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.__main__ import main
+from skfair._statistics.gaps import gap_lower_limit
+from skfair._statistics.planned_draws import total_change_size, total_pair_size
 from skfair.audit import Audit, Claim, verify
 from skfair.audit._claims import UNCOMPARED_FACTS, read_filed_claim
 from skfair.constraints import (
@@ -24,8 +26,6 @@ from skfair.constraints import (
 )
 from skfair.metrics import Rate
 from skfair.statistics import required_sample_size
-from skfair.statistics._gaps import gap_lower_limit
-from skfair.statistics._planned_draws import total_change_size, total_pair_size
 from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)
@@ -189,7 +189,7 @@ def test_an_excess_is_seldom_false(monkeypatch):
 
 
 def test_the_lower_limit_divides_the_error_among_forms():
-    from skfair.statistics._estimates import Rates, pairwise_contrasts
+    from skfair._statistics.estimates import Rates, pairwise_contrasts
 
     hits = np.array([[60.0] * 3, [30.0] * 3, [45.0] * 3])
     rates = Rates.from_sums(hits, 100.0 - hits)

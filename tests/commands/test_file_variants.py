@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.commands._audit import add_certify_options, list_models
-from skfair.commands._decision_log import feed, read_log
-from skfair.commands._monitor import add_monitor_options
-from skfair.commands._predictions import read_audit
+from skfair._commands.audit import add_certify_options, list_models
+from skfair._commands.decision_log import feed, read_log
+from skfair._commands.monitor import add_monitor_options
+from skfair._commands.predictions import read_audit
 from skfair.monitoring import GapMonitor
 
 ROWS = np.arange(60)

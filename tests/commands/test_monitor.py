@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair.commands._options import FINDING_STATUS
+from skfair._commands.options import FINDING_STATUS
 from skfair.monitoring import GapMonitor
 
 RNG = np.random.default_rng(0)
@@ -249,7 +249,7 @@ def test_an_error_while_the_page_is_written_leaves_the_state(tmp_path, monkeypat
     def fail(*args):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("skfair.utils._fit.os.replace", fail)
+    monkeypatch.setattr("skfair._utils.fit.os.replace", fail)
     with pytest.raises(SystemExit):
         read_results(path, "--state", str(state))
     assert state.read_bytes() == before

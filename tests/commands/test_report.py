@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair._columns.files import file_digest
+from skfair._commands.options import FINDING_STATUS
 from skfair.audit import Claim, FairnessReport
-from skfair.audit._files import file_digest
-from skfair.commands._options import FINDING_STATUS
 
 RNG = np.random.default_rng(0)
 N = 400

@@ -15,9 +15,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 
+from skfair._postprocessing.coverage import Calibration, IntervalSets
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.postprocessing._coverage import Calibration, IntervalSets
 
 KNOWN = {"group_estimator": "sensitive_features"}
 NOISE = {"a": 1.0, "b": 2.0, "c": 2.0}

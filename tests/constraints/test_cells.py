@@ -1,8 +1,9 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.groups import Samples, check_groups
-from skfair.groups._events import cell_events
+from skfair._groups import check_groups
+from skfair._groups.events import cell_events
+from skfair.groups import Samples
 
 CELLS = {
     "positives": np.array([True, True, False, False, True]),

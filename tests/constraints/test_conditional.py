@@ -6,8 +6,9 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+from skfair._groups import check_groups
 from skfair.constraints import Constraint, DemographicParity, check_constraint
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from skfair._groups import check_groups
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
@@ -18,7 +19,7 @@ from skfair.constraints import (
     check_applies_to_numbers,
 )
 from skfair.constraints._constraint import NothingToCompareError, _report_empty_cells
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import HingeLoss, LogisticLoss
 from skfair.metrics import METRICS
 from skfair.surrogates import Sigmoid

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from skfair import metrics
+from skfair._groups import check_groups
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
@@ -15,7 +16,7 @@ from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
 )
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.surrogates import Sigmoid
 

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
+from skfair._groups import check_groups
 from skfair.constraints import (
     BoundedGroupLoss,
     EqualizedOddsLossParity,
     EqualOpportunityLossParity,
     LossParity,
 )
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LOSSES, HingeLoss, LogisticLoss, Pointwise
 from skfair.surrogates import Sigmoid
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skfair.constraints._rows import OneSidedRows
+from skfair._bound.rows import OneSidedRows
 
 LOWER = np.array([-1.0, -np.inf, 2.0, -np.inf])
 UPPER = np.array([1.0, 3.0, np.inf, np.inf])

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from skfair._groups import check_groups
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -9,7 +10,7 @@ from skfair.constraints import (
     FalsePositiveRateParity,
     MeanParity,
 )
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss, SquaredLoss, step_function
 from skfair.metrics import mean_score_difference
 from skfair.surrogates import Sigmoid

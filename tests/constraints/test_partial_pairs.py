@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skfair._bound.convex import PairRows, Ranking
+from skfair._groups.events import Events
 from skfair.classification import PartialParityClassifier
-from skfair.constraints._convex import PairRows, Ranking
-from skfair.groups._events import Events
 from skfair.metrics import partial_group_auc_difference
 from skfair.solvers import IDCA, SQP
 from skfair.surrogates import Ramp

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._convex import MeanExcess, MeanSigmoid, ShareRows
-from skfair.groups._events import Events
+from skfair._bound.convex import MeanExcess, MeanSigmoid, ShareRows
+from skfair._groups.events import Events
 from skfair.surrogates import Ramp, Sigmoid
 
 

@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from skfair.constraints import PartialStatisticalParity
-from skfair.constraints._convex import CONVEX_MEANS
-from skfair.constraints._ranks import (
+from skfair._bound.convex import CONVEX_MEANS
+from skfair._bound.ranks import (
     PercentileInterval,
     RankSums,
     rows_at_percentiles,
     rows_at_threshold,
 )
-from skfair.groups import Samples, check_groups
-from skfair.groups._events import cell_events
+from skfair._groups import check_groups
+from skfair._groups.events import cell_events
+from skfair.constraints import PartialStatisticalParity
+from skfair.groups import Samples
 
 UNION = PercentileInterval(np.array([[0.1, 0.3], [0.6, 0.8]]))
 

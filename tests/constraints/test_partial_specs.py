@@ -6,11 +6,12 @@ import pytest
 from scipy import sparse
 
 from skfair import metrics
+from skfair._bound.bound import ConstraintSystem
+from skfair._bound.ranks import refuse_small_intervals
+from skfair._groups import Groups, check_groups
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._ranks import refuse_small_intervals
-from skfair.groups import Groups, Samples, check_groups
+from skfair.groups import Samples
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._bound.bound import BoundConstraint, ConstraintSystem, Sums
+from skfair._bound.ranks import RankSums
+from skfair._bound.rows import SmoothConstraint
+from skfair._groups import check_groups
+from skfair._groups.events import REPORT_COLUMNS
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity
-from skfair.constraints._bound import BoundConstraint, ConstraintSystem, Sums
-from skfair.constraints._ranks import RankSums
-from skfair.constraints._rows import SmoothConstraint
-from skfair.groups import Samples, check_groups
-from skfair.groups._events import REPORT_COLUMNS
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

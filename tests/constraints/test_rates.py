@@ -10,6 +10,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, jaccard_score, precision_score, recall_score
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._partitions.blocks import Blocks
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -23,13 +26,11 @@ from skfair.constraints import (
     RateParity,
     check_constraint,
 )
-from skfair.constraints._bound import ConstraintSystem
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import RATES, Rate, group_report
 from skfair.metrics._rates import find_rate, is_share
 from skfair.monitoring import GapMonitor
-from skfair.partitions._blocks import Blocks
 from skfair.surrogates import Sigmoid
 from tests.audit.doors import certify_model, certify_predictions
 

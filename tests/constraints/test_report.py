@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
 from skfair.constraints import DemographicParity, EqualizedOdds, LossParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

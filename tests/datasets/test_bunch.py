@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._utils.checks import check_choice
 from skfair.datasets._fetch import make_bunch, select_sensitive
-from skfair.utils._checks import check_choice
 
 TABLE = pd.DataFrame(
     {

@@ -2,10 +2,10 @@
 
 import pytest
 
-from skfair.fitting import _linear
+from skfair._fitting import linear
 
 
 @pytest.fixture
 def no_small_data(monkeypatch):
     """Fit every collection partition by partition, however small it is."""
-    monkeypatch.setattr(_linear, "_MAX_GATHERED_SAMPLES", 0)
+    monkeypatch.setattr(linear, "_MAX_GATHERED_SAMPLES", 0)

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._units import Unit
-from skfair.fitting import _calibration
-from skfair.fitting._calibration import _is_final, calibrate_tolerances
-from skfair.fitting._counting import Candidate
-from skfair.fitting._fitter import FULL, Fitter
+from skfair._bound.bound import ConstraintSystem
+from skfair._bound.units import Unit
+from skfair._fitting import calibration
+from skfair._fitting.calibration import _is_final, calibrate_tolerances
+from skfair._fitting.counting import Candidate
+from skfair._fitting.fitter import FULL, Fitter
 from skfair.solvers import SQP
 
 
@@ -55,12 +55,12 @@ class BoundConstraint:
 @pytest.fixture(autouse=True)
 def subsamples(monkeypatch):
     """The subsample of a `Curve` is its attribute."""
-    make = _calibration.make_subsample_fitter
+    make = calibration.make_subsample_fitter
 
     def find(fitter, start):
         return fitter.subsample if isinstance(fitter, Curve) else make(fitter, start)
 
-    monkeypatch.setattr(_calibration, "make_subsample_fitter", find)
+    monkeypatch.setattr(calibration, "make_subsample_fitter", find)
 
 
 class Curve:

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._partitions.dask import DaskWorkers
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans
 from skfair.constraints import Constraint, DemographicParity, EqualizedOdds
 from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
-from skfair.partitions._dask import DaskWorkers
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._fitting import linear
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.datasets import open_blocks
-from skfair.fitting import _linear
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import SQP
 
@@ -170,7 +170,7 @@ def test_small_collections_are_fitted_in_memory(make, monkeypatch):
     data = {"sensitive_features": sex, "sample_weight": weights}
     in_memory = make(tolerance=0.1).fit(X, y, **data)
     X, y, sex, weights = make_chunks(X, y, sex, weights, chunks=500)
-    monkeypatch.setattr(_linear, "make_partitioned", None)  # not called
+    monkeypatch.setattr(linear, "make_partitioned", None)  # not called
     partitioned = make(tolerance=0.1).fit(X, y, sensitive_features=sex, sample_weight=weights)
     np.testing.assert_allclose(
         partitioned.coef_, in_memory.coef_, rtol=1e-4

@@ -11,6 +11,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from skfair import regression
+from skfair._fitting import outcome
+from skfair._fitting.counting import TargetRanks
+from skfair._fitting.outcome import (
+    warn_of_cost,
+    warn_of_moved_decisions,
+    warn_of_worse_ranks,
+)
 from skfair.audit import fairness_front
 from skfair.classification import (
     ConstrainedClassifierCV,
@@ -22,13 +29,6 @@ from skfair.classification import (
 )
 from skfair.constraints import DemographicParity, MeanParity, PartialStatisticalParity
 from skfair.exceptions import ConstraintCostWarning
-from skfair.fitting import _outcome
-from skfair.fitting._counting import TargetRanks
-from skfair.fitting._outcome import (
-    warn_of_cost,
-    warn_of_moved_decisions,
-    warn_of_worse_ranks,
-)
 from skfair.regression import (
     ConstrainedERMRegressor,
     ConstrainedRegressorCV,
@@ -126,7 +126,7 @@ def test_cheap_constraints_give_no_warning(data):
 
 def test_the_cost_is_that_of_the_plain_fit_where_there_is_one(data, monkeypatch):
     X, y, groups = (np.tile(values.T, 5).T for values in data)
-    monkeypatch.setattr(_outcome, "_UNCONSTRAINED_SOLVER", None)  # of a fit of a subsample
+    monkeypatch.setattr(outcome, "_UNCONSTRAINED_SOLVER", None)  # of a fit of a subsample
     model = ConstrainedERMClassifier(DemographicParity(min_group_size=1), tolerance=0.03)
     assert COSTS in cost_warning(model, X, y, groups)
 
@@ -157,9 +157,9 @@ def test_regressors_compare_losses(data):
 @pytest.mark.parametrize(
     ("module", "model"),
     [
-        (_outcome, PartialParityClassifier(tolerance=0.1)),
-        (_outcome, PartialParityClassifier(tolerance=0.1, loss="auc")),
-        (_outcome, PartialParityRegressor(tolerance=0.1)),
+        (outcome, PartialParityClassifier(tolerance=0.1)),
+        (outcome, PartialParityClassifier(tolerance=0.1, loss="auc")),
+        (outcome, PartialParityRegressor(tolerance=0.1)),
         (
             _constrained_cv,
             ConstrainedClassifierCV(LogisticRegression(), PartialStatisticalParity(tolerance=0.1)),
@@ -376,7 +376,7 @@ def test_a_guarantee_that_moves_the_selected_share_says_so():
 def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
     """Each model hands over its scores, those without constraint, and its weights."""
     calls = []
-    for module in (_outcome, _constrained_cv):
+    for module in (outcome, _constrained_cv):
         monkeypatch.setattr(
             module, "warn_of_moved_decisions", lambda *arguments: calls.append(arguments)
         )

@@ -8,24 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.classification import PartialParityClassifier
-from skfair.constraints import (
-    BoundedGroupLoss,
-    DemographicParity,
-    EqualizedOdds,
-    EqualOpportunity,
-    LossParity,
-)
-from skfair.constraints._bound import ConstraintSystem
-from skfair.fitting import _counting, _linear
-from skfair.fitting._enforce import (
+from skfair._bound.bound import ConstraintSystem
+from skfair._fitting import counting, linear
+from skfair._fitting.enforce import (
     choose_loop,
     enforce_losses,
     fit_corrections,
     fit_from_starts,
     tighten_tolerances,
 )
-from skfair.fitting._fitter import (
+from skfair._fitting.fitter import (
     FULL,
     INTERCEPT,
     SHORT,
@@ -35,12 +27,21 @@ from skfair.fitting._fitter import (
     search_intercept,
     search_lines,
 )
-from skfair.groups import Samples, check_groups
+from skfair._groups import check_groups
+from skfair._partitions.partitions import SUBSAMPLE_SIZES
+from skfair._problems import problem as problem_module
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
+from skfair.classification import PartialParityClassifier
+from skfair.constraints import (
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    LossParity,
+)
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.partitions._partitions import SUBSAMPLE_SIZES
-from skfair.problems import _problem
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import GDA, SQP
 from skfair.surrogates import Sigmoid
 from tests.network import network_problem
@@ -347,9 +348,9 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(loop):
 def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch):
     X, target, groups = draw(0, n_samples=3000)
     exact = enforce(make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02))
-    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 1000)
+    monkeypatch.setattr(problem_module, "MAX_WITHOUT_SUBSAMPLE", 1000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 500)
-    monkeypatch.setattr(_counting, "MAX_ENTRIES", 4000)
+    monkeypatch.setattr(counting, "MAX_ENTRIES", 4000)
     fitter = make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02)
     assert len(fitter.problem.subsample.target) <= 500
     best = enforce(fitter)
@@ -361,14 +362,14 @@ def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch
 @pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
     def fit(n_many):
-        monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", n_many)
+        monkeypatch.setattr(problem_module, "MAX_WITHOUT_SUBSAMPLE", n_many)
         return PartialParityClassifier(criterion, interval=(0.1, 0.6), tolerance=0.1).fit(
             X, target, sensitive_features=groups
         )
 
     X, target, groups = draw(0, n_samples=6000)
     exact = fit(10_000)
-    monkeypatch.setattr(_linear, "partition_problem", lambda problem, *_: problem)  # one block
+    monkeypatch.setattr(linear, "partition_problem", lambda problem, *_: problem)  # one block
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 2000)
     sizes = []
     iterate = SQP.iterate
@@ -387,7 +388,7 @@ def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
 
 
 def test_an_event_that_the_subsample_lacks_leaves_the_fit_to_all_samples(monkeypatch):
-    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 100)
+    monkeypatch.setattr(problem_module, "MAX_WITHOUT_SUBSAMPLE", 100)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 20)
     X, target, groups = draw(0, n_samples=300)
     groups[:] = 0

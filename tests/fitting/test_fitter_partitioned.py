@@ -5,15 +5,15 @@ from functools import partial
 import numpy as np
 import pytest
 
+from skfair._fitting import counting, input
+from skfair._fitting.counting import LineStart
+from skfair._fitting.fitter import Fitter
+from skfair._partitions.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
+from skfair._problems import problem as problem_module
+from skfair._problems.partitioned import PartitionedProblem
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
-from skfair.fitting import _counting, _input
-from skfair.fitting._counting import LineStart
-from skfair.fitting._fitter import Fitter
 from skfair.metrics import METRICS
-from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitions
-from skfair.problems import _problem
-from skfair.problems._partitioned import PartitionedProblem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 from tests.fitting.test_enforcement import draw as draw_few
@@ -33,9 +33,9 @@ def draw(n_groups=2, seed=0):
 @pytest.fixture
 def partitioned_fits(monkeypatch):
     """Divide six thousand samples into a dozen blocks."""
-    monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 5000)
+    monkeypatch.setattr(problem_module, "MAX_WITHOUT_SUBSAMPLE", 5000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear, blocks", 1500)
-    monkeypatch.setattr(_input, "blocks", partial(blocks, size=512))
+    monkeypatch.setattr(input, "blocks", partial(blocks, size=512))
 
 
 def fit_model(constraint, n_groups=2, **settings):
@@ -60,7 +60,7 @@ def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
     gap = metric(y, model.predict(X), sensitive_features=groups)
     assert gap <= 0.03 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(gap, abs=1e-12)
-    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES  # the fixture puts it back
+    problem_module.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES  # the fixture puts it back
     assert model.score(X, y) >= fit_model(constraint, n_groups).score(X, y) - 0.004
 
 
@@ -72,7 +72,7 @@ def test_decisions_keep_a_ratio(make, partitioned_fits):
     ratio = METRICS[parity.ratio_metric](y, model.predict(X), sensitive_features=groups)
     assert ratio >= 0.8 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(ratio, abs=1e-12)
-    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES  # the fixture puts it back
+    problem_module.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES  # the fixture puts it back
     assert model.score(X, y) >= fit_model(parity, 3).score(X, y) - 0.01
 
 
@@ -104,7 +104,7 @@ def test_any_number_of_threads_gives_the_same_percentiles(partitioned_fits):
 def test_smooth_fits_are_those_of_one_block(constraint, partitioned_fits):
     settings = {"enforcement": None, "solver": SQP(tol=1e-10)}
     partitioned = fit_model(constraint, **settings)
-    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES
+    problem_module.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES
     one_block = fit_model(constraint, **settings)
     np.testing.assert_allclose(partitioned.coef_, one_block.coef_, rtol=1e-7)
     np.testing.assert_allclose(partitioned.multipliers_, one_block.multipliers_, atol=1e-6)
@@ -115,7 +115,7 @@ def test_mean_parity_on_partitions(partitioned_fits):
     X, _, groups = draw()
     y = X.sum(axis=1)
     partitioned = ConstrainedERMRegressor(n_jobs=2).fit(X, y, sensitive_features=groups)
-    _problem.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES
+    problem_module.MAX_WITHOUT_SUBSAMPLE = N_SAMPLES
     one_block = ConstrainedERMRegressor().fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(partitioned.coef_, one_block.coef_, rtol=1e-5)
 
@@ -152,12 +152,12 @@ def test_flips_along_a_line_are_those_of_brute_force():
     block = fitter.problem
     rng = np.random.default_rng(0)
     start, direction = rng.normal(size=(2, block.n_parameters))
-    errors, (means,), (negative,) = _counting.count_along_lines(
+    errors, (means,), (negative,) = counting.count_along_lines(
         block, start, direction[np.newaxis], np.array([0.25])
     )
-    lengths = _counting.round_midpoints(*_counting.intervals_around_edges(0.25, _counting.N_BINS))
+    lengths = counting.round_midpoints(*counting.intervals_around_edges(0.25, counting.N_BINS))
     (constraint,) = block.constraint
-    for number in range(0, _counting.N_BINS + 1, 64):
+    for number in range(0, counting.N_BINS + 1, 64):
         scores = block.predict_scores(start + lengths[number] * direction)
         wrong = block.mean_weights @ ((scores > 0) != (block.target > 0))
         assert errors[0, : number + 1].sum() == pytest.approx(wrong)

@@ -4,14 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._fitting.counting import DecisionCounter, LineStart, round_midpoints
+from skfair._groups import check_groups
+from skfair._groups.known import make_probable_groups
+from skfair._problems.linear import ArgmaxModel, LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import DemographicParity, EqualizedOdds, RateParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.fitting._counting import DecisionCounter, LineStart, round_midpoints
-from skfair.groups import Samples, check_groups
-from skfair.groups._known import make_probable_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import ArgmaxModel, LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 from tests.fitting.test_enforcement import draw as draw_samples
 from tests.fitting.test_enforcement import make_fitter

@@ -8,15 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from skfair.constraints import (
-    DemographicParity,
-    EqualOpportunity,
-    LossParity,
-    MeanParity,
-    PartialStatisticalParity,
-)
-from skfair.constraints._bound import ConstraintSystem, make_posterior
-from skfair.fitting._guarantee import (
+from skfair._bound.bound import ConstraintSystem, make_posterior
+from skfair._fitting.guarantee import (
     _AIMED_RISK_SHARE,
     _ERROR_FACTORS,
     _REFUSED_ERROR_FACTOR,
@@ -26,7 +19,15 @@ from skfair.fitting._guarantee import (
     _Evidence,
     fit_with_guarantee,
 )
-from skfair.groups import Samples, check_groups
+from skfair._groups import check_groups
+from skfair.constraints import (
+    DemographicParity,
+    EqualOpportunity,
+    LossParity,
+    MeanParity,
+    PartialStatisticalParity,
+)
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

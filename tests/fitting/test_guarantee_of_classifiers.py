@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair._fitting.guarantee import _Refits
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -31,7 +32,6 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.fitting._guarantee import _Refits
 from skfair.metrics import demographic_parity_difference
 from skfair.solvers import AdamPrimalDual
 
@@ -207,7 +207,7 @@ def test_the_probability_of_a_refused_fit_is_a_lower_bound(monkeypatch):
     X, y, groups = draw(300, seed=3)
     stated = []
     for factor in (1.0, 1.3):
-        monkeypatch.setattr("skfair.fitting._guarantee._REFUSED_ERROR_FACTOR", factor)
+        monkeypatch.setattr("skfair._fitting.guarantee._REFUSED_ERROR_FACTOR", factor)
         model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=0.99999)
         with pytest.warns(InfeasibleConstraintWarning, match="with a probability of at least"):
             model.fit(X, y, sensitive_features=groups)

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from skfair._fitting.input import check_training_data, loss_weights
+from skfair._groups.arguments import FitArguments
 from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.fitting._input import check_training_data, loss_weights
-from skfair.groups._arguments import FitArguments
 
 X = np.arange(12.0).reshape(6, 2)
 Y = ["no", "yes", "no", "yes", "no", "yes"]

@@ -5,6 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._fitting.fitter import Fitter, search_lines
+from skfair._fitting.leave_one_out import (
+    LeaveOneOut,
+    _active_rows,
+    _combine_without_aux,
+    _estimate_multipliers,
+    _inverse_root,
+    can_leave_one_out,
+)
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     DemographicParity,
@@ -13,20 +26,8 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
 )
-from skfair.constraints._bound import ConstraintSystem
-from skfair.fitting._fitter import Fitter, search_lines
-from skfair.fitting._leave_one_out import (
-    LeaveOneOut,
-    _active_rows,
-    _combine_without_aux,
-    _estimate_multipliers,
-    _inverse_root,
-    can_leave_one_out,
-)
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skfair.fitting import _lines
-from skfair.fitting._lines import (
+from skfair._fitting import lines as lines_module
+from skfair._fitting.lines import (
     COUNT,
     ERROR,
     MEANS,
@@ -21,7 +21,7 @@ MARGIN = 1e-9
 @pytest.fixture(params=["numpy", "kernels"])
 def counted_by(request, monkeypatch):
     """Count flips by numpy or by kernels, whatever the size."""
-    monkeypatch.setattr(_lines, "MAX_NUMPY_FLIPS", np.inf if request.param == "numpy" else 0)
+    monkeypatch.setattr(lines_module, "MAX_NUMPY_FLIPS", np.inf if request.param == "numpy" else 0)
 
 
 pytestmark = pytest.mark.usefixtures("counted_by")
@@ -152,7 +152,7 @@ def test_unknown_scores_do_no_harm():
 def test_numpy_and_kernels_find_the_same_points(monkeypatch):
     *arguments, effects = draw(2000)
     expected = all_points(arguments, effects, 64)
-    monkeypatch.setattr(_lines, "MAX_NUMPY_FLIPS", 0)
+    monkeypatch.setattr(lines_module, "MAX_NUMPY_FLIPS", 0)
     computed = all_points(arguments, effects, 64)
     np.testing.assert_allclose(computed[0][:, :-1], expected[0][:, :-1], rtol=0, atol=1e-10)
     for one, another in zip(computed[1], expected[1], strict=True):

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from skfair._fitting import network as network_module
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -17,7 +18,6 @@ from skfair.classification import (
 )
 from skfair.constraints import BoundedGroupLoss, DemographicParity, MinimumRate
 from skfair.datasets import make_ranking
-from skfair.fitting import _network
 from skfair.metrics import equalized_odds_difference
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import (
@@ -251,7 +251,7 @@ def test_plain_decisions_are_kept_where_smooth_rates_are_beyond_the_bound():
 def test_the_last_layer_of_a_network_is_the_plain_one_if_that_keeps_the_bound(factor, monkeypatch):
     X, y, _, groups = draw_samples(np.random.default_rng(3))
     fitters = []
-    search = _network.enforce_in_population
+    search = network_module.enforce_in_population
 
     def record(fitter, *args):
         # The trained layers depend on the tolerance: it is set for the last one alone.
@@ -259,7 +259,7 @@ def test_the_last_layer_of_a_network_is_the_plain_one_if_that_keeps_the_bound(fa
         fitters.append(fitter.replace_tolerances(factor * gap))
         return search(fitters[-1], *args)
 
-    monkeypatch.setattr(_network, "enforce_in_population", record)
+    monkeypatch.setattr(network_module, "enforce_in_population", record)
     network = ConstrainedMLPClassifier(
         "equalized_odds", solver=AdamPrimalDual(max_iter=5), random_state=0, tolerance=0.05
     )

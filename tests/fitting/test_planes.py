@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from numpy.polynomial.polynomial import polyvander2d
 
-from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import DemographicParity, EqualOpportunity, ErrorRateParity, MinimumRate
-from skfair.fitting._guarantee import _Refits
-from skfair.fitting._leave_one_out import LeaveOneOut
-from skfair.fitting._planes import (
+from skfair._fitting.guarantee import _Refits
+from skfair._fitting.leave_one_out import LeaveOneOut
+from skfair._fitting.planes import (
     _ALONG,
     _ALONG_GRID,
     _BY,
@@ -17,7 +15,9 @@ from skfair.fitting._planes import (
     effects,
     find_planes,
 )
-from skfair.models._linear import LinearModel
+from skfair._problems.linear import LinearModel
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import DemographicParity, EqualOpportunity, ErrorRateParity, MinimumRate
 from tests.fitting.test_leave_one_out import draw, make_fitter
 
 CONSTRAINTS = [

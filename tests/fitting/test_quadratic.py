@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from skfair._fitting.quadratic import QuadraticProgram
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import LossParity
-from skfair.fitting._quadratic import QuadraticProgram
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import AbsoluteLoss, SquaredLoss
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 

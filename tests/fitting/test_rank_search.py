@@ -8,10 +8,10 @@ from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from skfair._fitting import enforce
+from skfair._fitting.rank_search import evolve
 from skfair.classification import ConstrainedClassifierCV, PartialParityClassifier
 from skfair.constraints import PartialStatisticalParity
-from skfair.fitting import _enforce
-from skfair.fitting._rank_search import evolve
 from skfair.metrics import partial_statistical_parity_difference
 
 INTERVAL = (0.1, 0.5)
@@ -111,7 +111,7 @@ def test_fits_that_rank_well_are_not_searched(model, monkeypatch):
     def search(fitter, candidate):
         raise AssertionError("ranks were searched")
 
-    monkeypatch.setattr(_enforce, "search_ranks", search)
+    monkeypatch.setattr(enforce, "search_ranks", search)
     X, y, groups = draw(0, shift=0.2)
     constraint = PartialStatisticalParity(INTERVAL, scale="raw", tolerance=0.1)
     model.set_params(constraint=constraint).fit(X, y, sensitive_features=groups)
@@ -126,7 +126,7 @@ def test_a_fit_that_loses_most_of_the_plain_ranks_is_searched(monkeypatch):
         searched.append(candidate)
         return candidate
 
-    monkeypatch.setattr(_enforce, "search_ranks", search)
+    monkeypatch.setattr(enforce, "search_ranks", search)
     X, y, groups = draw(4)
     constraint = PartialStatisticalParity(INTERVAL, scale="raw", tolerance=0.05)
     PartialParityClassifier(constraint).fit(X, y, sensitive_features=groups)

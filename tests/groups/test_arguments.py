@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.groups._arguments import FitArguments
-from skfair.partitions._blocks import Blocks
+from skfair._groups.arguments import FitArguments
+from skfair._partitions.blocks import Blocks
 
 X = np.zeros((3, 2))
 

@@ -3,7 +3,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.groups._groups import balance, cluster_balances, count_table, data_balance
+from skfair._groups.groups import balance, cluster_balances, count_table, data_balance
 
 
 def test_count_table_by_hand():

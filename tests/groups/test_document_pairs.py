@@ -1,6 +1,6 @@
 import numpy as np
 
-from skfair.groups._events import DocumentPairs
+from skfair._groups.events import DocumentPairs
 
 
 def list_pairs(relevance, query):

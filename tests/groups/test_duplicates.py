@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.groups import check_groups
-from skfair.groups._duplicates import merge_duplicate_rows
+from skfair._groups import check_groups
+from skfair._groups.duplicates import merge_duplicate_rows
+from skfair._partitions.partitions import BLOCK_SIZE
 from skfair.metrics import (
     cluster_composition,
     demographic_parity_difference,
     group_report,
 )
-from skfair.partitions._partitions import BLOCK_SIZE
 
 N = 2 * BLOCK_SIZE + 17
 rng = np.random.default_rng(0)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.groups._events import Events
-from skfair.groups._groups import check_groups
+from skfair._groups.events import Events
+from skfair._groups.groups import check_groups
 
 weights = hnp.arrays(np.float64, 12, elements=st.floats(0.1, 10))
 values = hnp.arrays(np.float64, 12, elements=st.floats(-100, 100))

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.groups._groups import (
+from skfair._groups.groups import (
     Groups,
     check_groups,
     group_names,
     unique_inverse,
 )
-from skfair.groups._known import encode_known_groups
-from skfair.groups._samples import check_alignment, to_pandas_index
+from skfair._groups.known import encode_known_groups
+from skfair._groups.samples import check_alignment, to_pandas_index
 
 NAMES = ["male", "female", "male", "other", "female", "male"]
 

@@ -7,13 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from skfair.classification import ConstrainedERMClassifier, PartialParityPostprocessor
-from skfair.cluster import FairKMeans
-from skfair.groups._groups import (
+from skfair._groups.groups import (
     check_attribute_label_types,
     check_one_label_type,
     unique_labels_and_codes,
 )
+from skfair.classification import ConstrainedERMClassifier, PartialParityPostprocessor
+from skfair.cluster import FairKMeans
 from skfair.metrics import demographic_parity_difference, group_report
 from skfair.monitoring import GapMonitor
 from skfair.ranking import ConstrainedRanker

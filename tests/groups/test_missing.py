@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.groups._known import MISSING, fill_missing, is_like_unknown
+from skfair._groups.known import MISSING, fill_missing, is_like_unknown
 from tests.audit.doors import report_predictions
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skfair.groups._events import intervals_by_group, is_in_intervals, tabulate_scores
-from skfair.groups._groups import check_groups
+from skfair._groups.events import intervals_by_group, is_in_intervals, tabulate_scores
+from skfair._groups.groups import check_groups
 
 SCORE = np.array([3.0, 1.0, 2.0, 2.0, 1.0])
 GROUPS = check_groups(list("aabbb"), 5)

@@ -3,11 +3,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from skfair._groups import check_groups
+from skfair._groups.arguments import FitArguments
+from skfair._groups.groups import refuse_continuous_attributes
+from skfair._groups.samples import check_metric_input, check_samples, to_pandas_index
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups import Samples, check_groups
-from skfair.groups._arguments import FitArguments
-from skfair.groups._groups import refuse_continuous_attributes
-from skfair.groups._samples import check_metric_input, check_samples, to_pandas_index
+from skfair.groups import Samples
 
 MEMBERS = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dtype=bool)
 

@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 from skfair._kernels import fair_assignment
 from skfair._kernels import fair_assignment as kernels
 from skfair._kernels.limits import add_rows, balance_limits, required_ratios, size_rows
+from skfair._partitions.partitions import make_partitions
 from skfair.cluster.kmeans import _dual
-from skfair.partitions._partitions import make_partitions
 from tests.kernels.standalone import standalone
 
 

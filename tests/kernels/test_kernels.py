@@ -25,11 +25,11 @@ from threadpoolctl import threadpool_limits
 
 import skfair
 from skfair import _kernels
+from skfair._utils.fit import restore_on_failure
 from skfair._warm_up import check_stored_kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import AlternatingSwaps, FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
-from skfair.utils._fit import restore_on_failure
 
 timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on Windows")
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")

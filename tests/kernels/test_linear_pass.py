@@ -13,6 +13,7 @@ from skfair._kernels.scores import (
     sum_block_metrics,
     sum_line_bins,
 )
+from skfair._problems.linear import LinearModel
 from skfair.losses import (
     AbsoluteLoss,
     HingeLoss,
@@ -23,7 +24,6 @@ from skfair.losses import (
     kernel_kind_and_width,
     step_function,
 )
-from skfair.models._linear import LinearModel
 from skfair.surrogates import Ramp, Sigmoid
 
 N_SAMPLES, N_COLUMNS, N_EVENTS = 300, 5, 3  # two chunks and a rest

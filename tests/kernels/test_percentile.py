@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.constraints._convex import sort_members
+from skfair._bound.convex import sort_members
 
 
 def draw_members(seed, n_samples=50, n_events=3):

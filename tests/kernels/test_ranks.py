@@ -1,12 +1,10 @@
-"""Shares of groups above thresholds and mean ranks, against plain numpy."""
+"""Shares of groups above thresholds, against plain numpy."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import rankdata
 
-from skfair._kernels.ranks import average_ranks, trace_share_curves
+from skfair._kernels.ranks import trace_share_curves
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 4))
@@ -42,13 +40,3 @@ def test_unknown_scores_do_not_hang():
     trace_share_curves(
         scores, np.ones(3), np.array([0, 3]), np.array([[0.0, 1.0]]), np.array([0, 1])
     )
-
-
-def test_mean_ranks_are_those_of_repeated_samples():
-    rng = np.random.default_rng(0)
-    values = rng.integers(0, 9, 50).astype(float)
-    weights = rng.integers(1, 4, 50)
-    repeated = (rankdata(np.repeat(values, weights)) - 0.5) / weights.sum()
-    starts = np.cumsum(weights) - weights
-    ranks = average_ranks(values, weights / weights.sum())
-    assert ranks == pytest.approx(repeated[starts])

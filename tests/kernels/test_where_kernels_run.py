@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from skfair import _kernels
+from skfair._fitting import lines
 from skfair._kernels import compile_at_first_call
+from skfair._problems import problem
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import AlternatingSwaps, FairKMeans, FairSpectralClustering
-from skfair.fitting import _lines
-from skfair.problems import _problem
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 PAGE = Path(__file__).parents[2] / "doc" / "kernels.rst"
@@ -89,8 +89,8 @@ def test_the_page_states_passes_and_sizes():
         assert f"``{module.replace('.', '/')}.py``, ``{function}``" in text
     for owner, name in (
         (_kernels, "MAX_INTERPRETED_STEPS"),
-        (_problem, "MAX_NUMPY_STEPS"),
-        (_lines, "MAX_NUMPY_FLIPS"),
+        (problem, "MAX_NUMPY_STEPS"),
+        (lines, "MAX_NUMPY_FLIPS"),
     ):
         line = next(line for line in text.split("* - ") if f"``{name}``" in line)
         assert f"{getattr(owner, name):,}" in line

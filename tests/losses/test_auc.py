@@ -5,12 +5,12 @@ import pytest
 from scipy.optimize import minimize
 
 from skfair import losses
+from skfair._bound.bound import ConstraintSystem
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.constraints._bound import ConstraintSystem
 from skfair.losses import AUCLoss, HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import GDA, IDCA, SQP
 
 PAIRWISE = {

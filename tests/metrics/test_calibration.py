@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
+from skfair._statistics.estimates import rate_limits
 from skfair.metrics import expected_calibration_error, group_report, reliability_table
-from skfair.statistics._estimates import rate_limits
 
 TRUE = np.array([0, 1, 1, 1, 0, 0, 1, 0])
 PROBABILITY = np.array([0.2, 0.2, 0.9, 0.9, 0.2, 0.2, 0.9, 0.9])

@@ -11,10 +11,10 @@ import sklearn.metrics as sk
 from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import Groups
+from skfair._groups import Groups
+from skfair._statistics.estimates import rate_limits
 from skfair.metrics import GroupMetric, Rate, group_report
 from skfair.metrics._group_metrics import GROUP_METRICS, GroupComparison, find_group_metric
-from skfair.statistics._estimates import rate_limits
 
 HAS_FAIRLEARN = find_spec("fairlearn") is not None
 

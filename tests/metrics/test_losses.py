@@ -5,13 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
+from skfair._groups import check_groups
 from skfair.constraints import (
     BoundedGroupLoss,
     EqualizedOddsLossParity,
     EqualOpportunityLossParity,
     LossParity,
 )
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LOSSES, LogisticLoss, is_of_positive_numbers
 from skfair.metrics import (
     equal_opportunity_loss_difference,

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 
-from skfair.groups._events import Events
+from skfair._groups.events import Events
+from skfair._partitions.partitions import BLOCK_SIZE
+from skfair._statistics.bounded_means import make_estimates
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._group_report import _DEFAULT_METRICS
-from skfair.partitions._partitions import BLOCK_SIZE
-from skfair.statistics._bounded_means import make_estimates
 
 # True class, predicted class, group.
 ROWS = np.array(

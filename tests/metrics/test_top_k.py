@@ -8,12 +8,13 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from skfair.groups import Groups, Samples
+from skfair._groups import Groups
+from skfair._statistics.estimates import pairwise_contrasts
+from skfair._statistics.gaps import interval_of_largest_contrast as interval_of
+from skfair._statistics.group_estimates import FixedTotalRates, _counts_near_mode
+from skfair.groups import Samples
 from skfair.metrics import RATES, group_report, make_scorer
 from skfair.metrics._top_k import select_top
-from skfair.statistics._estimates import pairwise_contrasts
-from skfair.statistics._gaps import interval_of_largest_contrast as interval_of
-from skfair.statistics._group_estimates import FixedTotalRates, _counts_near_mode
 
 SCORES = np.array([9, 8, 7, 7, 7, 7, 3, 2, 1, 0.0])
 TRUE = np.array([1, 0, 1, 0, 1, 0, 1, 0, 0, 0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skfair._groups import check_groups
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -11,7 +12,7 @@ from skfair.constraints import (
     MeanParity,
 )
 from skfair.constraints._held_out import outcome_use
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.monitoring._batches import make_generator_from_key, sort_samples
 
 

@@ -6,13 +6,13 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import beta
 
-from skfair.audit._reading import UNREAD
-from skfair.commands._monitor_page import monitor_findings, render_monitor
+from skfair._columns.reading import UNREAD
+from skfair._commands.monitor_page import monitor_findings, render_monitor
+from skfair._statistics.estimates import rate_limits
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._recent import find_alarm_error
-from skfair.statistics._estimates import rate_limits
 
 RUN_LENGTH = 100
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._partitions.collections import load_rows
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import open_blocks
-from skfair.partitions._collections import load_rows
 
 TABLE = pd.DataFrame({"a": np.arange(8.0), "b": np.arange(8.0) ** 2, "sex": list("fm") * 4})
 
@@ -87,7 +87,7 @@ def test_a_file_replaced_during_a_fit_is_refused(parquet, monkeypatch):
     frame["y"] = (frame["x"] + rng.normal(size=70_000) > 0).astype(int)
     frame.to_parquet(parquet, row_group_size=35_000)
     blocks = open_blocks(parquet)
-    from skfair.partitions._blocks import _ParquetFile
+    from skfair._partitions.blocks import _ParquetFile
 
     reads = []
     read = _ParquetFile.read

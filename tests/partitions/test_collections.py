@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._partitions import partitions_of
+from skfair._partitions.collections import is_partitioned, load_rows
+from skfair._partitions.partitions import Partitions
 from skfair.datasets import open_blocks
-from skfair.partitions import partitions_of
-from skfair.partitions._collections import is_partitioned, load_rows
-from skfair.partitions._partitions import Partitions
 
 TABLE = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10.0) ** 2, "g": list("xy") * 5})
 

@@ -10,13 +10,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from skfair import metrics
+from skfair._partitions import partitions_of
 from skfair.classification import (
     ConstrainedERMClassifier,
     PartialParityClassifier,
     PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
-from skfair.partitions import partitions_of
 from skfair.regression import ConstrainedERMRegressor
 from tests.audit.doors import report_model, report_predictions
 

@@ -15,10 +15,11 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.partitions import _dask, partitions_of
-from skfair.partitions._collections import load_rows
-from skfair.partitions._dask import DaskWorkers
-from skfair.partitions._partitions import Partitions, make_partitions
+from skfair._partitions import dask as dask_module
+from skfair._partitions import partitions_of
+from skfair._partitions.collections import load_rows
+from skfair._partitions.dask import DaskWorkers
+from skfair._partitions.partitions import Partitions, make_partitions
 
 da = pytest.importorskip("dask.array")
 
@@ -152,8 +153,8 @@ def during_a_wait(monkeypatch, action):
         if actions:
             actions.pop()()
 
-    monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
-    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
+    monkeypatch.setattr(dask_module, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(dask_module, "_relieve_and_explain_stall", find_stall)
 
 
 @pytest.fixture
@@ -237,8 +238,8 @@ def small_cluster():
 @pytest.fixture
 def impatient(monkeypatch):
     dask = pytest.importorskip("dask")
-    monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
-    monkeypatch.setattr(_dask, "WARN_AFTER", 0.2)
+    monkeypatch.setattr(dask_module, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(dask_module, "WARN_AFTER", 0.2)
     with dask.config.set({"skfair.no-workers-timeout": "600ms"}):
         yield
 
@@ -306,9 +307,9 @@ def test_times_of_workers_that_are_paused_again_and_again_add_up(client, monkeyp
     async def find_stall(client):
         return next(states)
 
-    monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
-    monkeypatch.setattr(_dask, "_timeout", lambda: 0.6)
-    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
+    monkeypatch.setattr(dask_module, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(dask_module, "_timeout", lambda: 0.6)
+    monkeypatch.setattr(dask_module, "_relieve_and_explain_stall", find_stall)
     error = run_with_timeout(on_workers(client, 20).gather, slow_outer, np.ones(3), 0.5)
     assert isinstance(error, TimeoutError) and "has paused 1 of its workers" in str(error)
 
@@ -330,11 +331,13 @@ def test_times_of_paused_workers_add_up_over_passes(small_cluster, impatient, mo
     def wait():
         RELEASED.clear()
         checks.clear()
-        return run_with_timeout(_dask.gather, client, [client.submit(await_release, pure=False)])
+        return run_with_timeout(
+            dask_module.gather, client, [client.submit(await_release, pure=False)]
+        )
 
-    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
-    monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(_dask, "_timeout", lambda: 4.5)
+    monkeypatch.setattr(dask_module, "_relieve_and_explain_stall", find_stall)
+    monkeypatch.setattr(dask_module, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(dask_module, "_timeout", lambda: 4.5)
     assert wait() == wait() == [True]
     error = wait()
     assert isinstance(error, TimeoutError) and "paused 1 of its 2 workers" in str(error)
@@ -344,7 +347,7 @@ def test_times_of_paused_workers_add_up_over_passes(small_cluster, impatient, mo
 
 
 def test_progress_takes_back_a_quarter_of_its_time():
-    clock = _dask._StallClock()
+    clock = dask_module._StallClock()
     clock.add(10.0, "has paused 1 of its 2 workers")
     clock.add(20.0, None)
     assert clock.seconds == 5.0
@@ -378,7 +381,9 @@ def test_a_paused_worker_stalls_nothing_while_another_task_runs(small_cluster, i
 
 async def find_stall_of(identity):
     scheduler = type("Scheduler", (), {"identity": staticmethod(identity)})
-    return await _dask._relieve_and_explain_stall(type("Client", (), {"scheduler": scheduler}))
+    return await dask_module._relieve_and_explain_stall(
+        type("Client", (), {"scheduler": scheduler})
+    )
 
 
 @pytest.mark.slow
@@ -407,23 +412,23 @@ def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, 
         if len(states) == 1:
             RELEASED.set()
         has_workers = states.pop(0) if states else True
-        return None if has_workers else _dask._NO_WORKERS
+        return None if has_workers else dask_module._NO_WORKERS
 
-    monkeypatch.setattr(_dask, "_relieve_and_explain_stall", find_stall)
-    monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(_dask, "_timeout", lambda: 2.5)
+    monkeypatch.setattr(dask_module, "_relieve_and_explain_stall", find_stall)
+    monkeypatch.setattr(dask_module, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(dask_module, "_timeout", lambda: 2.5)
     RELEASED.clear()
     waiting = client.submit(await_release, pure=False)
-    assert run_with_timeout(_dask.gather, client, [waiting]) == [True]
+    assert run_with_timeout(dask_module.gather, client, [waiting]) == [True]
     assert not states
 
 
 def test_setting_of_none_waits_for_ever(small_cluster, impatient):
     dask = pytest.importorskip("dask")
     with dask.config.set({"skfair.no-workers-timeout": None}):
-        assert _dask._timeout() == float("inf")
+        assert dask_module._timeout() == float("inf")
     with dask.config.set(dask.config.collect([], env={"DASK_SKFAIR__NO_WORKERS_TIMEOUT": "7s"})):
-        assert _dask._timeout() == 7
+        assert dask_module._timeout() == 7
 
 
 @pytest.mark.slow
@@ -463,7 +468,7 @@ def test_a_scheduler_that_dies_is_named():
     for error in (Lost(), OSError("in <TCP (closed)>: Stream is closed")):
         with (
             pytest.raises(ConnectionError, match="connection to the Dask scheduler .* was lost"),
-            _dask._explain_errors(client),
+            dask_module._explain_errors(client),
         ):
             raise error
 
@@ -497,7 +502,7 @@ def test_errors_of_several_tasks_are_all_retrieved(client, caplog):
     for _ in range(3):
         results = client.map(product, [bad] * 6, range(6), pure=False)
         with pytest.raises(RuntimeError, match="partition without an end"):
-            _dask.gather(client, results)
+            dask_module.gather(client, results)
     del results
     gc.collect()
     time.sleep(0.2)
@@ -553,7 +558,7 @@ def limit_recorded():
 @pytest.mark.parametrize("n_partitions", [2, 33])
 def test_sums_of_blas_have_one_thread_on_workers(small_cluster, monkeypatch, n_partitions):
     _, client = small_cluster
-    monkeypatch.setattr(_dask, "single_threaded_blas", limit_recorded)
+    monkeypatch.setattr(dask_module, "single_threaded_blas", limit_recorded)
     LIMITED.clear()
     partitions = on_workers(client, n_partitions)
     assert partitions.gather(is_limited) == [True] * n_partitions

@@ -8,6 +8,8 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
+from skfair._partitions.blocks import open_blocks
+from skfair._partitions.collections import row_by_row
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -15,8 +17,6 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
-from skfair.partitions._blocks import open_blocks
-from skfair.partitions._collections import row_by_row
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import AdamPrimalDual
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.partitions import partitions_of
-from skfair.partitions._dask import DaskWorkers
-from skfair.partitions._partitions import (
+from skfair._partitions import partitions_of
+from skfair._partitions.dask import DaskWorkers
+from skfair._partitions.partitions import (
     BLOCK_SIZE,
     Partitions,
     Reader,

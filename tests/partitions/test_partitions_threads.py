@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_info
 
-from skfair.partitions._partitions import (
+from skfair._partitions.partitions import (
     BLOCK_SIZE,
     Partitions,
     Reader,

@@ -28,8 +28,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
+from skfair._postprocessing.base_loss import find_rule_loss, read_loss
 from skfair.losses import QuantileLoss, TweedieLoss
-from skfair.postprocessing._base_loss import find_rule_loss, read_loss
 
 
 def describe(loss):

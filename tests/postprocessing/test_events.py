@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skfair._fitting.input import TrainingData
+from skfair._groups import check_groups
+from skfair._postprocessing.events import find_events, group_codes
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -11,9 +14,7 @@ from skfair.constraints import (
     ErrorRateParity,
     PartialStatisticalParity,
 )
-from skfair.fitting._input import TrainingData
-from skfair.groups import Samples, check_groups
-from skfair.postprocessing._events import find_events, group_codes
+from skfair.groups import Samples
 
 TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
 LABELS = list("aaabbb")

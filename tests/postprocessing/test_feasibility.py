@@ -7,6 +7,10 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._postprocessing.events import sums_and_changes
+from skfair._postprocessing.feasibility import find_conflict
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import (
     DemographicParity,
@@ -15,13 +19,10 @@ from skfair.constraints import (
     MinimumRate,
     RateParity,
 )
-from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.postprocessing._events import sums_and_changes
-from skfair.postprocessing._feasibility import find_conflict
 from skfair.surrogates import Sigmoid
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from skfair.postprocessing._folds import make_folds
+from skfair._postprocessing.folds import make_folds
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)

@@ -12,15 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from skfair.classification import ConstrainedClassifierCV, PartialParityPostprocessor
-from skfair.postprocessing import _group_models as group_models
-from skfair.postprocessing._group_models import (
+from skfair._postprocessing import group_models
+from skfair._postprocessing.group_models import (
     ScreenedClassifier,
     default_model_names,
     fit_classifier,
     pilot_rows,
 )
-from skfair.utils._sklearn import safe_indexing
+from skfair._utils.sklearn import safe_indexing
+from skfair.classification import ConstrainedClassifierCV, PartialParityPostprocessor
 
 N_COLUMNS = 100
 

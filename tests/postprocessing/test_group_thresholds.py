@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skfair._postprocessing import group_thresholds as code
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import DemographicParity
 from skfair.metrics import (
@@ -16,7 +17,6 @@ from skfair.metrics import (
     equal_opportunity_difference,
     equalized_odds_difference,
 )
-from skfair.postprocessing import _group_thresholds as code
 from skfair.preprocessing import ScoreColumn
 
 

@@ -14,15 +14,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
+from skfair._fitting.input import TrainingData
+from skfair._groups import check_groups
+from skfair._postprocessing.base_loss import RuleLoss
+from skfair._postprocessing.events import RuleRequest, group_codes, make_fitter
+from skfair._postprocessing.joint import JointProbabilities, WeightProgram, _fit_stack
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import DemographicParity, EqualizedOdds, MinimumRate
-from skfair.fitting._input import TrainingData
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
-from skfair.postprocessing._base_loss import RuleLoss
-from skfair.postprocessing._events import RuleRequest, group_codes, make_fitter
-from skfair.postprocessing._joint import JointProbabilities, WeightProgram, _fit_stack
 
 BASE = LogisticRegression()
 

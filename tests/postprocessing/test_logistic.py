@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from skfair.postprocessing._logistic import fit_logistic, fit_standardized_logistic
+from skfair._postprocessing.logistic import fit_logistic, fit_standardized_logistic
 
 
 def draw(n_labels, n_columns, seed=0, n_samples=400):

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.tree import DecisionTreeClassifier
 
-from skfair.postprocessing._folds import make_folds
-from skfair.postprocessing._out_of_fold_scores import cross_fit, final_step_features, mean_scores
+from skfair._postprocessing.folds import make_folds
+from skfair._postprocessing.out_of_fold_scores import cross_fit, final_step_features, mean_scores
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)

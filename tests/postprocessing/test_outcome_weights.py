@@ -6,8 +6,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 
+from skfair._postprocessing.joint import JointProbabilities
 from skfair.classification import ConstrainedClassifierCV
-from skfair.postprocessing._joint import JointProbabilities
 
 
 def draw(n=4000, seed=0, shift=-3.5):

@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.groups import check_groups
-from skfair.metrics import (
-    partial_demographic_parity_difference,
-    partial_equal_opportunity_difference,
-    partial_statistical_parity_difference,
-)
-from skfair.postprocessing._rank_shift import (
+from skfair._groups import check_groups
+from skfair._postprocessing.rank_shift import (
     RankedSamples,
     align_intervals,
     best_thresholds,
     rank_curve,
     ranks_in_groups,
     shifted_scores,
+)
+from skfair.metrics import (
+    partial_demographic_parity_difference,
+    partial_equal_opportunity_difference,
+    partial_statistical_parity_difference,
 )
 
 

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._problems import problem as problem_module
+from skfair._problems.evaluation import OnePassEvaluation
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.problems import _problem
-from skfair.problems._evaluation import OnePassEvaluation
-from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 
@@ -34,7 +35,7 @@ def test_a_problem_of_many_samples_takes_a_kernel(monkeypatch):
     problem = ConstrainedProblem(model, loss, target, weights, 0.1, ConstraintSystem((bound,)))
     point = problem.initial_point(), np.zeros(len(problem.lower))
     for n_steps in (200 * (3 + 20), 200 * (3 + 20) - 1):
-        monkeypatch.setattr(_problem, "MAX_NUMPY_STEPS", n_steps)
+        monkeypatch.setattr(problem_module, "MAX_NUMPY_STEPS", n_steps)
         is_kernel = isinstance(problem.evaluate(*point), OnePassEvaluation)
         assert is_kernel == (n_steps < 200 * (3 + 20))
 
@@ -48,7 +49,7 @@ def test_both_ways_fit_the_same_coefficients(criterion, monkeypatch):
         return model.fit(X, y, sensitive_features=groups)
 
     by_numpy = fit()
-    monkeypatch.setattr(_problem, "MAX_NUMPY_STEPS", 0)
+    monkeypatch.setattr(problem_module, "MAX_NUMPY_STEPS", 0)
     by_kernels = fit()
     np.testing.assert_allclose(by_numpy.coef_, by_kernels.coef_, rtol=0, atol=1e-12)
     np.testing.assert_allclose(by_numpy.intercept_, by_kernels.intercept_, rtol=0, atol=1e-12)

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.constraints._bound import ConstraintSystem
-from skfair.fitting._counting import _measure_models, _residuals, count_along_lines
-from skfair.fitting._fitter import Fitter
-from skfair.groups._events import Events
+from skfair._bound.bound import ConstraintSystem
+from skfair._fitting.counting import _measure_models, _residuals, count_along_lines
+from skfair._fitting.fitter import Fitter
+from skfair._groups.events import Events
+from skfair._partitions.partitions import Partitions, blocks, make_partitions
+from skfair._problems import linear
+from skfair._problems.partitioned import PartitionedProblem, _smooth_means
+from skfair._problems.problem import ConstrainedProblem
 from skfair.losses import LogisticLoss, SquaredLoss
-from skfair.models import _linear
-from skfair.partitions._partitions import Partitions, blocks, make_partitions
-from skfair.problems._partitioned import PartitionedProblem, _smooth_means
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem
@@ -151,7 +151,7 @@ def test_without_a_kernel_numpy_is_used(case, monkeypatch):
         cells = bound.sums.cells._replace(events=events)
         bound = replace(bound, sums=replace(bound.sums, cells=cells))
     if case == "many columns":
-        monkeypatch.setattr(_linear, "_MAX_KERNEL_COLUMNS", 2)
+        monkeypatch.setattr(linear, "_MAX_KERNEL_COLUMNS", 2)
     full = replace(full, constraint=ConstraintSystem((bound,)))
     x = RNG.normal(size=full.n_unknowns)
     multipliers = RNG.normal(size=len(full.lower))

@@ -6,16 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._fitting.fitter import Fitter
+from skfair._groups import check_groups
+from skfair._partitions.partitions import blocks, make_partitions
+from skfair._problems import partitioned as partitioned_module
+from skfair._problems.linear import LinearModel
+from skfair._problems.partitioned import PartitionedRankProblem
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import PartialStatisticalParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.fitting._fitter import Fitter
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.partitions._partitions import blocks, make_partitions
-from skfair.problems import _partitioned
-from skfair.problems._partitioned import PartitionedRankProblem
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 
 INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
@@ -24,8 +25,8 @@ INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
 @pytest.fixture(autouse=True)
 def small_bins(monkeypatch):
     """Bins so small that they are divided several times."""
-    monkeypatch.setattr(_partitioned, "_N_BINS", 16)
-    monkeypatch.setattr(_partitioned, "_MAX_GATHERED", 40)
+    monkeypatch.setattr(partitioned_module, "_N_BINS", 16)
+    monkeypatch.setattr(partitioned_module, "_MAX_GATHERED", 40)
 
 
 def draw(seed, is_tied, weighted, **criterion):

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._problems import problem as problem_module
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem, evaluate_decisions
 from skfair.constraints import BoundedGroupLoss, DemographicParity, EqualizedOdds
-from skfair.constraints._bound import ConstraintSystem
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LOSSES, LogisticLoss, is_of_positive_numbers
-from skfair.models._linear import LinearModel
-from skfair.problems import _problem
-from skfair.problems._problem import ConstrainedProblem, evaluate_decisions
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 
@@ -295,7 +296,7 @@ def test_one_pass_of_a_kernel_has_the_values_and_derivatives_of_numpy(monkeypatc
     rng = np.random.default_rng(1)
     x = np.append(rng.normal(size=5), rng.normal(size=problem.n_unknowns - 5))
     multipliers = rng.normal(size=len(problem.lower))
-    monkeypatch.setattr(_problem, "MAX_NUMPY_STEPS", 0)
+    monkeypatch.setattr(problem_module, "MAX_NUMPY_STEPS", 0)
     by_kernel = problem.evaluate(x, multipliers)
     by_numpy = problem.evaluate(x)
     assert type(by_kernel) is not type(by_numpy)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.problems._evaluation import Ball, Box
+from skfair._problems.evaluation import Ball, Box
 from skfair.solvers._solver import Iterate, kkt_residual
 from tests.network import network_problem
 

@@ -10,11 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skfair import ranking
+from skfair._groups.events import DocumentPairs
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import RankingParity
 from skfair.datasets import make_ranking
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups._events import DocumentPairs
 from skfair.metrics import ranking_parity_difference
 from skfair.ranking import ConstrainedRanker
 from skfair.solvers.literature import StochasticPLADA

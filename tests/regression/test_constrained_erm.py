@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, Ridge
 
+from skfair._utils.checks import bound_text, limit_text
 from skfair.constraints import (
     BoundedGroupLoss,
     Constraint,
@@ -20,7 +21,6 @@ from skfair.losses import Pointwise
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import SQP, AdamPrimalDual
-from skfair.utils._checks import bound_text, limit_text
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
+from skfair._bound.units import Unit, make_terms
+from skfair._groups.groups import check_groups
 from skfair.audit import Audit
 from skfair.constraints import (
     LossParity,
@@ -14,10 +16,8 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.constraints._constraint import bind_all
-from skfair.constraints._units import Unit, make_terms
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups import Samples
-from skfair.groups._groups import check_groups
 from skfair.losses import AbsoluteLoss
 from skfair.metrics import (
     partial_demographic_parity_difference,

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.fitting._fitter import FULL
+from skfair._fitting.fitter import FULL
 from skfair.regression import ConstrainedERMRegressor
 
 ALPHA = 1e-4
@@ -64,7 +64,7 @@ def test_equal_losses_of_three_groups_cost_no_more_than_many_starts_find(seed):
 
 def test_equal_losses_of_two_groups_are_certified_by_a_convex_lagrangian(monkeypatch):
     uncountable = FULL._replace(starts=np.inf)  # no other start is made
-    monkeypatch.setattr("skfair.fitting._enforce.FULL", uncountable)
+    monkeypatch.setattr("skfair._fitting.enforce.FULL", uncountable)
     X, y, groups = draw(0, n_groups=2)
     model = ConstrainedERMRegressor("loss_parity", tolerance=0.1, alpha=ALPHA)
     model.fit(X, y, sensitive_features=groups)

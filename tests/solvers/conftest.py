@@ -9,12 +9,13 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
+from skfair._bound.rows import ConstraintValues, ScoreJacobian
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import DemographicParity
-from skfair.constraints._rows import ConstraintValues, ScoreJacobian
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss, SquaredLoss
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 

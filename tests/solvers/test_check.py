@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.problems._evaluation import Box
-from skfair.problems._problem import example_problem
+from skfair._problems.evaluation import Box
+from skfair._problems.problem import example_problem
 from skfair.solvers import GDA, SOLVERS, SQP, Solver, check_solver
 from skfair.solvers._check import _minimum_in
 from skfair.solvers._solver import Iterate

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.optimize import BFGS
 
-from skfair.constraints._bound import ConstraintSystem
-from skfair.models._linear import LinearModel
+from skfair._bound.bound import ConstraintSystem
+from skfair._problems.linear import LinearModel
 from skfair.solvers import SQP, _sqp
 from skfair.solvers._solver import Iterate
 from skfair.solvers._sqp import HessianSchedule, bfgs_matrix, cholesky_factor, symmetric_factor

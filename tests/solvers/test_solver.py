@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.constraints._rows import SmoothConstraint
+from skfair._bound.rows import SmoothConstraint
 from skfair.solvers import SOLVERS, SQP, Solver
 from skfair.solvers._solver import REQUIREMENTS, Iterate
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
+from skfair._problems.evaluation import Box
+from skfair._problems.problem import evaluate_decisions
 from skfair.constraints import DemographicParity, EqualizedOdds, EqualOpportunity
-from skfair.problems._evaluation import Box
-from skfair.problems._problem import evaluate_decisions
 from skfair.solvers import SOLVERS
 from skfair.solvers._solver import Iterate, choose_rows, kkt_residual
 

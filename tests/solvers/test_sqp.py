@@ -3,10 +3,10 @@ import warnings
 import numpy as np
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import DemographicParity, EqualizedOdds
-from skfair.constraints._bound import ConstraintSystem
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SOLVERS, SQP
 
 

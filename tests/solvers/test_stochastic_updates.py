@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from skfair.models._mlp import MLPModel
+from skfair._problems.mlp import MLPModel
 from skfair.solvers import (
     SGD,
     SOLVERS,

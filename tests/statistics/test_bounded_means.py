@@ -7,12 +7,12 @@ import pytest
 from scipy import sparse
 from scipy.stats import beta
 
+from skfair._groups.events import Events
+from skfair._statistics.bounded_means import BoundedMeans, _ends_of_means, upper_mean
 from skfair.audit import Audit
 from skfair.constraints import ExposureParity
-from skfair.groups._events import Events
 from skfair.metrics import exposure_difference
 from skfair.statistics import gap_interval
-from skfair.statistics._bounded_means import BoundedMeans, _ends_of_means, upper_mean
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 30), (1, 30), (3, 100), (50, 1000), (99, 100)])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair.statistics._estimates import (
+from skfair._statistics.estimates import (
     clopper_pearson_limits,
     constrained_rate,
     exact_difference_test,

@@ -6,6 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, studentized_range
 
+from skfair._bound.bound import make_posterior
+from skfair._groups import check_groups
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.gaps import (
+    MonteCarloPosterior,
+    cluster_effects_and_correlation,
+    range_probability,
+)
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -15,15 +23,8 @@ from skfair.constraints import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
-from skfair.constraints._bound import make_posterior
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._gaps import (
-    MonteCarloPosterior,
-    cluster_effects_and_correlation,
-    range_probability,
-)
 from skfair.surrogates import Sigmoid
 
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from skfair.groups._events import Events
+from skfair._groups.events import Events
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import Means, Rates, _hall_quantile, pairwise_contrasts
+from skfair._statistics.gaps import Interval, gap_upper_limit, interval_of_largest_contrast
 from skfair.statistics import gap_interval, ratio_interval
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import Means, Rates, _hall_quantile, pairwise_contrasts
-from skfair.statistics._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
 
 
 def zeros_and_ones(hits, n):

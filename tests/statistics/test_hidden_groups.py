@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skfair._statistics import hidden_groups as hidden
+from skfair._statistics.hidden_groups import HiddenGap
 from skfair.audit import SensitiveFeatures
-from skfair.statistics import _hidden_groups as hidden
 from skfair.statistics import gap_interval
-from skfair.statistics._hidden_groups import HiddenGap
 
 
 def draw(n, rng, n_groups=2):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair.statistics._estimates import (
+from skfair._statistics.estimates import (
     ShareCurves,
     clopper_pearson_limits,
     curve_contrasts,

@@ -5,15 +5,16 @@ import pytest
 from scipy import sparse
 from scipy.stats import beta
 
+from skfair._bound.bound import sample_values
+from skfair._groups import check_groups
+from skfair._groups.events import Events
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import Means, OutcomeMeans, Rates
+from skfair._statistics.gaps import gap_posterior
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
-from skfair.constraints._bound import sample_values
-from skfair.groups import Samples, check_groups
-from skfair.groups._events import Events
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
-from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import Means, OutcomeMeans, Rates
-from skfair.statistics._gaps import gap_posterior
 from skfair.surrogates import Sigmoid
 from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 

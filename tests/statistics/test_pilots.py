@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from skfair._statistics.pilots import find_size
 from skfair.classification import ConstrainedERMClassifier
 from skfair.statistics import FitPilot, required_sample_size
-from skfair.statistics._pilots import find_size
 
 
 def draw_of_curve(size, slope):

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from skfair._statistics.bounded_means import is_mean_below, upper_mean
+from skfair._statistics.planned_draws import divide, total_change_size, total_pair_size
 from skfair.audit import Audit
 from skfair.constraints import MinimumRate
 from skfair.statistics import required_sample_size
-from skfair.statistics._bounded_means import is_mean_below, upper_mean
-from skfair.statistics._planned_draws import divide, total_change_size, total_pair_size
 
 
 @pytest.mark.covering(0)

@@ -5,16 +5,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
-from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
-from skfair.statistics import balance_limit, gap_interval, ratio_interval, required_sample_size
-from skfair.statistics._estimates import AUCs, pairwise_contrasts, rate_limits
-from skfair.statistics._gaps import gap_upper_limit, range_probability
-from skfair.statistics._planning import (
+from skfair._statistics.estimates import AUCs, pairwise_contrasts, rate_limits
+from skfair._statistics.gaps import gap_upper_limit, range_probability
+from skfair._statistics.planning import (
     certificate_power,
     minimum_rate_power,
     ratio_power,
     smallest_certifiable_size,
 )
+from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
+from skfair.statistics import balance_limit, gap_interval, ratio_interval, required_sample_size
 from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8

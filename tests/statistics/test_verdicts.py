@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from skfair._statistics.gaps import find_verdict
 from skfair.audit import Audit
 from skfair.audit._claims import EXIT_STATUSES
 from skfair.classification import ConstrainedERMClassifier
 from skfair.monitoring import GapMonitor
-from skfair.statistics._gaps import find_verdict
 
 
 @pytest.mark.parametrize(

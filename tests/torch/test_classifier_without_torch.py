@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.groups._arguments import FitArguments
+from skfair._groups.arguments import FitArguments
 from skfair.torch import ConstrainedTorchClassifier, TorchModel, _classifier
 
 

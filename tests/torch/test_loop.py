@@ -8,6 +8,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from skfair._bound.units import LogOdds
+from skfair._groups import check_groups
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
@@ -16,11 +19,9 @@ from skfair.constraints import (
     RangeGap,
 )
 from skfair.constraints._constraint import bind_all
-from skfair.constraints._units import LogOdds
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import (
     SGD,
     SSLALM,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.models._linear import LinearModel
-from skfair.models._mlp import MLPModel
-from skfair.models._model import ChunkedPoint, Model
+from skfair._problems.linear import LinearModel
+from skfair._problems.mlp import MLPModel
+from skfair._problems.model import ChunkedPoint, Model
 from skfair.torch import TorchModel
 from skfair.torch import _model as code
 from tests.torch_device import DEVICE, make_tensor

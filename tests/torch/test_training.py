@@ -5,13 +5,14 @@ import functools
 import numpy as np
 import pytest
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._problems.problem import ConstrainedProblem, evaluate_decisions
 from skfair.constraints import resolve_constraints
-from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
-from skfair.problems._problem import ConstrainedProblem, evaluate_decisions
 from skfair.solvers import SGD, AdamPrimalDual
 from skfair.surrogates import Sigmoid
 from skfair.torch import ConstrainedTorchClassifier, TorchModel

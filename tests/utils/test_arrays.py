@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.utils._arrays import RangeMaxima
+from skfair._utils.arrays import RangeMaxima
 
 
 def test_maxima_are_those_of_slices():

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from skfair._utils.copies import _N_EXAMINED, describe_clustered_samples
 from skfair.datasets import fetch_acs_income, fetch_bank_marketing, fetch_law_school, load_patients
-from skfair.utils._copies import _N_EXAMINED, describe_clustered_samples
 
 N_DRAWS = 20
 

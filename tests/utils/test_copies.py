@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.utils._copies import hash_rows
+from skfair._utils.copies import hash_rows
 
 X = np.random.default_rng(0).integers(3, size=(500, 3)).astype(float)
 CONTAINERS = {

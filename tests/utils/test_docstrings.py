@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import pytest
 
 import skfair
-from skfair.utils._api import make_docstring_decorator
+from skfair._utils.api import make_docstring_decorator
 
 SECTION = """
     X : array-like of shape (n_samples, n_features)
@@ -197,7 +197,7 @@ def test_no_placeholder_of_the_package_is_left():
         if getattr(thing, "__module__", None) == module.__name__
     }
     left = {name: lines for name, lines in left.items() if lines}
-    assert left == {"skfair.utils._api.make_docstring_decorator": ["{y_true}"]}
+    assert left == {"skfair._utils.api.make_docstring_decorator": ["{y_true}"]}
 
 
 @pytest.mark.slow

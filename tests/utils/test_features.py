@@ -6,6 +6,7 @@ from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from skfair._utils.checks import check_finite_squares
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -16,7 +17,6 @@ from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.datasets import open_blocks
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
-from skfair.utils._checks import check_finite_squares
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 LARGE = X.copy()

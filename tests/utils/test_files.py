@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skfair.utils._fit import write_text
+from skfair._utils.fit import write_text
 
 
 def test_text_is_written_as_it_is_and_returned(tmp_path):

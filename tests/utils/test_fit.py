@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from skfair._utils.fit import restore_on_failure
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.losses import LOSSES
-from skfair.utils._fit import restore_on_failure
 
 
 class Model:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skfair._utils.arrays import cluster_links, filled_node_degrees, group_constraint_basis
 from skfair.cluster import RBFAffinity
-from skfair.utils._arrays import cluster_links, filled_node_degrees, group_constraint_basis
 
 PATH = np.array([[0.0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from skfair.utils._copies import refuse_training_data
+from skfair._utils.copies import refuse_training_data
 
 RNG = np.random.default_rng(0)
 TRAINING_ROWS = RNG.integers(0, 1000, size=(200, 4))

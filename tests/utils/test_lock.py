@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from skfair.utils import _fit
+from skfair._utils import fit
 
 
 def test_no_change_is_lost(tmp_path):
@@ -13,7 +13,7 @@ def test_no_change_is_lost(tmp_path):
 
     def count():
         for _ in range(25):
-            with _fit.lock_file(path):
+            with fit.lock_file(path):
                 path.write_text(str(int(path.read_text()) + 1))
 
     threads = [threading.Thread(target=count) for _ in range(4)]
@@ -25,10 +25,10 @@ def test_no_change_is_lost(tmp_path):
 
 
 def test_a_lock_that_is_held_too_long_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(_fit, "_LONGEST_WAIT", 0.05)
+    monkeypatch.setattr(fit, "_LONGEST_WAIT", 0.05)
     path = tmp_path / "state.json"
-    with _fit.lock_file(path), pytest.raises(OSError, match="used by one process at a time"):
-        with _fit.lock_file(path):
+    with fit.lock_file(path), pytest.raises(OSError, match="used by one process at a time"):
+        with fit.lock_file(path):
             pass
-    with _fit.lock_file(path):
+    with fit.lock_file(path):
         pass

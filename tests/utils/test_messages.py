@@ -5,9 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.audit import Audit
-from skfair.exceptions import ConstraintCostWarning
-from skfair.utils._checks import (
+from skfair._utils.checks import (
     collect_warnings,
     join_names,
     mute_warnings,
@@ -15,6 +13,8 @@ from skfair.utils._checks import (
     spelling_hint,
     warn,
 )
+from skfair.audit import Audit
+from skfair.exceptions import ConstraintCostWarning
 
 
 def test_a_warning_points_at_the_first_line_outside_the_package():
@@ -38,7 +38,7 @@ def _warn_below():
 
 
 def test_a_program_of_nothing_but_package_frames_still_warns(monkeypatch):
-    monkeypatch.setattr("skfair.utils._checks._is_library_frame", lambda frame: True)
+    monkeypatch.setattr("skfair._utils.checks._is_library_frame", lambda frame: True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn("at the root")

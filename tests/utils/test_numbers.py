@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
+from skfair._utils.checks import bound_text, limit_text, number_text
 from skfair.constraints import BoundedGroupLoss
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._checks import bound_text, limit_text, number_text
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,9 @@ from sklearn.utils._param_validation import make_constraint
 
 import skfair
 from skfair._names import SUBMODULES
-from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
-from skfair.constraints import Constraint, PartialDemographicParity
-from skfair.regression import PartialParityRegressor
-from skfair.solvers import SOLVERS, SQP, Solver
-from skfair.utils import _parameters
-from skfair.utils._api import RandomState
-from skfair.utils._parameters import (
+from skfair._utils import parameters as parameters_module
+from skfair._utils.api import RandomState
+from skfair._utils.parameters import (
     Array,
     AtLeastOne,
     MinGroupSize,
@@ -38,7 +34,11 @@ from skfair.utils._parameters import (
     parameter_constraints,
     validate_params,
 )
-from skfair.utils._sklearn import StrOptions
+from skfair._utils.sklearn import StrOptions
+from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.constraints import Constraint, PartialDemographicParity
+from skfair.regression import PartialParityRegressor
+from skfair.solvers import SOLVERS, SQP, Solver
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -53,7 +53,9 @@ def public_classes():
 
 
 def allows(hint, value):
-    return any(make_constraint(one).is_satisfied_by(value) for one in _parameters._checks(hint))
+    return any(
+        make_constraint(one).is_satisfied_by(value) for one in parameters_module._checks(hint)
+    )
 
 
 def test_hints_of_every_public_class_resolve():
@@ -118,7 +120,7 @@ def test_a_hint_says_which_values_are_valid(hint, valid, invalid):
 
 def test_parameters_without_a_check_are_left_to_the_class():
     assert "interval" not in parameter_constraints(PartialDemographicParity)
-    assert list(_parameters._checks(Any)) == ["no_validation"]
+    assert list(parameters_module._checks(Any)) == ["no_validation"]
 
 
 def test_names_added_to_a_registry_are_valid(monkeypatch):

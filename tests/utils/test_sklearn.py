@@ -3,8 +3,8 @@ from typing import Annotated
 import pytest
 from sklearn.base import BaseEstimator
 
-from skfair.utils._parameters import validate_params
-from skfair.utils._sklearn import StrOptions
+from skfair._utils.parameters import validate_params
+from skfair._utils.sklearn import StrOptions
 
 
 class Chosen(BaseEstimator):

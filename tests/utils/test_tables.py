@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from skfair._utils.tables import to_pandas_table
 from skfair.audit import Audit, fairness_front
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
@@ -16,7 +17,6 @@ from skfair.constraints import DemographicParity
 from skfair.metrics import demographic_parity_difference, group_report, make_scorer
 from skfair.monitoring import GapMonitor
 from skfair.preprocessing import CorrelationRemover, reweighing_weights
-from skfair.utils._tables import to_pandas_table
 
 N_SAMPLES = 240
 RNG = np.random.default_rng(0)

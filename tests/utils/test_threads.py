@@ -3,7 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skfair.utils._fit import single_threaded_blas
+from skfair._utils.fit import single_threaded_blas
 
 
 def n_threads():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from skfair._utils.checks import check_tolerance
 from skfair.audit import fairness_front
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, PartialGroupAUC
@@ -9,7 +10,6 @@ from skfair.metrics._scoring import make_limit_metric
 from skfair.model_selection import best_subject_to
 from skfair.ranking import ConstrainedRanker
 from skfair.statistics import required_sample_size
-from skfair.utils._checks import check_tolerance
 from tests.audit.doors import certify_model
 
 

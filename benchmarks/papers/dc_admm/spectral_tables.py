@@ -47,12 +47,12 @@ from benchmarks.spectral_cases import (
 )
 from benchmarks.tables import Report, show
 from benchmarks.timing import median_seconds, time_call
+from skfair._groups import check_groups
+from skfair._utils.arrays import group_constraint_basis
 from skfair.cluster import DCADMM, SFSC, RBFAffinity
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.cluster.spectral._fair_embedding import embed
-from skfair.groups import check_groups
 from skfair.metrics import balance_score
-from skfair.utils._arrays import group_constraint_basis
 
 PROJECTED = f"{DC_ADMM}, projected"
 LAGGED = f"{DC_ADMM}, printed rule"

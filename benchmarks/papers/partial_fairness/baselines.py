@@ -12,11 +12,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from skfair.constraints._rows import ConstraintValues, ScoreJacobian
-from skfair.groups._events import Events
+from skfair._bound.rows import ConstraintValues, ScoreJacobian
+from skfair._groups.events import Events
+from skfair._problems.linear import GroupwiseModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.losses import LogisticLoss
-from skfair.models._linear import GroupwiseModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 
 ALPHA = 1e-4

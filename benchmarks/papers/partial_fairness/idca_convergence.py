@@ -20,14 +20,15 @@ from benchmarks.papers.partial_fairness.figures import make_axes
 from benchmarks.papers.partial_fairness.problem_21 import PrintedDemographicParity
 from benchmarks.sizes import smallest
 from benchmarks.tables import FOLDER, Check, Report, save_figure
+from skfair._bound.convex import MeanExcess
+from skfair._groups import check_groups
+from skfair._groups.events import Events
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import PartialStatisticalParity
-from skfair.constraints._convex import MeanExcess
-from skfair.groups import Samples, check_groups
-from skfair.groups._events import Events
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
 from skfair.plotting._display import COLORS
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import IDCA, SwitchingSubgradient
 
 

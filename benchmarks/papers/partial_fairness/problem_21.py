@@ -27,8 +27,8 @@ from itertools import permutations
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._rows import ConstraintValues, ScoreJacobian
-from skfair.groups._events import Events
+from skfair._bound.rows import ConstraintValues, ScoreJacobian
+from skfair._groups.events import Events
 
 NO_AUX = np.empty(0)
 

@@ -20,7 +20,7 @@ from benchmarks.record_tables import store_of
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports, save_figure
-from skfair.constraints._bound import ConstraintSystem
+from skfair._bound.bound import ConstraintSystem
 from skfair.plotting._display import COLORS, pick_cyclic
 from skfair.solvers import (
     IPPSSG,

@@ -14,12 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.data import fetch_acs_income
 from benchmarks.erm_cases import Split
+from skfair._bound.bound import ConstraintSystem
+from skfair._groups import check_groups
+from skfair._problems.mlp import MLPModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import CONSTRAINTS
-from skfair.constraints._bound import ConstraintSystem
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._mlp import MLPModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 DELTA = 0.005

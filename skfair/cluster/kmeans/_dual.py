@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from skfair._kernels.fair_assignment import DualEvaluation
     from skfair._kernels.limits import Limits
-    from skfair.partitions._partitions import Partitions
+    from skfair._partitions.partitions import Partitions
 
 
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it

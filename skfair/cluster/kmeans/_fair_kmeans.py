@@ -13,9 +13,29 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._groups.arguments import FitArguments
+from skfair._groups.groups import GroupSummary, data_balance, group_names
+from skfair._groups.known import encode_known_groups, encode_known_values
+from skfair._groups.samples import check_alignment, find_first_rows
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
+from skfair._partitions.collections import is_partitioned, row_by_row
+from skfair._utils.api import RandomState
+from skfair._utils.checks import resolve_name, validate_data, warn
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
+    Array,
+    NonNegative,
+    NonNegativeInt,
+    OpenShare,
+    PositiveInt,
+    Share,
+    Verbose,
+    make_constructor,
+    validate_params,
+)
+from skfair._utils.sklearn import StrOptions, check_sample_weight, with_callbacks
 from skfair.cluster._base import (
     ROUNDING,
     ClusterRequirements,
@@ -49,26 +69,6 @@ from skfair.cluster.kmeans._problem import (
 from skfair.cluster.kmeans._repair import STOPPED
 from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
-from skfair.groups._arguments import FitArguments
-from skfair.groups._groups import GroupSummary, data_balance, group_names
-from skfair.groups._known import encode_known_groups, encode_known_values
-from skfair.groups._samples import check_alignment, find_first_rows
-from skfair.partitions._collections import is_partitioned, row_by_row
-from skfair.utils._api import RandomState
-from skfair.utils._checks import resolve_name, validate_data, warn
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
-    Array,
-    NonNegative,
-    NonNegativeInt,
-    OpenShare,
-    PositiveInt,
-    Share,
-    Verbose,
-    make_constructor,
-    validate_params,
-)
-from skfair.utils._sklearn import StrOptions, check_sample_weight, with_callbacks
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -76,9 +76,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
     from skfair.cluster.kmeans._problem import ClusteringPoint
-    from skfair.utils._api import MatrixLike
-    from skfair.utils._tables import TableLike
 
 
 # Input of k-means: from what users pass to a clustering problem, and from its solution back.

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from skfair._kernels.limits import has_rows, satisfies_rows
+from skfair._partitions.partitions import n_threads_of
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
@@ -28,7 +29,6 @@ from skfair.cluster.kmeans._rounds import (
     improve_by_swaps,
     iterate_at_level,
 )
-from skfair.partitions._partitions import n_threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skfair._utils.parameters import PositiveInt, make_constructor, validate_params
 from skfair.cluster.kmeans._fits import (
     N_RELOCATIONS,
     find_starts,
@@ -25,7 +26,6 @@ from skfair.cluster.kmeans._problem import (
     draw_stratified,
 )
 from skfair.cluster.kmeans._repair import STOPPED, repair_and_search
-from skfair.utils._parameters import PositiveInt, make_constructor, validate_params
 
 if TYPE_CHECKING:
     from skfair.cluster._base import Route

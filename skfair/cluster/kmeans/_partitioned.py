@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skfair._groups.samples import SampleSummary
 from skfair._kernels.fair_assignment import evaluate_dual
 from skfair._kernels.kmeans import clustering_from_sums, nearest_centers
 from skfair._kernels.limits import Limits, max_violation, row_excess
+from skfair._partitions.partitions import SUBSAMPLE_SIZES, Partitions, random_keys, sampling_rates
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     solution_from_multipliers,
@@ -48,16 +50,14 @@ from skfair.cluster.kmeans._problem import (
     weight_up,
 )
 from skfair.cluster.kmeans._transport import solve_transport
-from skfair.groups._samples import SampleSummary
-from skfair.partitions._partitions import SUBSAMPLE_SIZES, Partitions, random_keys, sampling_rates
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from skfair._groups.samples import EncodedBlock
     from skfair._kernels.kmeans import Clustering
     from skfair.cluster._base import ClusterRequirements
     from skfair.cluster.kmeans._dual import DualSolution
-    from skfair.groups._samples import EncodedBlock
 
 
 def make_partitioned_problem(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skfair._groups.groups import GroupSummary, count_table
 from skfair._kernels.candidates import (
     FIRST_RIDGE,
     SHORT_SHARE,
@@ -42,6 +43,8 @@ from skfair._kernels.sparse_samples import (
     multiply,
     squared_norms,
 )
+from skfair._partitions.partitions import BLOCK_SIZE, blocks, make_partitions
+from skfair._utils.copies import hash_rows
 from skfair.cluster._base import SIZE_ROUNDING
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
@@ -53,17 +56,14 @@ from skfair.cluster.kmeans._dual import (
     zero_solution,
 )
 from skfair.cluster.kmeans._transport import solve_transport
-from skfair.groups._groups import GroupSummary, count_table
-from skfair.partitions._partitions import BLOCK_SIZE, blocks, make_partitions
-from skfair.utils._copies import hash_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-    from skfair.groups._groups import Groups
-    from skfair.partitions._partitions import Partitions
-    from skfair.utils._tables import TableLike
+    from skfair._groups.groups import Groups
+    from skfair._partitions.partitions import Partitions
+    from skfair._utils.tables import TableLike
 
 
 BLOCK_ROWS = BLOCK_SIZE // 4  # where data have several blocks: their distances stay in the cache

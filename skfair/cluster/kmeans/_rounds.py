@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from skfair._kernels.kmeans import assign_nearest, squared_distances_by_cluster
 from skfair._kernels.limits import has_rows
 from skfair._kernels.sparse_samples import dense_rows
+from skfair._utils.checks import to_floats, warn
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
@@ -19,7 +20,6 @@ from skfair.cluster.kmeans._problem import (
     occupy_clusters,
     start_from_centers,
 )
-from skfair.utils._checks import to_floats, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import numpy as np
 
 from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
-from skfair.partitions._partitions import blocks
+from skfair._partitions.partitions import blocks
 
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
 

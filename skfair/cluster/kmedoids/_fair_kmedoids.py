@@ -13,7 +13,25 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._groups.arguments import FitArguments
+from skfair._groups.groups import GroupSummary, count_table
+from skfair._groups.known import encode_known_groups, encode_known_values
+from skfair._groups.samples import check_alignment, find_first_rows
 from skfair._kernels.limits import find_memberships, limits_at_counts
+from skfair._utils.api import RandomState
+from skfair._utils.checks import validate_data
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
+    Array,
+    NonNegative,
+    OpenShare,
+    PositiveInt,
+    Share,
+    Verbose,
+    make_constructor,
+    validate_params,
+)
+from skfair._utils.sklearn import with_callbacks
 from skfair.cluster._base import (
     ClusterRequirements,
     FairClusterer,
@@ -33,24 +51,6 @@ from skfair.cluster.kmedoids._sites import (
     search_sites,
     solve_sites,
 )
-from skfair.groups._arguments import FitArguments
-from skfair.groups._groups import GroupSummary, count_table
-from skfair.groups._known import encode_known_groups, encode_known_values
-from skfair.groups._samples import check_alignment, find_first_rows
-from skfair.utils._api import RandomState
-from skfair.utils._checks import validate_data
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
-    Array,
-    NonNegative,
-    OpenShare,
-    PositiveInt,
-    Share,
-    Verbose,
-    make_constructor,
-    validate_params,
-)
-from skfair.utils._sklearn import with_callbacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair.utils._api import MatrixLike
+    from skfair._utils.api import MatrixLike
 
 
 FLOATS = [np.float64, np.float32]

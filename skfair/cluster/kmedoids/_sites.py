@@ -19,6 +19,7 @@ from scipy import optimize, sparse
 
 from skfair._kernels.limits import allow_slack, find_memberships, has_rows
 from skfair._kernels.medoids import exchange_values
+from skfair._partitions.partitions import make_partitions
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     gather_labels_and_gaps,
@@ -28,7 +29,6 @@ from skfair.cluster.kmeans._dual import (
 from skfair.cluster.kmeans._given_centers import assign_to_centers
 from skfair.cluster.kmeans._moves import list_rows
 from skfair.cluster.kmeans._problem import ClusteringProblem
-from skfair.partitions._partitions import make_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -11,13 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
+from skfair._groups.groups import data_balance
 from skfair._kernels.literature import alternating as kernels
-from skfair.cluster._base import Route
-from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
-from skfair.groups._groups import data_balance
-from skfair.metrics import non_dominated_mask
-from skfair.utils._checks import check_choice
-from skfair.utils._parameters import (
+from skfair._utils.checks import check_choice
+from skfair._utils.parameters import (
     Array,
     AtLeastOne,
     NonNegativeInt,
@@ -25,6 +22,9 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
+from skfair.cluster._base import Route
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.metrics import non_dominated_mask
 
 if TYPE_CHECKING:
     from typing import Self

@@ -13,8 +13,7 @@ from scipy import optimize
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.base import BaseEstimator
 
-from skfair.cluster.spectral._eigen_solvers import RBFAffinity, orthonormalize
-from skfair.utils._parameters import (
+from skfair._utils.parameters import (
     AtLeastOne,
     NonNegative,
     OpenShare,
@@ -23,7 +22,8 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import Interval
+from skfair._utils.sklearn import Interval
+from skfair.cluster.spectral._eigen_solvers import RBFAffinity, orthonormalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable

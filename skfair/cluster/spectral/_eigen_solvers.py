@@ -8,17 +8,17 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skfair._kernels.sparse_samples import to_dense
-from skfair.partitions._partitions import blocks, make_partitions
-from skfair.utils._api import MatrixLike
-from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
+from skfair._partitions.partitions import blocks, make_partitions
+from skfair._utils.api import MatrixLike
+from skfair._utils.arrays import fill_isolated_degrees, filled_node_degrees
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import DTypeLike
 
-    from skfair.partitions._partitions import Partitions
-    from skfair.utils._tables import TableLike
+    from skfair._partitions.partitions import Partitions
+    from skfair._utils.tables import TableLike
 
 
 # Orthonormal bases of the components of columns orthogonal to a subspace.

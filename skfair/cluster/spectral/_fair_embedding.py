@@ -11,7 +11,13 @@ from sklearn import get_config
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 
+from skfair._groups import check_groups
+from skfair._groups.known import warn_of_unclear_labels
 from skfair._kernels.sparse_samples import to_dense
+from skfair._partitions.partitions import blocks, make_partitions
+from skfair._utils.arrays import group_constraint_basis
+from skfair._utils.checks import spelling_hint, warn
+from skfair._utils.sklearn import StrOptions
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.cluster.spectral._eigen_solvers import (
     NormalizedAffinity,
@@ -22,12 +28,6 @@ from skfair.cluster.spectral._eigen_solvers import (
     orthonormalize,
     solve_in_nullspace,
 )
-from skfair.groups import check_groups
-from skfair.groups._known import warn_of_unclear_labels
-from skfair.partitions._partitions import blocks, make_partitions
-from skfair.utils._arrays import group_constraint_basis
-from skfair.utils._checks import spelling_hint, warn
-from skfair.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from sklearn.base import BaseEstimator
 
-    from skfair.groups._groups import Groups
-    from skfair.utils._api import MatrixLike, RandomState
-    from skfair.utils._tables import TableLike
+    from skfair._groups.groups import Groups
+    from skfair._utils.api import MatrixLike, RandomState
+    from skfair._utils.tables import TableLike
 
 
 # The embedding of fair spectral clustering.

@@ -11,20 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._groups.arguments import FitArguments
 from skfair._kernels.kmeans import nearest_centers
-from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
-from skfair.cluster.spectral._fair_embedding import Affinity, EigenSolver, working_memory
-from skfair.cluster.spectral._problem import add_pairs, make_spectral_problem
-from skfair.cluster.spectral._rounding import ROUNDINGS
-from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.groups._arguments import FitArguments
-from skfair.metrics import normalized_cut
-from skfair.partitions._collections import row_by_row
-from skfair.partitions._partitions import blocks
-from skfair.utils._api import RandomState
-from skfair.utils._checks import validate_data, warn
-from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
+from skfair._partitions.collections import row_by_row
+from skfair._partitions.partitions import blocks
+from skfair._utils.api import RandomState
+from skfair._utils.checks import validate_data, warn
+from skfair._utils.fit import restore_on_failure
+from skfair._utils.parameters import (
     Positive,
     PositiveInt,
     Share,
@@ -32,7 +26,13 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import StrOptions, with_callbacks
+from skfair._utils.sklearn import StrOptions, with_callbacks
+from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
+from skfair.cluster.spectral._fair_embedding import Affinity, EigenSolver, working_memory
+from skfair.cluster.spectral._problem import add_pairs, make_spectral_problem
+from skfair.cluster.spectral._rounding import ROUNDINGS
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import normalized_cut
 
 if TYPE_CHECKING:
     from typing import Self
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair.utils._api import MatrixLike
+    from skfair._utils.api import MatrixLike
 
 
 @make_constructor

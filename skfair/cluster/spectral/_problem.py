@@ -10,8 +10,22 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
+from skfair._groups import Groups
+from skfair._groups.groups import count_table, data_balance
+from skfair._groups.samples import EncodedBlock, SampleSummary, find_first_rows
 from skfair._kernels.limits import balance_limits
 from skfair._kernels.sparse_samples import member_sums, to_dense
+from skfair._partitions.partitions import (
+    BLOCK_SIZE,
+    SUBSAMPLE_SIZES,
+    Partitions,
+    blocks,
+    make_partitions,
+    random_keys,
+    sampling_rates,
+)
+from skfair._utils.arrays import group_constraint_basis
+from skfair._utils.checks import warn
 from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
@@ -34,21 +48,7 @@ from skfair.cluster.spectral._fair_embedding import (
     warn_of_no_clusters,
 )
 from skfair.cluster.spectral._rounding import ROUNDINGS
-from skfair.groups import Groups
-from skfair.groups._groups import count_table, data_balance
-from skfair.groups._samples import EncodedBlock, SampleSummary, find_first_rows
 from skfair.metrics import normalized_cut
-from skfair.partitions._partitions import (
-    BLOCK_SIZE,
-    SUBSAMPLE_SIZES,
-    Partitions,
-    blocks,
-    make_partitions,
-    random_keys,
-    sampling_rates,
-)
-from skfair.utils._arrays import group_constraint_basis
-from skfair.utils._checks import warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from networkx import Graph
     from sklearn.base import BaseEstimator
 
+    from skfair._groups.arguments import FitArguments
     from skfair._kernels.normalized_cut import NodeClustering
+    from skfair._utils.tables import TableLike
     from skfair.cluster._base import FairClusterer
-    from skfair.groups._arguments import FitArguments
-    from skfair.utils._tables import TableLike
 
 
 # Spectral clustering through landmarks, for partitioned data or many samples.

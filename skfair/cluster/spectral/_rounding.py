@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
+from skfair._groups.groups import count_table
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
 from skfair._kernels.limits import allow_slack, balance_limits, composition_ratios
+from skfair._utils.arrays import cluster_links
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import lloyd
 from skfair.cluster.kmeans._tables import controlled_rounding
 from skfair.cluster.spectral._eigen_solvers import RBFAffinity
-from skfair.groups._groups import count_table
-from skfair.utils._arrays import cluster_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Self
 
+    from skfair._groups.groups import Groups
     from skfair._kernels.limits import Limits
     from skfair._kernels.normalized_cut import Bounds, Graph, NodeClustering
+    from skfair._utils.tables import TableLike
     from skfair.cluster._base import ClusterRequirements
     from skfair.cluster.kmeans._rounds import RunSettings
     from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
-    from skfair.groups._groups import Groups
-    from skfair.utils._tables import TableLike
 
 
 MAX_PASSES = 100  # of a local search; later passes gain little

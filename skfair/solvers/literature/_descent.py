@@ -12,14 +12,11 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from skfair.losses import is_pairwise
-from skfair.models._mlp import MLPModel
-from skfair.problems._evaluation import evaluate_losses
-from skfair.problems._problem import evaluate_decisions
-from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._stochastic import Adam, StochasticSolver
-from skfair.utils._checks import resolve_name
-from skfair.utils._parameters import (
+from skfair._problems.evaluation import evaluate_losses
+from skfair._problems.mlp import MLPModel
+from skfair._problems.problem import evaluate_decisions
+from skfair._utils.checks import resolve_name
+from skfair._utils.parameters import (
     Array,
     NonNegative,
     Positive,
@@ -27,14 +24,17 @@ from skfair.utils._parameters import (
     Share,
     make_constructor,
 )
+from skfair.losses import is_pairwise
+from skfair.solvers._solver import Iterate, Solver
+from skfair.solvers._stochastic import Adam, StochasticSolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    from skfair.models._model import LinearPoint
-    from skfair.problems._evaluation import Evaluation
-    from skfair.problems._problem import Problem
+    from skfair._problems.evaluation import Evaluation
+    from skfair._problems.model import LinearPoint
+    from skfair._problems.problem import Problem
 
 
 # Lipschitz constants of a problem, which determine step sizes of first-order methods.

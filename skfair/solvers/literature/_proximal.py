@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
+from skfair._problems.evaluation import Ball
+from skfair._utils.checks import warn
+from skfair._utils.parameters import NonNegative, Positive, PositiveInt, make_constructor
+from skfair._utils.sklearn import Interval
 from skfair.losses import is_pairwise
-from skfair.problems._evaluation import Ball
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP
 from skfair.solvers.literature._descent import Smoothness, SwitchingSubgradient, polyak_step
-from skfair.utils._checks import warn
-from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
-from skfair.utils._sklearn import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from sklearn.base import BaseEstimator
 
-    from skfair.problems._evaluation import Evaluation
-    from skfair.problems._problem import ConstrainedProblem, Problem
+    from skfair._problems.evaluation import Evaluation
+    from skfair._problems.problem import ConstrainedProblem, Problem
 
 
 # The proximal step of a piecewise linear constraint, by the duals of its pieces.

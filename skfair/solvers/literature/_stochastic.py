@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from skfair.solvers._stochastic import Adam, LoopSolver, StochasticSolver
-from skfair.solvers.literature._proximal import majorize, original_multipliers, plada_update
-from skfair.utils._parameters import (
+from skfair._utils.parameters import (
     NonNegative,
     OpenShare,
     Positive,
@@ -20,13 +18,15 @@ from skfair.utils._parameters import (
     Share,
     make_constructor,
 )
-from skfair.utils._sklearn import Interval
+from skfair._utils.sklearn import Interval
+from skfair.solvers._stochastic import Adam, LoopSolver, StochasticSolver
+from skfair.solvers.literature._proximal import majorize, original_multipliers, plada_update
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    from skfair.problems._problem import Problem
+    from skfair._problems.problem import Problem
 
 
 # The inexact difference-of-convex algorithm on mini-batches.

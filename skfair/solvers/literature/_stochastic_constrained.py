@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from skfair.solvers._stochastic import LoopSolver, StochasticSolver
-from skfair.solvers.literature._descent import benchmark_switching
-from skfair.utils._parameters import (
+from skfair._utils.parameters import (
     NonNegative,
     NonNegativeInt,
     OpenShare,
@@ -20,13 +18,15 @@ from skfair.utils._parameters import (
     Share,
     make_constructor,
 )
+from skfair.solvers._stochastic import LoopSolver, StochasticSolver
+from skfair.solvers.literature._descent import benchmark_switching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    from skfair.problems._evaluation import Evaluation
-    from skfair.problems._problem import Problem
+    from skfair._problems.evaluation import Evaluation
+    from skfair._problems.problem import Problem
 
 
 # The stochastic smoothed and linearised augmented Lagrangian method, and the plain one.

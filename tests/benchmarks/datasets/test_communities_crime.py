@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.utils import shuffle
 
 from benchmarks.datasets import BENCHMARKS, communities_crime_groups, load_benchmark
-from skfair.utils._copies import describe_clustered_samples
+from skfair._utils.copies import describe_clustered_samples
 
 FILES = ("communities_crime/communities.data", "communities_crime/communities.names")
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from skfair._kernels.limits import add_rows, composition_ratios, size_rows
+from skfair._partitions.partitions import make_partitions
 from skfair.cluster import (
     AlternatingFront,
     AlternatingSwaps,
@@ -29,7 +30,6 @@ from skfair.metrics import (
     get_scorer,
     share_ratio_score,
 )
-from skfair.partitions._partitions import make_partitions
 
 reached_or_not = pytest.mark.filterwarnings(
     f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning",

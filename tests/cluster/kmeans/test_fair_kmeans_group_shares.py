@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy import optimize
 from sklearn.base import clone
 
+from skfair._groups.arguments import FitArguments
+from skfair._partitions.partitions import SUBSAMPLE_SIZES, make_partitions
 from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster.kmeans._dual import gather_labels_and_gaps, solve_dual, zero_solution
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.groups._arguments import FitArguments
-from skfair.partitions._partitions import SUBSAMPLE_SIZES, make_partitions
 
 
 def draw(n_samples, n_groups=3, seed=0):

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from skfair._groups.arguments import FitArguments
 from skfair.cluster import (
     AlternatingSwaps,
     FairKMeans,
@@ -17,7 +18,6 @@ from skfair.cluster import (
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups._arguments import FitArguments
 
 
 @pytest.fixture(scope="module")

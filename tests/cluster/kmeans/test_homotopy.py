@@ -7,6 +7,7 @@ from scipy import optimize
 from sklearn.base import clone
 
 from skfair._kernels.limits import add_rows, balance_limits, satisfies_rows, size_rows
+from skfair._partitions.partitions import BLOCK_SIZE
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans import _front, _homotopy, _repair
 from skfair.cluster.kmeans._dual import (
@@ -25,7 +26,6 @@ from skfair.cluster.kmeans._rounds import RunSettings, iterate_at_level, lloyd
 from skfair.cluster.kmeans._tables import MIN_NEAR_TIES, near_ties
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import hypervolume
-from skfair.partitions._partitions import BLOCK_SIZE
 
 
 def samples_of(n_samples=300, weights=None, **settings):

@@ -12,12 +12,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair._kernels.candidates import select_smallest
+from skfair._partitions.blocks import Blocks
+from skfair._partitions.partitions import SUBSAMPLE_SIZES
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _problem
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.datasets import make_fair_blobs, open_blocks
-from skfair.partitions._blocks import Blocks
-from skfair.partitions._partitions import SUBSAMPLE_SIZES
 
 N_CLUSTERS = 60
 

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from skfair._groups.arguments import FitArguments
+from skfair._partitions import dask
+from skfair._partitions.blocks import Blocks
+from skfair._partitions.dask import DaskWorkers
+from skfair._partitions.partitions import SUBSAMPLE_SIZES
 from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster._base import encode_and_summarize
 from skfair.cluster.kmeans import _partitioned
 from skfair.datasets import make_fair_blobs, open_blocks
-from skfair.groups._arguments import FitArguments
-from skfair.partitions import _dask
-from skfair.partitions._blocks import Blocks
-from skfair.partitions._dask import DaskWorkers
-from skfair.partitions._partitions import SUBSAMPLE_SIZES
 
 # Killed processes of Dask warn. These warnings do not concern this package.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -446,7 +446,7 @@ def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
     X, groups, _ = draw()
     model = fit_model(*make_chunked(X, groups))
     cancelled = []
-    awaited = _dask._await_results
+    awaited = dask._await_results
     earlier = dict(vars(model))
     calls = []
 
@@ -456,7 +456,7 @@ def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
             raise KeyboardInterrupt
         return awaited(client, futures)
 
-    monkeypatch.setattr(_dask, "_await_results", await_or_interrupt)
+    monkeypatch.setattr(dask, "_await_results", await_or_interrupt)
     monkeypatch.setattr(client, "cancel", cancelled.extend)
     rows, codes = make_chunked(X[::-1].copy(), groups)
     with pytest.raises(KeyboardInterrupt):

@@ -6,11 +6,11 @@ from scipy import sparse
 from scipy.linalg import null_space
 from sklearn.metrics.pairwise import rbf_kernel
 
+from skfair._utils.arrays import group_constraint_basis
 from skfair.cluster import DCADMM, SFSC, FairSpectralClustering, RBFAffinity, fair_embedding
 from skfair.cluster.literature._eigen_solvers import norm_of_laplacian
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.datasets import make_fair_sbm
-from skfair.utils._arrays import group_constraint_basis
 
 GRAPH, _, GROUPS = make_fair_sbm(120, n_clusters=3, n_groups=2, random_state=0)
 ROWS = np.random.default_rng(0).normal(size=(30, 2))

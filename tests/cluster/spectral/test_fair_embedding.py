@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from skfair._utils.arrays import group_constraint_basis
 from skfair.cluster import RBFAffinity, fair_embedding
 from skfair.cluster.spectral import _fair_embedding
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, nystroem
-from skfair.utils._arrays import group_constraint_basis
 
 ITERATIVE = ["block-lanczos", "chebyshev"]
 EXACT = ["nullspace", "projected"]

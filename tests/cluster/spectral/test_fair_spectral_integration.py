@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.datasets import load_benchmark
+from skfair._utils.arrays import group_constraint_basis
 from skfair.cluster import FairSpectralClustering, fair_embedding
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import get_scorer, normalized_cut
-from skfair.utils._arrays import group_constraint_basis
 
 
 def model(n_clusters=3, **params):

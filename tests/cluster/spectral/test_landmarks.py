@@ -8,14 +8,14 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 
+from skfair._partitions.blocks import Blocks
+from skfair._partitions.partitions import SUBSAMPLE_SIZES
+from skfair._utils.arrays import group_constraint_basis
 from skfair.cluster import FairSpectralClustering, fair_embedding
 from skfair.cluster.spectral import _problem
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import normalized_cut
-from skfair.partitions._blocks import Blocks
-from skfair.partitions._partitions import SUBSAMPLE_SIZES
-from skfair.utils._arrays import group_constraint_basis
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from skfair._groups.arguments import FitArguments
 from skfair.cluster import FairSpectralClustering, fair_embedding
 from skfair.cluster.spectral._problem import make_spectral_problem
-from skfair.groups._arguments import FitArguments
 
 # Two linked pairs, weakly joined, and a node alone.
 K = np.array(

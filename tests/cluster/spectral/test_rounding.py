@@ -11,6 +11,8 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.datasets import load_benchmark
+from skfair._groups import check_groups
+from skfair._groups.groups import balance, count_table
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._rounds import RunSettings
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
@@ -22,8 +24,6 @@ from skfair.cluster.spectral._rounding import (
     round_kmeans,
     round_ncut,
 )
-from skfair.groups import check_groups
-from skfair.groups._groups import balance, count_table
 from skfair.metrics import balance_score, normalized_cut
 
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from skfair._bound.bound import ConstraintSystem
+from skfair._bound.convex import MeanSigmoid
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import DemographicParity, PartialStatisticalParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._convex import MeanSigmoid
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import IDCA, SQP, SwitchingSubgradient
 from skfair.surrogates import Sigmoid
 

@@ -3,11 +3,12 @@ import pytest
 from scipy.optimize import minimize
 
 from benchmarks.peers.erm_methods import slsqp
+from skfair._groups import check_groups
+from skfair._problems.linear import LinearModel
+from skfair._problems.problem import ConstrainedProblem
 from skfair.constraints import DemographicParity, LossParity
-from skfair.groups import Samples, check_groups
+from skfair.groups import Samples
 from skfair.losses import LogisticLoss
-from skfair.models._linear import LinearModel
-from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
 from skfair.surrogates import Sigmoid
 

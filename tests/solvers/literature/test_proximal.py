@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from skfair._bound.bound import ConstraintSystem
 from skfair.constraints import DemographicParity, EqualizedOdds, LossParity
-from skfair.constraints._bound import ConstraintSystem
 from skfair.solvers.literature._proximal import _piece_coefficients, proximal_step
 
 SPECS = {

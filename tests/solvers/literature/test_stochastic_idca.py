@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from skfair._bound.bound import draw_batch
 from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
 from skfair.constraints import PartialDemographicParity, PartialGroupAUC, PartialStatisticalParity
-from skfair.constraints._bound import draw_batch
 from skfair.solvers import IDCA
 from skfair.solvers.literature import StochasticIDCA
 from tests.solvers.literature.test_idca import draw_samples, problem

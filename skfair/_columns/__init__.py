@@ -1,0 +1,1 @@
+"""How people write columns: numbers, labels, missing values and files."""

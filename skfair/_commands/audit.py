@@ -1,0 +1,519 @@
+"""Commands that audit files of predictions: report, subgroups, certify, verify, compare."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from shlex import join, split
+from typing import TYPE_CHECKING
+
+from skfair._commands.options import (
+    FINDING_STATUS,
+    add_column_options,
+    add_output_options,
+    add_tolerance_options,
+    check_column_options,
+    check_output,
+    output_results,
+    resolve_output,
+    write_report,
+)
+from skfair._commands.predictions import read_audit
+from skfair._utils.checks import check_choice, check_tolerance, join_names
+from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
+from skfair.audit._formats import FACT_TITLES
+from skfair.audit._last_shown import last_shown
+from skfair.audit._ledger import check_salt
+from skfair.audit._subgroups import CALIBRATION
+from skfair.audit._task_metrics import REPORTED_RATES
+from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate, RateParity
+from skfair.metrics import GroupMetric, Rate
+from skfair.metrics._rates import RATES_BY_ANY_NAME
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair.audit import Claim, FairnessReport
+    from skfair.constraints import Constraint
+
+
+# The report.
+
+
+_PAGES = {"summary": (".html", ".htm", ".md"), "interactive": (".html", ".htm")}
+"""Options that ask for a page, and how the name of its file ends."""
+
+
+def add_report_options(report: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair report`` to its parser."""
+    report.description = (
+        "Fairness report of a file of predictions. The exit status is 0 without a "
+        "finding, 3 with a significant gap or, with --subgroups, a subgroup that departs, and 2 "
+        "after an error."
+    )
+    add_column_options(report, ["classification", "regression", "clustering"])
+    add = report.add_argument
+    add("--probability", "--y-score", help="column of the probability of the positive class")
+    add("--subgroups", action="store_true", help="search subgroups that depart, too")
+    about = "rates and gaps at every threshold of the scores, too; needs scores"
+    add("--by-threshold", action="store_true", help=about)
+    about = "further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score"
+    add("--metric", "--metrics", nargs="+", default=[], metavar="NAME", help=about)
+    add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
+    about = "columns within whose values groups compare"
+    add("--control", "--control-features", nargs="+", metavar="COLUMN", help=about)
+    add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
+    _add_salt_option(report, "the report states a digest of the samples")
+    add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
+    add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
+    about = "a page whose reader chooses rate, groups, order and threshold, by a script"
+    add("--interactive", action="store_true", help=about)
+    add("--title", help="heading of the page (default the widest gap)")
+    add_output_options(report, "report.html", "page, .html, .md or .json")
+    report.set_defaults(run=_run_report)
+
+
+def _run_report(options: Namespace) -> int:
+    """Write the report that the options ask for; return the exit status."""
+    check_column_options(options)
+    resolve_output(options)
+    for name, suffixes in _PAGES.items():
+        if getattr(options, name) and Path(options.out or "").suffix.lower() not in suffixes:
+            raise ValueError(f"--{name} is a page: --out must end in {join_names(suffixes)}.")
+    report = _build_report(options)
+    missing = _write_report(report, options)
+    page = [f"The whole report is in {options.out}."] if options.out is not None else []
+    searched = [] if report.subgroups is None else report.subgroups.findings
+    sentences = [report.reading, *report.findings, *searched, *page, *missing]
+    status = FINDING_STATUS if report.has_finding else 0
+    results = json.loads(report.to_json()) | {"status": status}
+    output_results(options, sentences, json.dumps(results))
+    return status
+
+
+def _write_report(report: FairnessReport, options: Namespace) -> list[str]:
+    """Write the report in the format of the file, and return what a summary lacks."""
+    if options.out is None:
+        return []
+    missing = [] if options.summary is None else report.missing_fields(options.summary)
+    page = {"full": options.full, "interactive": options.interactive}
+    write_report(report, options.out, page, summary=options.summary)
+    return [f"Missing in the summary: {sentence}" for sentence in missing]
+
+
+def _build_report(options: Namespace) -> FairnessReport:
+    """The report that the options ask for."""
+    metrics = [_import_metric(name) for name in options.metric]
+    audit = read_audit(options, _stated_facts(options))
+    level = options.confidence
+    subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
+    return audit.report(
+        metrics=metrics,
+        confidence_level=level,
+        min_published=options.min_published,
+        min_share=options.min_share,
+        subgroups=subgroups,
+        by_threshold=options.by_threshold,
+        title=options.title,
+        salt=_read_salt(options.salt_file),
+    )
+
+
+def _add_salt_option(command: ArgumentParser, use: str) -> None:
+    """Add the file of a secret, which as an option would be in the list of processes."""
+    about = f"file that holds a secret text of 16 characters or more, with which {use}"
+    command.add_argument("--salt-file", type=Path, metavar="FILE", help=about)
+
+
+def _read_salt(path: Path | None) -> str | None:
+    """The secret text of a file, without white space around it; None without a file."""
+    if path is None:
+        return None
+    try:
+        salt = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(
+            f"--salt-file must name a file of text that can be read, but {path} is none."
+        ) from None
+    check_salt(salt, "--salt-file")
+    return salt
+
+
+def _import_metric(name: str) -> Any:
+    """The function of a name such as package.module:function; other names unchanged."""
+    module, sign, attribute = name.partition(":")
+    if not sign:
+        return name
+    # Modules of the working folder too, as `python -m` imports them and scripts do not.
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        metric = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"--metric must name a function as package.module:function, but {name!r} cannot "
+            f"be imported ({error}). Check the spelling, and the folder the command runs in."
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    if not callable(metric) and not isinstance(metric, Rate | GroupMetric):
+        raise ValueError(
+            f"--metric must name a function, a Rate or a GroupMetric, but {name} is {metric!r}."
+        )
+    return metric
+
+
+def _stated_facts(options: Namespace) -> dict:
+    """What the user states about the data, by name."""
+    facts = {}
+    for text in options.provenance:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ValueError(
+                f"--provenance must be NAME=TEXT, with a name such as source; got {text!r}. "
+                f"Known names are {join_names(FACT_TITLES, len(FACT_TITLES))}."
+            )
+        facts[name.strip()] = value.strip()
+    return facts
+
+
+# The search of subgroups.
+
+
+def add_subgroups_options(command: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair subgroups`` to its parser."""
+    command.description = (
+        "Search all conjunctions of conditions on columns for subgroups whose rate "
+        "departs from the rest, with limits that hold for all of them together. The exit status "
+        "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error."
+    )
+    add_column_options(command, ["classification"])
+    add = command.add_argument
+    rates = {"choices": (*REPORTED_RATES, CALIBRATION), "default": ["selection_rate"]}
+    about = "rates to compare, or calibration_error of --probability"
+    add("--metric", "--metrics", nargs="+", help=about, **rates)  # type: ignore[arg-type]
+    add("--probability", "--y-score", help="column of the probability of the positive class")
+    add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
+    add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
+    add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
+    add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
+    add_output_options(command)
+    command.set_defaults(run=_run_subgroups)
+
+
+def _run_subgroups(options: Namespace) -> int:
+    """Print or write the subgroups that the options ask for; return the exit status."""
+    resolve_output(options)
+    check_column_options(options)
+    report = read_audit(options, {}).subgroups(
+        options.metric,
+        max_conditions=options.max_conditions,
+        direction=options.direction,
+        confidence_level=options.confidence,
+        n_bins=options.n_bins,
+        max_listed=options.max_listed,
+        min_published=options.min_published,
+    )
+    output_results(options, [report.reading, str(report)], report.to_json())
+    return FINDING_STATUS if report.searches["n_flagged"].any() else 0
+
+
+# Claims: certify and verify.
+
+
+def add_certify_options(certify: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair certify`` to its parser."""
+    certify.description = (
+        "Claim about a file of decisions on held-out data. The exit status is 0 if "
+        "the bound is shown to be kept, 1 if not, 3 if it is shown to be broken, and 2 after an "
+        "error. Of several --prediction the claim is that of the last one that is shown, in their "
+        "order, up to the first that is not; of the first one if that is not shown."
+    )
+    add_column_options(certify, ["classification", "regression"], prediction="append")
+    add = certify.add_argument
+    names = sorted(CONSTRAINTS)
+    about = f"one of {join_names(names, 20)} (default demographic_parity)"
+    add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
+    add_tolerance_options(certify)
+    about = (
+        "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"
+    )
+    add("--metric", help=about)
+    add("--loss", help="loss of a constraint on mean losses, such as squared")
+    about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
+    add("--odds-ratio", type=float, default=1.0, help=about)
+    _add_salt_option(certify, "claim and ledger state digests of the samples")
+    add("--ledger", help="file that counts certificates of the same data, which share the error")
+    add_output_options(certify, formats="page, .html, .md or .json")
+    certify.set_defaults(run=_run_certify, probability=None)
+
+
+def add_verify_options(verify: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair verify`` to its parser."""
+    verify.description = (
+        "Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
+        "file has the same claim, 3 if it has another one, and 2 after an error."
+    )
+    verify.usage = "%(prog)s CLAIM FILE [options]"
+    verify.add_argument("claim", type=Path, metavar="CLAIM", help="JSON that certify wrote")
+    verify.add_argument("file", type=Path, nargs=1, metavar="FILE", help="file or folder of them")
+    _add_salt_option(verify, "the claim was made")
+    add_output_options(verify)
+    verify.set_defaults(run=_run_verify)
+
+
+def _run_certify(options: Namespace) -> int:
+    """Print the claim that the options ask for; return the exit status."""
+    for model in list_models(options):
+        check_column_options(model)
+    resolve_output(options)
+    claim = _build_claim(options)
+    if options.out is not None:
+        write_report(claim, options.out, {"full": options.full})
+    output_results(options, [claim.reading, str(claim)], claim.to_json())
+    return claim.exit_status
+
+
+def _run_verify(options: Namespace) -> int:
+    """Print whether the file has the claim that was filed; return the exit status."""
+    resolve_output(options)
+    filed, edited = read_filed_claim(options.claim)
+    if "command" not in filed.source:
+        raise ValueError(
+            f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
+            "state the options. Pass others to skfair.audit.verify."
+        )
+    salt = _read_salt(options.salt_file)
+    check_states_digest(filed, salt)
+    repeated = _parse_filed_options(options.file[0], filed.source["command"])
+    repeated.confidence = filed.confidence_level
+    repeated.salt_file = options.salt_file
+    claim = _build_claim(repeated)
+    differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
+    sentences = [f"The same claim. {filed}"]
+    filed_facts = filed.source
+    changed = [
+        one
+        for one in UNCOMPARED_FACTS
+        if one != "command" and filed_facts.get(one) != claim.source.get(one)
+    ]
+    if salt is None and "salted_sha256" in filed_facts:
+        changed.append("salted_sha256")
+        sentences[0] += " Its salted digest of the samples is not checked; pass --salt-file."
+    if changed:
+        sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
+    if differences:
+        names = join_names(differences, len(differences))
+        sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
+    results = {"is_same": not differences, "differences": differences, "not_compared": changed}
+    results["text"] = " ".join(sentences)
+    output_results(options, [claim.reading, *sentences], json.dumps(results))
+    return FINDING_STATUS if differences else 0
+
+
+def _parse_filed_options(file: Path, text: str) -> Namespace:
+    """The options that a claim names; those that write files are left out."""
+    certify = ArgumentParser()
+    add_certify_options(certify)
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            options = certify.parse_args([str(file), *split(text)])
+    except (SystemExit, ValueError):
+        raise ValueError(
+            "The field source.command of a claim must be options of `python -m skfair certify`, "
+            f"but it is {text!r}. Certify again."
+        ) from None
+    options.ledger = options.out = options.json = None
+    return options
+
+
+_UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
+_UNFILED_OPTIONS |= {"salt_file"}
+"""Options that say where results are written, and not what is claimed."""
+
+
+def _options_text(options: Namespace) -> str:
+    """The options of a claim as they are written in a shell."""
+    words = []
+    for name, value in vars(options).items():
+        if name in _UNFILED_OPTIONS or value is None or value is False or value == []:
+            continue
+        if name in ("positive", "prediction") and isinstance(value, list):
+            words += [word for one in value for word in (f"--{name}", one)]
+            continue
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words += map(str, value if isinstance(value, list) else [value])
+    return join(words)
+
+
+def _build_claim(options: Namespace) -> Claim:
+    """The claim that the options ask for."""
+    constraint = _read_constraint(options)
+    facts = {"command": _options_text(options)}
+    audits = [
+        read_audit(model, facts, odds_ratio=options.odds_ratio) for model in list_models(options)
+    ]
+    about = {
+        "confidence_level": options.confidence,
+        "ledger": options.ledger,
+        "salt": _read_salt(options.salt_file),
+        "min_published": options.min_published,
+    }
+    if len(audits) == 1:
+        return audits[0].certify(constraint, options.tolerance, **about)
+    return last_shown(audits, constraint, options.tolerance, **about)[1]
+
+
+def list_models(options: Namespace) -> list[Namespace]:
+    """The options of each column of --prediction, in their order; those of --interval alone."""
+    names = options.prediction or [None]
+    return [Namespace(**vars(options) | {"prediction": name}) for name in names]
+
+
+def _read_constraint(options: Namespace) -> Constraint:
+    """The constraint of --constraint, with the ratio of --ratio, or that of a floor or ceiling."""
+    for name, bound in ((MinimumRate, options.minimum), (MaximumRate, options.maximum)):
+        if bound is not None:
+            if options.constraint != "demographic_parity":
+                raise ValueError(
+                    "--minimum and --maximum bound the rate that --metric names; leave out "
+                    f"--constraint {options.constraint}."
+                )
+            rate = "coverage" if options.interval else "selection_rate"
+            check_choice("--metric", options.metric or rate, RATES_BY_ANY_NAME)
+            return name(options.metric or rate, bound)
+    if options.metric is not None:
+        raise ValueError(
+            "--metric names the rate of --minimum or --maximum; leave it out, and compare another "
+            "rate by --constraint, such as equal_opportunity."
+        )
+    constraint = CONSTRAINTS[options.constraint]()
+    if options.interval and options.constraint == "demographic_parity":
+        constraint = RateParity("coverage")
+    if options.loss is not None:
+        if "loss" not in constraint.get_params():
+            raise ValueError(
+                "--loss is for constraints on mean losses, such as loss_parity, but --constraint "
+                f"{options.constraint} compares none; leave it out."
+            )
+        constraint.set_params(loss=options.loss)
+    if options.ratio is None:
+        return constraint
+    if "ratio" not in constraint.get_params():
+        raise ValueError(
+            f"--ratio compares rates of decisions, which --constraint {options.constraint} does "
+            "not; pass --tolerance."
+        )
+    check_tolerance(options.ratio, closed="neither", name="--ratio")
+    return constraint.set_params(ratio=options.ratio)
+
+
+# Less discriminatory alternatives: several columns of predictions of one file.
+
+
+def add_alternatives_options(command: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair alternatives`` to its parser."""
+    command.description = (
+        "Which of several models are shown to be less discriminatory alternatives of the model in "
+        "use, the first --prediction: a smaller gap, and a performance that is worse by --margin "
+        "at most, on the same held-out samples. The exit status is 3 if one is shown, 0 if none "
+        "is, and 2 after an error."
+    )
+    add_column_options(command, ["classification"], prediction="append")
+    add = command.add_argument
+    add("--margin", type=float, required=True, help="how much worse it may be, such as 0.01")
+    names = sorted(CONSTRAINTS)
+    about = f"one of {join_names(names, 20)} (default demographic_parity)"
+    add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
+    add("--ratios", action="store_true", help="compare ratios of rates, not their differences")
+    about = "accuracy, or a function of truth and decisions such as mine:profit (default accuracy)"
+    add("--performance", default="accuracy", metavar="NAME", help=about)
+    about = "how much smaller the gap must be, at least (default 0: at all)"
+    add("--min-reduction", type=float, default=0.0, help=about)
+    about = "given: from the most promising on; front: from the tightest on (default none is known)"
+    add("--order", choices=["given", "front"], help=about)
+    add("--ledger", help="file that counts attempts on the same data, which share the error")
+    _add_salt_option(command, "the ledger states digests of the samples")
+    add_output_options(command, formats="page, .html, .md or .json")
+    command.set_defaults(run=_run_alternatives, probability=None)
+
+
+def _run_alternatives(options: Namespace) -> int:
+    """Print which models are alternatives; return the exit status."""
+    models = list_models(options)
+    if len(models) < 2:
+        raise ValueError(
+            "--prediction must be repeated: first the column of the model in use, then one for "
+            "each candidate."
+        )
+    for model in models:
+        check_column_options(model)
+    resolve_output(options)
+    constraint = CONSTRAINTS[options.constraint]()
+    if options.ratios:
+        if "ratio" not in constraint.get_params():
+            raise ValueError(f"--ratios compares rates, which {options.constraint} does not.")
+        constraint.set_params(ratio=0.8)
+    in_use, *candidates = [read_audit(model, {}) for model in models]
+    answer = in_use.alternatives(
+        dict(zip(options.prediction[1:], candidates, strict=True)),
+        constraint,
+        margin=options.margin,
+        performance=_import_metric(options.performance),
+        min_reduction=options.min_reduction,
+        order=options.order,
+        confidence_level=options.confidence,
+        ledger=options.ledger,
+        salt=_read_salt(options.salt_file),
+    )
+    if options.out is not None:
+        write_report(answer, options.out, {"full": options.full})
+    output_results(options, [answer.reading, *answer.findings], answer.to_json())
+    return answer.exit_status
+
+
+# The comparison of two files.
+
+
+def add_compare_options(command: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair compare`` to its parser."""
+    command.description = (
+        "Rates and gaps of two files, and limits of their changes. Samples are "
+        "different ones; with --id those of equal ids are the same. The exit status is 3 if a gap "
+        "is shown to be larger in the second file, 0 if none is, and 2 after an error."
+    )
+    kinds = ["classification", "regression"]
+    add_column_options(command, kinds, n_files=1, usage="BEFORE AFTER")
+    about = "the later file or folder, with the same columns"
+    command.add_argument("after", type=Path, nargs=1, metavar="AFTER", help=about)
+    add_output_options(command, formats="page, .html, .md or .json")
+    command.set_defaults(run=_run_compare, probability=None)
+
+
+def _run_compare(options: Namespace) -> int:
+    """Print or write the changes between both files; return the exit status."""
+    check_column_options(options)
+    resolve_output(options)
+    # Results must not overwrite the second file either.
+    for out in {options.out, options.json} - {None, "-"}:
+        check_output(Path(out), options.after)
+    files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
+    before, after = (read_audit(one, {}) for one in files)
+    settings = {"confidence_level": options.confidence, "min_published": options.min_published}
+    changes = before.compare(after, **settings)
+    if not changes.gaps["verdict"].any():
+        raise ValueError(
+            "Nothing can be compared: no two groups are in both files and have at least --min-size "
+            f"{options.min_size} samples. {' '.join(changes.findings[1:])}"
+        )
+    if options.out is not None:
+        write_report(changes, options.out, {"full": options.full})
+    output_results(options, [*changes.readings, *changes.findings], changes.to_json())
+    return FINDING_STATUS if changes.has_finding else 0

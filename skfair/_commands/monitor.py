@@ -1,0 +1,233 @@
+"""The command ``python -m skfair monitor``: a gap over time, from a file of predictions."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skfair._columns.reading import find_label
+from skfair._commands.decision_log import DEFAULT_MISSING, PERIODS, feed, parse_delay, read_log
+from skfair._commands.monitor_page import monitor_findings, monitor_results, render_monitor
+from skfair._commands.options import (
+    FINDING_STATUS,
+    OPEN_STATUS,
+    add_file_options,
+    add_output_options,
+    add_row_options,
+    check_output,
+    describe_file,
+    find_option,
+    output_results,
+    resolve_output,
+)
+from skfair._statistics.estimates import check_level
+from skfair._utils.checks import check_choice, mute_warnings
+from skfair._utils.fit import lock_file, write_text
+from skfair.audit._bins import Bins
+from skfair.audit._protection import check_minimum
+from skfair.constraints import applicable_constraint_names
+from skfair.monitoring import GapMonitor
+from skfair.monitoring._monitor import seal
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+    from skfair._columns.reading import Reading
+    from skfair._commands.decision_log import DecisionLog
+
+
+def add_monitor_options(monitor: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair monitor`` to its parser."""
+    monitor.description = (
+        "Gap of a file of decisions over time. The exit status is 3 after an alarm "
+        "if the tolerance is not shown to be kept since, or while recent periods contradict it, 0 "
+        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error."
+    )
+    add_file_options(monitor)
+    add = monitor.add_argument
+    add("--prediction", "--y-pred", required=True, help="column of predicted classes")
+    add("--time", required=True, help="column of dates of the decisions")
+    add("--date-format", metavar="FORMAT", help="of dates, such as %%m/%%d/%%Y (default ISO 8601)")
+    add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
+    about = "column of outcomes, for constraints that need them; empty: outstanding"
+    add("--target", "--y-true", help=about)
+    add("--outcome-date", help="column of the dates when outcomes were known")
+    add("--delay", help="longest time until an outcome is known, such as '90 days'")
+    names = "--sensitive", "--sensitive-features"
+    add(*names, nargs="+", required=True, metavar="COLUMN", help="protected attributes")
+    treatments = ("exclude", "group", "error")
+    add("--missing", choices=treatments, help="of empty groups (default exclude)")
+    add_row_options(monitor)
+    add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
+    add("--constraint", help="default demographic_parity, with a target equalized_odds")
+    add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
+    about = "mean number of batches until a false alarm (default 100), or none: one alarm at most"
+    add("--run-length", type=parse_run_length, default=100.0, help=about)
+    about = "JSON file to resume from and to write; a period is read once, so it should be over"
+    add("--state", type=Path, help=about)
+    add("--late", action="store_true", help="count periods that come late, in windows alone")
+    add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
+    add("--title", default="Fairness monitor", help="heading of the page")
+    add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
+    monitor.set_defaults(run=_run)
+
+
+def parse_run_length(text: str) -> Any:
+    """Number of batches, or None."""
+    return None if text.lower() == "none" else float(text)
+
+
+def _run(options: Namespace) -> int:
+    """Write the page of a monitor; return the exit status."""
+    resolve_output(options, (".html", ".htm", ".json"))
+    _check_state(options)
+    if options.min_published is not None:
+        check_minimum(options.min_published)
+    # What was read is written before another process reads: no batch is lost.
+    lock = nullcontext() if options.state is None else lock_file(options.state)
+    # Warnings state numbers of samples, which are not published.
+    mute = nullcontext() if options.min_published is None else mute_warnings(UserWarning)
+    with lock, mute:
+        monitor, reading, bins = _feed_file(options)
+        if options.min_published is not None:
+            groups = {one.name: one.labels for one in reading.columns if one.role == "group"}
+            reading = reading.protect(None, groups)
+        results = monitor_results(monitor, options, reading)
+        _write(monitor, options, reading, bins, results)
+    sentences = [reading, *monitor_findings(monitor, options.by, options.min_published)]
+    if options.out is not None:
+        sentences.append(f"The whole report is in {options.out}.")
+    output_results(options, sentences, json.dumps(results))
+    if monitor.verdict_ == "shown":
+        return 0
+    # An alarm stands until a certificate, as the findings state.
+    if len(monitor.alarms_) or (monitor.windows_["verdict"] == "contradicted").any():
+        return FINDING_STATUS
+    return OPEN_STATUS if options.require_shown else 0
+
+
+def _check_state(options: Namespace) -> None:
+    """Raise if the file of the state is no JSON, or another file of the command."""
+    if options.state is None:
+        return
+    check_output(options.state, options.file, (".json",), "--state")
+    for option, path in {"--out": options.out, "--json": options.json}.items():
+        if path is not None and options.state.resolve() == Path(path).resolve():
+            raise ValueError(f"--state and {option} must be two files, but both are {path}.")
+
+
+def _feed_file(options: Namespace) -> tuple[GapMonitor, Reading, dict[int, Bins]]:
+    """Feed the file to a monitor; return it, the reading and bins of numbers."""
+    check_level(options.confidence, "--confidence")
+    if options.constraint is not None:
+        check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
+    stored = None
+    if options.state is not None and options.state.exists():
+        stored = _read_state(options.state)
+    log, reading, bins = read_log(options, None if stored is None else stored["bins"])
+    monitor = _start(options, log) if stored is None else _resume(options, log, stored)
+    if n_read_before := feed(monitor, log, options.by, options.late):
+        reason = "decisions of periods that were read before are not read again"
+        reading = replace(reading, left_out=reading.left_out | {reason: n_read_before})
+    return monitor, reading, bins
+
+
+def _list_stored(options: Namespace) -> dict[str, Any]:
+    """Options that are the same for all files, beside the parameters of the monitor, by name."""
+    return {
+        "by": options.by,
+        "missing": options.missing or DEFAULT_MISSING,
+        "threshold": options.threshold,
+    }
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    """What the file --state holds: the monitor, bins of numbers by place, and options."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        monitor = GapMonitor.from_json(text)
+    except ValueError as error:
+        raise ValueError(f"--state {path} cannot be read: {error}") from error
+    content = json.loads(text)
+    bins = {int(place): Bins(**one) for place, one in content.get("bins", {}).items()}
+    return content | {"monitor": monitor, "bins": bins}
+
+
+def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
+    """Parameters of the monitor that the options name."""
+    return {
+        "constraint": options.constraint
+        or ("demographic_parity" if log.y_true is None else "equalized_odds"),
+        "tolerance": options.tolerance,
+        "confidence_level": options.confidence,
+        "burden": options.burden,
+        "run_length": options.run_length,
+        "delay": parse_delay(options.delay, options.by),
+        "max_weight": options.max_weight,
+    }
+
+
+def _start(options: Namespace, log: DecisionLog) -> GapMonitor:
+    """A monitor that has read nothing."""
+    params = _find_params(options, log)
+    if options.max_weight is None:
+        params["max_weight"] = 1.0 if log.weights is None else float(log.weights.max())
+    has_outcomes = log.y_true is not None and log.y_true.notna().any()
+    labels = log.y_true.dropna() if has_outcomes else log.y_pred  # type: ignore[union-attr]
+    return GapMonitor(**params, pos_label=find_label(options.positive, labels))
+
+
+def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> GapMonitor:
+    """The monitor of an earlier file; raise if its parameters or the options differ."""
+    monitor = content["monitor"]
+    params = _find_params(options, log)
+    if options.max_weight is None:
+        params["max_weight"] = monitor.max_weight
+    requested = _list_stored(options)
+    stored = {name: content.get(name, value) for name, value in requested.items()}
+    stored["positive"] = str(monitor.pos_label)
+    requested["positive"] = options.positive or stored["positive"]
+    for name, value in params.items():
+        option = find_option(name)[2:]
+        stored[option], requested[option] = getattr(monitor, name), value
+    for option, value in requested.items():
+        if stored[option] != value:
+            raise ValueError(
+                f"--{option} must be that of {options.state}, {stored[option]}; got {value}. A "
+                "monitor keeps its parameters; leave out --state to begin another."
+            )
+    return monitor
+
+
+def _write(
+    monitor: GapMonitor,
+    options: Namespace,
+    reading: Reading,
+    bins: dict[int, Bins],
+    results: dict[str, Any],
+) -> None:
+    """Write the page or its figures, then the state, so that an error leaves the earlier state."""
+    if options.out is not None and options.out.suffix.lower() == ".json":
+        write_text(json.dumps(results, ensure_ascii=False, indent=1), options.out)
+    elif options.out is not None:
+        facts = describe_file(options, date=date.today().isoformat())
+        page = render_monitor(
+            monitor,
+            options.title,
+            period=options.by,
+            facts=facts,
+            reading=reading,
+            min_published=options.min_published,
+            is_full=options.full,
+        )
+        write_text(page, options.out)
+    if options.state is not None:
+        stored = _list_stored(options)
+        stored["bins"] = {place: vars(one) for place, one in bins.items()}
+        state = seal(json.loads(monitor.to_json()) | stored)
+        write_text(json.dumps(state), options.state)

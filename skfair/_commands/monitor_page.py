@@ -1,0 +1,421 @@
+"""Page, figures and findings of a monitor of a gap."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from skfair import __version__
+from skfair._columns.reading import Folded
+from skfair._commands.decision_log import list_absent
+from skfair._commands.options import (
+    describe_file,
+)
+from skfair._utils.checks import join_names, number_text, resolve_name
+from skfair.audit._formats import (
+    Markup,
+    Picture,
+    render_page,
+    tabulate_facts,
+    titled_facts,
+    write_kicker,
+)
+from skfair.audit._front import find_axis
+from skfair.audit._sentences import (
+    confidence_text,
+    describe_bound,
+    left_out_clause,
+    samples_clause,
+    small_groups_note,
+    value_cell,
+    verdict_text,
+)
+from skfair.constraints import CONSTRAINTS, Constraint
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+    from typing import Any
+
+    from pandas import Timestamp
+
+    from skfair._columns.reading import Reading
+    from skfair.audit._sentences import Quantity
+    from skfair.monitoring import GapMonitor
+
+
+def date_text(time: Timestamp) -> str:
+    """The first day of a period as text."""
+    return f"{time:%Y-%m-%d}"
+
+
+def render_monitor(
+    monitor: GapMonitor,
+    title: str,
+    period: str,
+    facts: dict[str, str],
+    reading: Reading,
+    min_published: int | None,
+    is_full: bool,
+) -> str:
+    """The page of a GapMonitor, as HTML without scripts and external resources.
+
+    `period` is the length of its batches, such as "month", facts and reading are of the data. With
+    a number as `min_published` verdicts alone are shown.
+    """
+    heading = "The gap over time"
+    batches = _batch_table(monitor, period)
+    over_time = [*_alarm_table(monitor, period)]
+    if min_published is None:
+        legend = Markup(
+            f"<p>Open circle: the gap of the {period} alone, of the decisions that are counted by "
+            "now. Dot and line: the gap of all samples counted so far, with its interval. Dashed: "
+            "the tolerance. Marked: the tolerance is exceeded.</p>"
+        )
+        over_time = [legend, batches, *over_time, _rate_table(monitor)]
+    else:
+        heading, (name, _, titles, rows) = "The verdict over time", batches
+        rows = [((cells[0], cells[-1]), is_marked) for cells, is_marked in rows]
+        over_time.insert(0, (name, "", (titles[0], titles[-1]), rows))
+    findings = [*monitor_findings(monitor, period, min_published)]
+    sections = [
+        (heading, over_time),
+        ("Findings", [findings]),
+        (Folded("How to read this"), [_describe_method(monitor, period)]),
+        reading.section(),
+        tabulate_facts(titled_facts(facts)),
+    ]
+    verdict, _ = _describe_verdict(monitor, monitor.summary())
+    quantity = _find_quantity(monitor)
+    verdict += f" ({quantity.noun}, tolerance {quantity.bound(monitor.tolerance)})"  # type: ignore[arg-type]
+    return render_page(verdict, sections, write_kicker(title, facts), is_full)
+
+
+def monitor_results(monitor: GapMonitor, options: Namespace, reading: Reading) -> dict[str, Any]:
+    """The figures of the page, as what JSON can hold."""
+    summary = monitor.summary()
+    tables = {"batches": summary, "rates": monitor.to_frame()}
+    tables |= {"alarms": monitor.alarms_, "windows": monitor.windows_}
+    minimum = options.min_published
+    results = {
+        "title": options.title,
+        "reading": reading.to_dict(),
+        "findings": list(monitor_findings(monitor, options.by, minimum)),
+        "by": options.by,
+        "constraint": str(monitor.constraint),
+        "tolerance": monitor.tolerance,
+        "confidence_level": monitor.confidence_level,
+        "run_length": monitor.run_length,
+        "verdict": monitor.verdict_,
+        "left_out": monitor.left_out_,
+        "since": _iso_text(monitor.since_),
+        "n_outstanding": monitor.n_outstanding_,
+        "counted_until": _iso_text(summary["counted_until"].iloc[-1]),
+        "batches_to_alarm": monitor.batches_to_alarm_,
+        "source": describe_file(options, date=date.today().isoformat(), version=__version__),
+    }
+    for name, table in tables.items():
+        # Dates are of ISO 8601, and missing numbers None.
+        text = table.to_json(orient="records", date_format="iso", double_precision=15)
+        results[name] = json.loads(text)
+    if minimum is None:
+        return results
+    for name in ("windows", "batches", "alarms"):
+        rows = [{k: v for k, v in row.items() if k in _PUBLISHED} for row in results[name]]
+        results[name] = rows
+    counted = ("left_out", "n_outstanding", "batches_to_alarm", "rates")
+    return results | dict.fromkeys(counted) | {"min_published": minimum}
+
+
+_PUBLISHED = {"batch", "time", "counted_until", "since", "n_batches", "start", "end", "verdict"}
+"""Columns of tables that are shown where counts are not."""
+
+
+def _iso_text(time: Timestamp | None) -> str | None:
+    """A time as JSON holds it."""
+    return None if pd.isna(time) else time.isoformat()  # type: ignore[union-attr]
+
+
+def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None) -> Iterator[str]:
+    """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing.
+
+    With a number as `min_published` they are the verdicts alone: successive pages add up, so that
+    differences of any numbers in them would show small counts of a period.
+    """
+    summary = monitor.summary()
+    rates = monitor.to_frame()
+    if min_published is not None:
+        yield (
+            "Verdicts alone are published, without counts, rates and e-values: as differences of "
+            f"two pages these could show counts from 1 to {min_published - 1}."
+        )
+        verdicts = *_describe_windows(monitor, summary, period), _describe_verdict(monitor, summary)
+        yield from (f"{verdict}." for verdict, _ in verdicts)
+        return
+    groups = rates.groupby("attribute")["group"].nunique()
+    counted = summary
+    if len(groups):
+        counted = summary[summary["time"] <= summary["counted_until"].iloc[-1]]
+    first, last = (date_text(counted["time"].iloc[end]) for end in (0, -1))
+    batches = f"{len(counted)} batch{'es' * (len(counted) > 1)}, from {first} to {last}"
+    if period != "day":
+        batches += f" (first days of {period}s)"
+    if not len(groups):
+        yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
+    else:
+        read = f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}"
+        yield f"{read}{left_out_clause(monitor.left_out_)}."
+        yield from _describe_absent_periods(monitor, period)
+        yield from map("".join, _describe_windows(monitor, summary, period))
+        yield from _describe_gap_so_far(monitor, summary)
+        yield from _describe_delay(monitor, period)
+    if len(counted) < len(summary):
+        age = _count_periods(len(summary) - len(counted), period)
+        yield (
+            f"The last decisions that are counted are of {last}, {age} before the end of what was "
+            f"read: what is said of recent {period}s is that old."
+        )
+    if monitor.n_outstanding_:
+        wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
+        yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+
+
+def _describe_absent_periods(monitor: GapMonitor, period: str) -> Iterator[str]:
+    """Yield a sentence on the periods between the first and the last without any decision."""
+    if absent := [*map(date_text, list_absent(monitor.decision_times_, period))]:
+        n_absent = _count_periods(len(absent), period)
+        yield f"No decisions were counted of {n_absent} in between: {join_names(absent, 6)}."
+
+
+def _describe_windows(
+    monitor: GapMonitor, summary: pd.DataFrame, period: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the verdict on the shortest window that is not open, or on all, and its numbers."""
+    windows = monitor.windows_
+    quantity = _find_quantity(monitor)
+    if not len(windows):
+        return
+    attributes = monitor.to_frame()["attribute"].unique()
+    bound = quantity.bound(monitor.tolerance)  # type: ignore[arg-type]
+    judged = windows[windows["verdict"] != "open"]
+    last = date_text(windows["end"].iloc[0])
+    # Where decisions wait for outcomes the last months are not those that are judged.
+    waits = monitor.n_outstanding_ > 0 or windows["end"].iloc[0] < summary["time"].iloc[-1]
+    if not len(judged):
+        lengths = f"{join_names(map(str, windows['n_batches']))} {period}s"
+        when = (
+            f" in decisions of the {lengths} until {last}" if waits else f" in the last {lengths}"
+        )
+        yield verdict_text("open", quantity, bound, attributes, when), "."
+        return
+    window = judged.iloc[0]
+    verdict = window["verdict"]
+    months = _count_periods(window["n_batches"], period)
+    months = f"decisions of {months}" if waits else f"the last {months}"
+    when = f" in {months}, from {date_text(window['start'])} to {last}"
+    falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"  # type: ignore[operator]
+    if verdict == "contradicted":
+        falsely = (
+            f"While the tolerance is kept, about {monitor.run_length:g} {period}s pass on "
+            "average until a page says so falsely"
+        )
+    groups, rates, sizes = zip(*window["extremes"], strict=True)
+    yield (
+        verdict_text(verdict, quantity, bound, attributes, when),
+        f". Observed: {quantity.values(rates, groups, sizes)}, "
+        f"{quantity.size(window['gap'], window['low'], window['high'])}. {falsely}.",
+    )
+
+
+def _count_periods(n: int, period: str) -> str:
+    """Number of batches in words, such as "3 months"."""
+    return f"{n} {period}s" if n > 1 else f"{n} {period}"
+
+
+def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame) -> Iterator[str]:
+    """Sentences on the gap so far, and whether the tolerance is kept."""
+    has_restarted = len(monitor.alarms_) and monitor.run_length is not None
+    start = "last alarm" if has_restarted else "start"
+    quantity = _find_quantity(monitor)
+    rates = monitor.to_frame()
+    late = ""
+    if times := monitor.late_times_:
+        n_late = rates[rates["time"].isin(times)].groupby("attribute")["n"].sum().max()
+        days = join_names(date_text(one) for one in times)
+        late = f", without {n_late:,} samples of {days}, which came late"
+    yield (
+        f"Observed since the {start}{late}: {quantity.size(*monitor.interval())}, with "
+        f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
+        f"change; the tolerance is {quantity.bound(monitor.tolerance)}."  # type: ignore[arg-type]
+    )
+    yield "".join(_describe_verdict(monitor, summary))
+
+
+def _describe_delay(monitor: GapMonitor, period: str) -> Iterator[str]:
+    """Sentence on how long it takes until windows show twice the tolerance at this volume."""
+    if not monitor.windows or monitor.run_length is None:
+        return
+    gap = _find_quantity(monitor).bound(2.0 * monitor.tolerance)  # type: ignore[operator]
+    delay = monitor.batches_to_alarm_
+    shown = f"is shown after about {_count_periods(delay or 1, period)}"
+    if delay is None:
+        shown = f"is not shown by windows of up to {_count_periods(max(monitor.windows), period)}"
+    yield (
+        f"At this volume a gap of {gap} {shown} in half of all cases, if all groups were equal and "
+        "the smallest one changes."
+    )
+
+
+def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame) -> Any:
+    """What is known since the start or the last alarm, and the rest of the sentence: evidence."""
+    alarms = monitor.alarms_
+    shown = summary[summary["verdict"] == "shown"]
+    without = ", without the samples that came late" * bool(monitor.late_times_)
+    evidence, threshold = map(number_text, (monitor.evidence_for_, monitor.evidence_needed_))
+    needed = f"the e-value for the tolerance is {evidence}, of which {threshold} is needed"
+    if monitor.verdict_ == "shown":  # perhaps after alarms
+        last = alarms["batch"].max() if len(alarms) else 0
+        first = _batch_time_text(summary, shown.loc[shown["batch"] > last, "batch"].iloc[0])
+        start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
+        when = f"the tolerance is kept, first shown in {first}"
+        verdict = f"Shown on average since the {start}{without}: {when}"
+        return verdict, f", with an e-value of {evidence} now."
+    if len(alarms):
+        # The alarms since the last certificate are about one excess.
+        alarms = alarms[alarms["since"] >= monitor.since_]
+        first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
+        since = f"most likely since {date_text(monitor.since_)}"
+        again = f". There were {len(alarms)} alarms, the last in {last}" if len(alarms) > 1 else ""
+        verdict = f"Contradicted since {first}{without}: the gap exceeds the tolerance, {since}"
+        return f"{verdict}{again}", ". Look at the groups' rates below."
+    if len(shown):
+        until = _batch_time_text(summary, shown["batch"].iloc[-1])
+        verdict = f"Not shown any more{without}: it was until {until}, of the mean since the start"
+        return verdict, _describe_lapse(monitor, shown["batch"].iloc[-1], needed)
+    verdict = f"Not shown yet on average since the start, nor contradicted{without}"
+    if monitor.evidence_for_ >= monitor.evidence_needed_:
+        return verdict, f": {needed}, but recent batches differ from the mean since the start."
+    against = f"{number_text(monitor.evidence_against_)} is the one against it"
+    return verdict, f": {needed}, and {against}; more batches decide."
+
+
+def _describe_lapse(monitor, batch, needed):
+    """Why a certificate lapsed, of which this is the last batch."""
+    if monitor.evidence_for_ >= monitor.evidence_needed_:
+        return ", and recent batches differ from it."
+    rates = monitor.to_frame()
+    sizes = rates.groupby("group")["n"].sum()
+    early = rates[rates["batch"] <= batch].groupby("group")["n"].sum()
+    was_small = early.reindex(sizes.index, fill_value=0) < monitor.min_group_size
+    joined = sizes.index[was_small & (sizes >= monitor.min_group_size)]
+    why = f" since {join_names(map(repr, joined))} became large enough to be compared"
+    return f". Now {needed}{why * bool(len(joined))}."
+
+
+def _batch_time_text(summary: pd.DataFrame, batch: int) -> str:
+    """The time of the last decisions that were counted by a batch, as text."""
+    time, until = summary.loc[summary["batch"] == batch, ["time", "counted_until"]].iloc[0]
+    later = f" (counted in {date_text(time)})" if until < time else ""
+    return f"{date_text(until)}{later}"
+
+
+def _find_quantity(monitor: GapMonitor) -> Quantity:
+    """What the monitor compares."""
+    constraint = resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint)
+    positive = 1 if monitor.pos_label is None else monitor.pos_label
+    burden = str(positive) if monitor.burden else None
+    return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)
+
+
+def _batch_table(monitor: GapMonitor, period: str) -> Any:
+    """Table of the batches."""
+    summary = monitor.summary()
+    quantity = _find_quantity(monitor)
+    # Where outcomes come later, the verdict after a batch is about earlier decisions.
+    waits = bool((summary["counted_until"] != summary["time"]).any())
+    until = ["Known of decisions until"] * waits
+    titles = (period.title(), "", "Gap so far", "Samples", *until, "For", "Against", "Verdict")
+    known = summary["batch_gap"].dropna()
+    axis = find_axis(quantity, (), max(2.0 * monitor.tolerance, *known, 1e-3))  # type: ignore[operator]
+    rows = []
+    for row in summary.itertuples():
+        gap = value_cell(quantity, row._asdict(), "gap")
+        evidence = number_text(row.evidence_for), number_text(row.evidence_against)
+        until = [date_text(row.counted_until)] * waits if row.counted_until is not pd.NaT else ["–"]
+        mark = "far" if row.verdict == "contradicted" else "near"
+        dots = [(row.batch_gap, "small"), (row.gap, mark)]
+        picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]
+        cells = [date_text(row.time), picture, gap, f"{row.n:,}", *until, *evidence]
+        rows.append(([*cells, row.verdict], mark))
+    levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
+    needed, against = map(number_text, levels)
+    note = (
+        f"For, against: e-values. A certificate needs {needed} for the tolerance now, and "
+        f"{against} against it show that it was exceeded at some time."
+    )
+    return "Batches", note, titles, rows
+
+
+def _alarm_table(monitor: GapMonitor, period: str) -> Any:
+    """Yield the table of the alarms, if there are any."""
+    summary = monitor.summary()
+    alarms = monitor.alarms_
+    if not len(alarms):
+        return
+    titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
+    rows = []
+    for row in alarms.itertuples():
+        times = [date_text(time) for time in (row.time, row.since)]
+        rows.append(((_batch_time_text(summary, row.batch), *times), False))
+    yield "Alarms", "", titles, rows
+
+
+def _rate_table(monitor: GapMonitor) -> tuple:
+    """Table of the rates of all batches together, by group."""
+    rates = monitor.to_frame()
+    quantity = _find_quantity(monitor)
+    rates["sum"] = rates["estimate"] * rates["weight"]
+    keys = ["attribute", "event", "group"]
+    totals = rates.groupby(keys, sort=False)[["n", "weight", "sum"]].sum()
+    rows = []
+    for (attribute, cell, group), row in totals.iterrows():
+        rate = quantity.value(row["sum"] / row["weight"])
+        rows.append(((str(group), f"{attribute}; {cell}", f"{row['n']:,.0f}", rate), False))
+    titles = ("Group", "Attribute and cell", "Samples", "Rate")
+    note = f"{small_groups_note(monitor.min_group_size)} So are those of the last months alone."
+    return "Rates in all batches", note, titles, rows
+
+
+def _describe_method(monitor: GapMonitor, period: str) -> Any:
+    """Return sentences on how the statements are to be read."""
+    error = f"{100 * (1 - monitor.confidence_level):.3g} %"
+    periods = f"{period}s"
+    if monitor.run_length is None:
+        alarm = (
+            f"An alarm is raised at most once. Without a gap above the tolerance in any {period} "
+            f"its probability is at most {error}, however often the page is made."
+        )
+        restart = "Nothing begins again after an alarm."
+    else:
+        alarm = (
+            "While the gap is within the tolerance there is about one false alarm in "
+            f"{monitor.run_length:g} {periods} on average, or fewer."
+        )
+        restart = (
+            f"After an alarm both begin again with the next {period}, at a stricter level, and are "
+            "about the samples since."
+        )
+    return [
+        alarm,
+        f"A certificate of a tolerance that is not kept has a probability of at most {error} in "
+        f"all {periods} together, and so has an interval that is ever wrong, however often the "
+        "page is made.",
+        f"Certificate and interval assume that the rates of groups do not change; the alarm does "
+        f"not. {restart}",
+        "The last periods are judged by their rates alone, pooled. No rate is assumed to be "
+        "constant; where the months of groups differ, so may their pooled rates.",
+        f"Made by skfair {__version__} (GapMonitor with {monitor.constraint}).",
+    ]

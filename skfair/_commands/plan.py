@@ -1,0 +1,161 @@
+"""The command ``python -m skfair plan``: the number of samples that a certificate requires."""
+
+from __future__ import annotations
+
+import json
+from math import ceil
+from typing import TYPE_CHECKING
+
+from skfair._commands.options import (
+    MESSAGES,
+    add_output_options,
+    add_tolerance_options,
+    output_results,
+    resolve_output,
+)
+from skfair._statistics.estimates import check_level
+from skfair._statistics.planned_draws import total_change_size, total_pair_size
+from skfair._statistics.planning import check_group_shares, required_sample_size
+from skfair._utils.parameters import CONFIDENCE_LEVEL
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+
+def add_plan_options(plan: ArgumentParser) -> None:
+    """Add the options of ``python -m skfair plan`` to its parser."""
+    plan.epilog = MESSAGES
+    plan.description = (
+        "Number of samples of each group with which a bound is shown, as by "
+        "`certify`, or a growth, as by `compare`. The exit status is 0, and 2 after an error."
+    )
+    about = "growth of the difference of two groups that `compare` is to show, such as 0.1"
+    add_tolerance_options(plan)(
+        "--compare", "--growth", type=float, metavar="GROWTH", dest="growth", help=about
+    )
+    add = plan.add_argument
+    about = "number of groups compared (default 2)"
+    add("--groups", "--n-groups", type=int, default=2, help=about)
+    about = "gap (default 0), ratio (default 1) or rate that a model is expected to have"
+    add("--expected", type=float, help=about)
+    about = "middle of the smallest and the largest expected rate (default 0.5 for a tolerance)"
+    add("--rate", type=float, help=about)
+    about = "shares of all groups, which add up to 1 (default: equal groups)"
+    add("--shares", type=float, nargs="+", metavar="SHARE", help=about)
+    about = "pairs of two versions of a prompt: the share of them whose answers differ"
+    add("--pairs", "--flips", type=float, metavar="SHARE", dest="flips", help=about)
+    about = "confidence level (default .95)"
+    names = "--confidence", "--confidence-level"
+    add(*names, type=float, default=CONFIDENCE_LEVEL, help=about)
+    add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
+    about = "held-out samples for certify, or training samples of a guaranteed fit"
+    add("--purpose", choices=["certificate", "fit"], default="certificate", help=about)
+    add_output_options(plan)
+    plan.set_defaults(run=_run_plan)
+
+
+def _run_plan(options: Namespace) -> int:
+    """Print the number of samples that the options ask for; return the exit status."""
+    resolve_output(options)
+    results = _plan(options)
+    output_results(options, [results["text"], results["assumption"]], json.dumps(results))
+    return 0
+
+
+def _plan(options: Namespace) -> Any:
+    """The number of samples of each group and in all, and its assumption, by name."""
+    if options.ratio is not None and options.rate is None:
+        raise ValueError(
+            "--ratio needs --rate, the expected rate of the groups: the smaller it is, the more "
+            "samples are required."
+        )
+    names = (*_TEXTS, "expected", "rate", "power", "flips")
+    plan = {name: getattr(options, name) for name in names}
+    plan["n_groups"] = options.shares or options.groups
+    plan["confidence_level"] = options.confidence
+    level = check_level(options.confidence, "--confidence")
+    if options.flips is not None:
+        if options.tolerance is None or options.groups != 2 or options.shares is not None:
+            raise ValueError("--pairs plans a --tolerance of two versions; leave out other groups.")
+        n = total_pair_size(
+            options.tolerance, options.flips, options.expected or 0.0, level, options.power
+        )
+    elif options.growth is not None:
+        if options.expected is not None:
+            raise ValueError("--compare plans a change from equal rates; leave out --expected.")
+        shares = options.shares or [1.0 / options.groups] * options.groups
+        rate = 0.5 if options.rate is None else options.rate
+        shares = check_group_shares(shares)
+        n = total_change_size(options.growth, rate, shares, level, options.power)
+    else:
+        bounds = {name: plan[name] for name in plan if name not in ("growth", "flips")}
+        n = required_sample_size(**bounds, purpose=options.purpose)
+    plan["purpose"] = options.purpose
+    if options.flips is not None:
+        return plan | {"n_pairs": n, "n_samples": 2 * n} | _describe_plan(plan, f"{n:,} pairs")
+    if options.shares is None and options.growth is None:
+        n_samples = n * options.groups
+        text = (
+            f"{n:,} samples of each of {options.groups} groups are required, {n_samples:,} in all"
+        )
+    else:
+        n_samples = n
+        n = ceil(n * min(options.shares or [1.0 / options.groups]))
+        text = f"{n_samples:,} samples in all are required, {n:,} of the smallest group"
+    sizes = {"required_sample_size": n, "n_samples": n_samples}
+    return plan | sizes | _describe_plan(plan, text)
+
+
+_TEXTS = {
+    "tolerance": "a gap of at most",
+    "ratio": "a ratio of at least",
+    "minimum": "a rate of each group of at least",
+    "maximum": "a rate of each group of at most",
+    "growth": "a growth of the difference of two groups by",
+}
+"""What is shown, by the argument of the bound."""
+
+
+def _describe_plan(plan, text):
+    """Sentences on the number of samples, and on what it assumes, by name.
+
+    `text` says which number of samples is required.
+    """
+    name = next(name for name in _TEXTS if plan[name] is not None)
+    expected = plan["expected"]
+    rate = 0.5 if plan["rate"] is None else plan["rate"]
+    if plan["flips"] is not None:
+        text += f" of two versions are required, {100 * plan['flips']:g} % of which differ"
+        assumption = f"answers of {100 * plan['flips']:g} % of all pairs differ"
+        if expected is not None:
+            assumption += f", with a gap of {expected:g}"
+    elif name == "growth":
+        text += ", in each of two files of different samples"
+        growth = plan["growth"] / 2.0
+        assumption = (
+            f"all groups have the rate {rate:g} before, and that the smallest group has "
+            f"{rate - growth:g} and the largest {rate + growth:g} after"
+        )
+    elif name in ("minimum", "maximum"):
+        assumption = f"all groups have the rate {expected:g}"
+    elif expected is None:
+        assumption = f"all groups have the rate {rate:g}"
+    else:
+        quantity = "gap" if name == "tolerance" else name
+        assumption = (
+            f"groups have rates about {rate:g} with a {quantity} of {expected:g}, half of them the "
+            "smallest and half the largest rate"
+        )
+    result = "shown" if plan["purpose"] == "certificate" else "guaranteed by a fit"
+    return {
+        "text": f"{text}, so that {_TEXTS[name]} {plan[name]} is {result} with "
+        f"{100 * plan['confidence_level']:g} % confidence.",
+        "assumption": f"It assumes that {assumption}; then {100 * plan['power']:g} % of all "
+        "samples of this size suffice."
+        + _ADVICE
+        * (expected is None and plan["flips"] is None and name != "growth"),
+    }
+
+
+_ADVICE = " There is then no gap in the population. Pass --expected for a model that has one."

@@ -1,0 +1,901 @@
+"""Base of the estimators that keep constraints by a final linear model of out-of-fold scores."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._fitting.counting import sort_key
+from skfair._fitting.input import (
+    loss_weights,
+    refuse_partitioned,
+    standardize_target,
+    warn_of_dependence,
+)
+from skfair._fitting.model import ConstraintReportMixin
+from skfair._fitting.outcome import (
+    FitProgressCallback,
+    Subtask,
+    compares_nothing,
+    solution_attributes,
+    to_user_units,
+    warn_of_one_group,
+)
+from skfair._groups.arguments import FitArguments
+from skfair._groups.known import encode_groups_for_prediction
+from skfair._groups.samples import check_alignment
+from skfair._postprocessing.events import (
+    N_PROBE,
+    EventFeatures,
+    EventModel,
+    RuleRequest,
+    check_multiclass_support,
+    check_ranked_sizes,
+    check_training_without_features,
+    fill_missing_groups,
+    find_events,
+    fit_event_features,
+    fit_plain_model,
+    fit_shifted_model,
+    make_fitter,
+    route_metadata,
+    stratify_by_class_and_group,
+    warn_if_groups_predictable,
+)
+from skfair._postprocessing.feasibility import check_feasibility_and_fit
+from skfair._postprocessing.folds import check_out_of_bag, make_folds
+from skfair._postprocessing.group_models import (
+    MAX_NARROW_COLUMNS,
+    EncodedClassifier,
+    ScreenedClassifier,
+    fit_classifier,
+)
+from skfair._postprocessing.joint import (
+    FoldModel,
+    JointProbabilities,
+    fit_joint_probabilities,
+    suits_joint_probabilities,
+)
+from skfair._postprocessing.limited_places import fit_selection
+from skfair._postprocessing.logistic import LogisticModel
+from skfair._postprocessing.out_of_fold_scores import (
+    EqualRows,
+    calibrated_log_odds,
+    check_held_out,
+    code_equal_rows,
+    cross_fit,
+    estimator_noun,
+    final_step,
+    final_step_features,
+    find_operating_point,
+    fit_platt_scaling,
+    fit_rows,
+    free_columns,
+    mean_scores,
+    warn_if_scores_alone,
+    warn_if_training_data,
+)
+from skfair._utils.checks import (
+    argument_error,
+    check_choice,
+    explain_conversion,
+    is_int,
+    text_columns,
+    warn,
+)
+from skfair._utils.fit import fitted_feature_attributes, restore_on_failure, store_fit
+from skfair._utils.parameters import validate_params
+from skfair._utils.sklearn import (
+    CallbackSupportMixin,
+    check_method_params,
+    count_samples,
+    safe_indexing,
+    with_callbacks,
+)
+from skfair.losses import LogisticLoss, step_function
+
+if TYPE_CHECKING:
+    from sklearn.callback import CallbackContext
+    from sklearn.utils import Bunch, Tags
+
+    from skfair._fitting.input import TrainingData
+    from skfair._postprocessing.base_loss import RuleLoss
+    from skfair._postprocessing.events import ConstraintEvents
+    from skfair._problems.evaluation import Evaluation
+    from skfair._utils.api import MatrixLike
+    from skfair._utils.tables import TableLike
+    from skfair.constraints import Constraint, DemographicParity
+
+
+class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+    """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
+
+    A subclass has the parameters named below, and the property `_base`, the estimator that is
+    wrapped. Its ``fit`` calls `cross_fit_samples`, `fit_rule` and `store_rule`. Where `fit_ladder`
+    shares folds, the first is its method `_cross_fit`, and the others are its `_fit_rule`.
+    """
+
+    _record_types = (
+        *ConstraintReportMixin._record_types,
+        EncodedClassifier,
+        EventFeatures,
+        EventModel,
+        FoldModel,
+        JointProbabilities,
+        LogisticModel,
+        ScreenedClassifier,
+    )
+
+    __metadata_request__fit = {"sensitive_features": True, "groups": True}
+    __metadata_request__predict = {"sensitive_features": True}
+
+    class_weight: Any = None
+    """Weights of classes; a parameter of classifiers."""
+
+    k: Any = None
+    """Samples to select; a parameter of classifiers."""
+
+    guarantees_many_classes = False
+    """Whether ``confidence_level`` is for more than two classes, too."""
+
+    max_columns = 1
+    """Columns that ``predict`` of a regressor may return."""
+
+    def rule_inputs(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs of the rule of ``export_rule``: scores, and probabilities of events.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the estimator takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Mean of the predictions of ``estimators_``, if they are regressors. Else mean of their
+            decision functions, or of their log-odds where they have probabilities only, softened as
+            log(p / (1 - p)) with p = .001 + .998 times these.
+        probabilities : ndarray of shape (n_samples, n_events, n_groups)
+            Probability of each group within each event that the constraints compare, by the models
+            of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
+            for the others. Where joint probabilities are estimated (see Notes of
+            `ConstrainedClassifierCV`), those of each group with the negative class, and with the
+            positive one.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes, or groups are needed and were not passed.
+        """
+        check_exportable(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = mean_scores(self.estimators_, X)
+        _, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
+        if probabilities is None:
+            probabilities = np.zeros((len(scores), 1, 1))
+        return scores[:, 0], probabilities
+
+    def _cross_fit(
+        self,
+        X: MatrixLike,
+        y: Any,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        X_fit: MatrixLike | None = None,
+        group_probabilities: MatrixLike | None = None,
+        **params: Any,
+    ) -> Any:
+        """The `CrossFit` of the samples: scores by estimators that were not fitted to them."""
+        if group_probabilities is not None and sensitive_features is None:
+            raise ValueError(
+                f"{type(self).__name__} learns the group from samples that have one, but only "
+                "group_probabilities was passed. Pass sensitive_features with the group of some "
+                'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
+                'missing="sufficient".'
+            )
+        arguments = FitArguments(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            group_probabilities=group_probabilities,
+        )
+        return cross_fit_samples(self, arguments, self._find_constraints(), X_fit, params)
+
+    @restore_on_failure(one_blas_thread=False)
+    @with_callbacks
+    def _fit_to_folds(
+        self,
+        cross: CrossFit,
+        X: TableLike | dict[str, int] | None,
+        y: TableLike | dict[str, int] | None,
+    ) -> Any:
+        """Fit the rule to samples that were scored for another tolerance or level."""
+        validate_params(self)
+        return self._fit_rule(cross.replace_request(self, self._find_constraints()), X, y)
+
+    def get_metadata_routing(self) -> Any:
+        """Routing of metadata: to this estimator, the wrapped one's ``fit`` and the splitter.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router.add(estimator=self._base, method_mapping=to_fit)
+        # A number of folds takes no metadata; any splitter stands for it here.
+        splitter = self.cv if hasattr(self.cv, "split") else check_cv()
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return router.add(splitter=splitter, method_mapping=to_split)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base_tags = get_tags(self._base)
+        tags.input_tags.sparse = base_tags.input_tags.sparse
+        tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
+        return tags
+
+    def _columns_and_scores(
+        self,
+        X: TableLike | dict[str, int] | None,
+        sensitive_features: TableLike | dict[str, int] | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = mean_scores(self.estimators_, X)
+        columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
+        features = self._event_features.features(columns, probabilities)
+        coef = np.atleast_2d(self.rule_coef_)
+        triples = zip(features, coef, np.ravel(self.rule_intercept_), strict=True)
+        by_class = [self._event_features.decision_scores(*one) for one in triples]
+        return columns, np.transpose(by_class)
+
+    def _columns_and_probabilities(
+        self,
+        scores: np.ndarray,
+        X: TableLike,
+        sensitive_features: TableLike | dict[str, int] | None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
+        columns = self._unit.to_unit(scores)
+        if hasattr(self, "calibration_"):  # of a classifier
+            columns = calibrated_log_odds(columns, self.calibration_)
+        codes = None
+        if self.group_estimator == "sensitive_features":
+            reason = (
+                "With group_estimator='sensitive_features' predictions depend on the group, so "
+                "that they need sensitive_features: with group_estimator=None the group is "
+                "estimated from X."
+            )
+            groups = encode_groups_for_prediction(
+                sensitive_features, len(columns), self.groups_, reason, self.handle_unknown
+            )
+            codes = np.append(self._event_codes, -1)[groups]
+        return self._event_features.columns_and_probabilities(columns, X, codes)
+
+
+# A fit, from the input to what predictions need.
+
+
+class CrossFit(NamedTuple):
+    """Samples of positive weight, scored by estimators that were not fitted to them.
+
+    But for ``constraints`` it does not depend on tolerances and levels.
+    """
+
+    training: Any  # with the rows of X as they were passed
+    rows: np.ndarray  # positions among the samples that were passed
+    per_class: list  # training data of each score: of each class, of two classes, or a real target
+    loss_weights: np.ndarray  # (n_samples,)
+    constraints: list  # none without groups
+    scores: np.ndarray  # (n_samples, n_scores), equal for many rows of equal features
+    equal_rows: EqualRows  # rows of equal features, which no rule may tell apart
+    scoring: list  # estimators, by which these are
+    final: list  # estimators, by which new samples are scored
+    folds: list  # training and test positions
+    context: Any  # of callbacks
+    group_models: dict  # those fitted so far, by whether they are joint with the class
+    operating_point: float | None = None  # score from which on the positive class is predicted
+
+    def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> Any:
+        """The same samples and folds for an estimator of another tolerance or level."""
+        check_request(estimator, self.training, constraints)
+        constraints = [] if self.training.lacks_groups else constraints
+        return self._replace(constraints=constraints, context=begin_fit(estimator))
+
+
+class Rule(NamedTuple):
+    """The final linear model: attributes that predictions need, its problem, and its guarantee."""
+
+    fitted: dict
+    problem: Any
+    guarantee: Any
+    request: Any = None  # with features of the samples
+
+    @property
+    def features(self) -> Any:
+        """Features of the model, from scores and probabilities of events."""
+        return self.fitted["_event_features"]
+
+
+def cross_fit_samples(
+    estimator: BaseEstimator,
+    arguments: FitArguments,
+    constraints: list[Constraint],
+    X_fit: np.ndarray | None,
+    params: dict[str, np.ndarray],
+) -> CrossFit:
+    """The `CrossFit` of what ``fit`` was passed.
+
+    ``params`` are further arguments of the wrapped estimator's ``fit``.
+    """
+    # Check the input; from here on, training data are the samples of positive weight.
+    base = estimator._base
+    X = arguments.X
+    groups = arguments.groups
+    training, rows = _check_training(estimator, arguments, constraints)
+    check_request(estimator, training, constraints)
+    # Weights of classes count in the loss; rates of groups keep the sample weights.
+    weights = loss_weights(estimator.class_weight, training)
+    check_held_out(base, estimator.cv, X, X_fit, rows)
+    context = begin_fit(estimator, X=X, y=arguments.y)
+    fit_params, split_params = route_metadata(estimator, base, arguments, params)
+    _warn_of_unrouted_weights(estimator, base, arguments, fit_params)
+    # Folds of the training samples, in the strata of their classes and groups.
+    is_real = training.classes is None
+    y = column_or_1d(arguments.y)
+    fit_params = check_method_params(y, fit_params, indices=rows)
+    strata = stratify_by_class_and_group(training, rows, len(y))
+    cv = _choose_cv(estimator.cv, X, is_real, groups)
+    # A fitted classifier learns no class in the folds.
+    is_fitted = estimator.cv == "prefit" or isinstance(base, FrozenEstimator)
+    folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real or is_fitted)
+    # Score every sample by an estimator that was not fitted to it.
+    scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
+    if is_real and scores.shape[1] > estimator.max_columns:
+        raise ValueError(
+            f"A regressor must predict one number for each sample, but {type(base).__name__} "
+            f"predicts {scores.shape[1]}. Pass a 1-D target y."
+        )
+    if X_fit is None:
+        warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
+    # Samples whose group is missing count by their probability of each group.
+    if training.samples.groups.is_partly_recorded:
+        training = fill_missing_groups(
+            training,
+            scores,
+            bases=scoring,
+            group_estimator=estimator.group_estimator,
+            folds=folds,
+            n_jobs=estimator.n_jobs,
+        )
+    # New samples are scored by the estimators of the folds, or by one of all samples.
+    final = scoring
+    if not estimator.ensemble and len(scoring) > 1:
+        final = [_fit_all(estimator, base, training, fit_params, context)]
+    # The penalty must not depend on the unit of a real target: fit it in standard deviations.
+    constraints = [] if training.lacks_groups else constraints
+    if is_real:
+        per_class = [standardize_target(training, True)]
+    else:
+        per_class = training.one_vs_rest(estimator.pos_label)
+    # New samples of equal features get equal predictions, so that no rule may tell them apart.
+    equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
+    operating_point = None
+    if not is_real and len(per_class) == 1 and estimator.class_weight is None:
+        tests = [np.arange(len(scores))] if len(scoring) == 1 else [test for _, test in folds]
+        # Out of a bag, samples were scored by other trees than predict.
+        if not (isinstance(estimator.cv, str) and estimator.cv == "oob"):
+            operating_point = find_operating_point(scoring, training.samples.X, tests, scores[:, 0])
+    scores = equal_rows.average(scores)
+    return CrossFit(
+        training=training,
+        rows=rows,
+        per_class=per_class,
+        loss_weights=weights,
+        constraints=constraints,
+        scores=scores,
+        equal_rows=equal_rows,
+        scoring=scoring,
+        final=final,
+        folds=folds,
+        context=context,
+        group_models={},
+        operating_point=operating_point,
+    )
+
+
+def begin_fit(estimator: BaseEstimator, **columns: Any) -> CallbackContext:
+    """The context of a fit's callbacks, which have been called."""
+    context = estimator._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=estimator, **columns)
+    return context
+
+
+def check_request(
+    estimator: BaseEstimator, training: TrainingData, constraints: list[Constraint]
+) -> None:
+    """Raise for constraints and levels that the classes and groups do not allow."""
+    if training.classes is not None:
+        confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
+        check_multiclass_support(len(training.classes), constraints, confidence)
+    if estimator.k is not None:
+        _check_selection(estimator, training, constraints)
+    if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
+        check_ranked_sizes(training.samples, constraints, estimator.tolerance)
+
+
+def _fit_all(
+    estimator: ConstrainedCV,
+    base: BaseEstimator,
+    training: TrainingData,
+    fit_params: dict,
+    context: CallbackContext,
+) -> BaseEstimator:
+    """An estimator that is fitted to all samples."""
+    rows = np.arange(len(training.labels))
+    task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
+    return fit_rows(base, training.samples.X, training.labels, fit_params, rows, task)
+
+
+def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
+    """The final linear model by a `RuleLoss`, whose out-of-fold predictions keep constraints."""
+    per_class = cross.per_class
+    confidence = estimator.confidence_level
+    with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
+        fitted, columns, constraint_events = begin_rule(cross)
+        features = fitted["_event_features"]
+        describe = partial(_describe_iterate, fitted)
+        weights, intercept = class_costs(estimator, cross, fitted)
+        loss_unit = per_class[0].loss_unit(loss.loss)
+        n = len(cross.rows)
+        progress = FitProgressCallback(
+            estimator, step.context, describe, loss_unit, f"{step.name}, "
+        )
+        request = RuleRequest(
+            per_class=per_class,
+            loss=loss,
+            weights=weights,
+            constraints=cross.constraints,
+            tolerance=estimator.tolerance,
+            callback=progress,
+            share=None if estimator.k is None else count_places(estimator.k, n) / n,
+            intercept=intercept,
+        )
+        # Where decisions by the scores alone keep the bounds, no event is needed.
+        of_scores = request.replace_features(features.features(columns, None))
+        solution = fit_plain_model(of_scores, confidence)
+        if solution is not None:
+            request = of_scores
+        else:
+            score_features = features
+            # Joint probabilities of groups depend on the score, of which a monotone rule must not.
+            is_joint = not _is_monotone(estimator, cross) and suits_joint_probabilities(
+                estimator, per_class, constraint_events, cross.constraints
+            )
+            # Where weights of outcomes do not keep the bounds, thresholds of the log-odds may.
+            if is_joint:
+                features, of_events, _ = features_of(
+                    estimator, cross, columns, constraint_events, is_joint
+                )
+                request = of_scores.replace_features(of_events)
+                solution = features.solve(make_fitter(request), request, confidence)
+            if solution is None or not solution[1].candidate.keeps_bound:
+                features, of_events, chances = features_of(
+                    estimator, cross, columns, constraint_events
+                )
+                rises = per_class[0].classes is not None and not features.compares_scores
+                request = of_scores.replace_features(of_events)._replace(rises=rises)
+                if request.share is None:
+                    solution = check_feasibility_and_fit(features, request, chances, confidence)
+                else:
+                    solution = fit_selection(features, request, chances)
+            # Another threshold of the scores alone may be better, where folds say little of events.
+            has_threshold = confidence is not None or request.share is not None
+            shifted = None if has_threshold else fit_shifted_model(of_scores)
+            if shifted is not None and sort_key(shifted[1].candidate) < sort_key(
+                solution[1].candidate
+            ):
+                features = score_features
+                solution = shifted
+                request = of_scores
+            fitted["_event_features"] = features
+    problem, guarantee = solution
+    guarantee = to_user_units(guarantee, problem.constraint, progress.loss_unit)
+    return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee, request)
+
+
+def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:
+    """Whether the estimator is made monotone in columns; warn if its model of groups reads them."""
+    base = cross.scoring[0]
+    features = final_step_features(base, safe_indexing(cross.training.samples.X, [0]))
+    is_monotone = free_columns(base, features) is not None
+    if is_monotone and hasattr(estimator.group_estimator, "fit"):
+        warn(
+            f"{type(final_step(base)).__name__} is monotone in some columns, but decisions need "
+            "not be: the probability of the group may change with the same columns. Pass "
+            "group_estimator=None, which then leaves them out, one that reads others alone, or "
+            "'sensitive_features'."
+        )
+    return is_monotone
+
+
+def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tuple:
+    """Weights of samples in the loss, and the intercept of the log-odds without constraint.
+
+    Without ``class_weight`` errors of two classes cost as much as they do for the decisions of the
+    estimator itself: it accepts from the probability c on if a wrongly accepted sample costs c, and
+    a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2, and of several
+    classes the one of the largest calibrated probability is predicted.
+    """
+    first = cross.per_class[0]
+    weights = cross.loss_weights
+    if "calibration_" not in fitted or len(cross.per_class) > 1 or estimator.k is not None:
+        return weights, 0.0
+    positive = first.samples.target > 0
+    if estimator.class_weight is not None:
+        per_sample = weights / first.samples.weights
+        return weights, float(np.log(per_sample[positive].max() / per_sample[~positive].max()))
+    slope, offset = fitted["calibration_"]
+    if not slope > 0 or cross.operating_point is None:
+        return weights, 0.0
+    intercept = -float(slope * first.unit.to_unit(cross.operating_point) + offset)
+    intercept = float(np.clip(intercept, -_MAX_LOG_COST, _MAX_LOG_COST))
+    return weights * 2.0 * expit(np.where(positive, intercept, -intercept)), intercept
+
+
+_MAX_LOG_COST = 7.0
+"""Largest logarithm of the ratio of two costs of errors."""
+
+
+def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
+    """Attributes of predictions by the scores alone, columns of the scores, and the events.
+
+    Unless they are calibrated, columns of classes are the scores as they are.
+    """
+    per_class = cross.per_class
+    groups = cross.training.samples.groups
+    unit = per_class[0].unit
+    fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class, is_calibrated)
+    constraint_events = find_events(per_class, cross.constraints)
+    constraint_events.check_folds(cross.folds, groups)
+    features = EventFeatures(
+        [],
+        constraint_events.table[:, :0, :, :0],
+        [],
+        constraint_events.compares_scores,
+    )
+    fitted |= {
+        "estimators_": cross.final,
+        "groups_": groups.summary,
+        "_event_features": features,
+        "_event_codes": np.argsort(groups.ranks),
+        "_unit": unit,
+    }
+    return fitted, columns, constraint_events
+
+
+def features_of(
+    estimator: ConstrainedCV,
+    cross: CrossFit,
+    columns: np.ndarray,
+    constraint_events: ConstraintEvents,
+    is_joint: bool = False,
+) -> tuple:
+    """`EventFeatures`, features of the samples, and `group_class_probabilities`.
+
+    With ``is_joint`` the features are `JointProbabilities`.
+    """
+    # Rules of one ladder compare the same events: they share the models of groups.
+    if is_joint not in cross.group_models:
+        models = _fit_group_models(estimator, cross, columns, constraint_events, is_joint)
+        cross.group_models[is_joint] = models
+    features, columns, probabilities = cross.group_models[is_joint]
+    chances = features.group_class_probabilities(columns, probabilities)
+    return features, features.features(columns, probabilities), chances
+
+
+def _fit_group_models(
+    estimator: BaseEstimator,
+    cross: CrossFit,
+    columns: np.ndarray,
+    constraint_events: ConstraintEvents,
+    is_joint: bool,
+) -> tuple:
+    """`EventFeatures`, columns of the scores, and out-of-fold probabilities of the events."""
+    if is_joint:
+        features, columns, probabilities = fit_joint_probabilities(
+            cross.scoring,
+            cross.training,
+            columns,
+            constraint_events,
+            cross.folds,
+            cross.equal_rows,
+            estimator.n_jobs,
+        )
+    else:
+        features, probabilities = fit_event_features(
+            cross.scoring,
+            estimator.group_estimator,
+            cross.training,
+            constraint_events,
+            cross.folds,
+            estimator.n_jobs,
+        )
+        if estimator.group_estimator != "sensitive_features":
+            probabilities = cross.equal_rows.average(probabilities)
+    if estimator.group_estimator != "sensitive_features":
+        warn_if_scores_alone(cross.scoring[0], safe_indexing(cross.training.samples.X, [0]))
+        warn_if_groups_predictable(constraint_events, features.group_probabilities(probabilities))
+    # New samples get the mean of the folds' models, or one model of all samples.
+    if not estimator.ensemble:
+        features = features.refit_as_one_model(cross.final[0], cross.training, constraint_events)
+    return features, columns, probabilities
+
+
+def store_rule(
+    estimator: ConstrainedCV,
+    y: np.ndarray,
+    cross: CrossFit,
+    rule: Rule,
+    outcome: dict[str, Any],
+    report: dict[str, Any],
+    status: str,
+) -> None:
+    """Store what predictions need, and what describes the fit, as `store_outcome`."""
+    problem = rule.problem
+    first = cross.per_class[0]
+    is_unconstrained = compares_nothing(first, problem.constraint)
+    if is_unconstrained:
+        warn_of_one_group(first, problem.constraint)
+    solution = solution_attributes(
+        estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
+    )
+    store_outcome(estimator, y, cross, rule.fitted | outcome | solution)
+
+
+def store_outcome(
+    estimator: ConstrainedCV, y: TableLike, cross: CrossFit, outcome: dict[str, Any]
+) -> None:
+    """Store fitted attributes.
+
+    Those whose name begins with "oof_" are of the samples of positive weight, others get nan.
+    """
+    for name in [name for name in outcome if name.startswith("oof_")]:
+        scores = outcome[name]
+        shape = outcome[name].shape[1:]
+        outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
+        outcome[name][cross.rows] = scores
+    store_fit(estimator, outcome | fitted_feature_attributes(cross.final[0]))
+
+
+def _fit_score_columns(
+    scores: np.ndarray, per_class: list[TrainingData], is_calibrated: bool
+) -> tuple:
+    """Fitted attributes of the columns, and the column of each class or of a real target."""
+    first = per_class[0]
+    if first.classes is None:
+        return {}, scores
+    pos_label = first.pos_label if len(per_class) == 1 else None
+    attributes = {"classes_": first.classes, "pos_label_": pos_label}
+    if not is_calibrated:
+        return attributes, scores
+    # Platt scaling of the out-of-fold scores, class by class.
+    calibration = [fit_platt_scaling(*pair) for pair in zip(scores.T, per_class, strict=True)]
+    attributes["calibration_"] = np.squeeze(calibration)
+    return attributes, calibrated_log_odds(scores, calibration)
+
+
+def _check_training(
+    estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
+) -> Any:
+    """Training data of positive weight, with the rows of X as they were passed; positions."""
+    X = arguments.X
+    refuse_partitioned(estimator, X)
+    check_out_of_bag(estimator.cv, arguments.groups)
+    training, rows = check_training_without_features(estimator, arguments, bool(constraints))
+    if (
+        estimator.group_estimator == "sensitive_features"
+        and not training.samples.groups.is_disjoint
+    ):
+        raise ValueError(
+            "group_estimator='sensitive_features' needs one group per sample, but the groups "
+            "passed may overlap or be missing; pass one label per sample."
+        )
+    (X,) = indexable(X)
+    X = X if len(rows) == count_samples(X) else safe_indexing(X, rows)
+    training = training._replace(samples=training.samples._replace(X=X))
+    _check_reads_text(estimator._base, estimator.group_estimator, X)
+    if estimator.confidence_level is not None:
+        warn_of_dependence(training.samples.X, training)
+    return training, rows
+
+
+def _check_selection(
+    estimator: ConstrainedCV, training: TrainingData, constraints: list[DemographicParity]
+) -> None:
+    """Raise, before folds are fitted, if the highest scores cannot be selected with a bound."""
+    count_places(estimator.k, len(training.labels))
+    n_classes = len(training.classes)  # type: ignore[arg-type]
+    # What stands in the way -> what to pass instead.
+    obstacles = {
+        f"{n_classes} classes": n_classes > 2 and "2 classes, as in y == label",
+        f"{len(constraints)} constraints": len(constraints) > 1 and "one constraint",
+    }
+    for name, default in {"confidence_level": None, "missing": "error"}.items():
+        value = getattr(estimator, name)
+        obstacles[f"{name}={value!r}"] = value != default and f"{name}={default!r}"
+    if not any(obstacles.values()) and constraints and not training.lacks_groups:
+        constraint_events = find_events([training], constraints)
+        n_terms = len(constraints[0].terms(step_function, LogisticLoss()))
+        is_learned = any(source == "learned" for _, source in constraint_events.sources)
+        obstacles[constraints[0].name] = (
+            n_terms != 1 or is_learned or constraint_events.compares_scores
+        ) and ("one on selection, true positive or false positive rates")
+    for obstacle, remedy in obstacles.items():
+        if remedy:
+            raise argument_error(
+                f"k selects the highest of one score, not with {obstacle}; pass {remedy}."
+            )
+
+
+def count_places(k: float, n_samples: int) -> int:
+    """Number of samples that k selects of some: an int, or a share, rounded down."""
+    is_share = isinstance(k, float) and 0.0 < k < 1.0
+    if not is_share and not is_int(k, 1, n_samples):
+        raise argument_error(
+            f"k must be a number of samples from 1 to {n_samples}, or a share of them strictly "
+            f"between 0 and 1; got {k!r}."
+        )
+    return max(1, int(k * n_samples * (1.0 + 1e-12))) if is_share else int(k)
+
+
+def _check_reads_text(
+    base: BaseEstimator, group_estimator: BaseEstimator | str | None, X: TableLike
+) -> None:
+    """Raise, before folds are fitted, if X has text that the model of the group cannot read."""
+    rows = np.arange(min(count_samples(X), N_PROBE))
+    probe = safe_indexing(X, rows)
+    is_raw = final_step(base) is base and not hasattr(base, "estimator")  # no search, not frozen
+    if is_raw and hasattr(group_estimator, "fit") and text_columns(probe):
+        with explain_conversion(probe, group_estimator):
+            fit_classifier(group_estimator, probe, rows % 2, np.ones(len(rows)))
+
+
+def _warn_of_unrouted_weights(
+    estimator: BaseEstimator,
+    base: BaseEstimator,
+    arguments: FitArguments,
+    fit_params: Bunch | dict[str, np.ndarray],
+) -> None:
+    """Warn of weights that reach the constraint but not the fit of the wrapped estimator."""
+    is_refitted = estimator.cv != "prefit" and not isinstance(base, FrozenEstimator)
+    is_routed = get_config()["enable_metadata_routing"]
+    has_weights = arguments.sample_weight is not None
+    if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
+        warn(
+            f"The fit of {type(base).__name__} takes no sample_weight, so that weights "
+            "count in the final linear model and its constraint alone. Turn on metadata "
+            "routing to pass them through a pipeline: "
+            "sklearn.set_config(enable_metadata_routing=True) and "
+            "set_fit_request(sample_weight=True) of its last step."
+        )
+
+
+def _cross_fit(
+    estimator: BaseEstimator,
+    base: BaseEstimator,
+    training: TrainingData,
+    folds: list[list[np.ndarray]],
+    fit_params: dict[str, np.ndarray],
+    context: CallbackContext,
+) -> tuple[list[BaseEstimator], np.ndarray]:
+    """Fit an estimator per fold; return these and the out-of-fold scores."""
+    # "prefit" and "oob" fit the estimator once at most.
+    cv, n_fits = (estimator.cv, None) if isinstance(estimator.cv, str) else (folds, len(folds))
+    name = f"{estimator_noun(base)}s"
+    with Subtask(estimator, context, name, max_subtasks=n_fits) as step:
+        return cross_fit(
+            base,
+            training.samples.X,
+            training.labels,
+            cv,
+            params=fit_params,
+            n_jobs=estimator.n_jobs,
+            subtask=step.subtask,
+        )
+
+
+def check_exportable(estimator: ConstrainedCV) -> None:
+    """Raise if no rule describes the predictions."""
+    check_is_fitted(estimator)
+    n_classes = len(getattr(estimator, "classes_", ()))
+    if n_classes > 2:
+        raise ValueError(
+            f"A rule describes the decision between 2 classes, but there are {n_classes}. Serve "
+            "the fitted estimator itself."
+        )
+
+
+def _choose_cv(
+    cv: int | str | list[tuple[np.ndarray, ...]],
+    X: TableLike,
+    is_real: bool,
+    groups: np.ndarray | None,
+) -> Any:
+    """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
+
+    By default there are no more folds than sets of samples that belong together. Models of events
+    are cross-fitted in folds even if the estimator itself is not.
+    """
+    if not (cv is None or isinstance(cv, str)):  # type: ignore[comparison-overlap]
+        return cv
+    # Two thirds of many samples are enough, and wide data take long.
+    shape = (count_samples(X), *getattr(X, "shape", ())[1:])
+    is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
+    is_large = not is_real and (is_wide or shape[0] >= 3_000)
+    n_folds = 3 if is_large else 5
+    return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
+
+
+def _describe_iterate(fitted: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:
+    """Fitted attributes during the fit of the linear model."""
+    coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
+    return fitted | {"rule_coef_": np.array(coef), "rule_intercept_": intercept}
+
+
+# Rules as SQL expressions, for databases that compute predictions from columns.
+
+
+def write_rule(
+    score: tuple[float, str],
+    intercept: float,
+    factors: tuple[str, ...],
+    weights: np.ndarray | list[list[list]],
+) -> str:
+    """A sum as SQL: of a score times its coefficient, and of factors times weighted probabilities.
+
+    `weights` are of shape (n_factors, n_events, n_groups); those of 0 are left out.
+    """
+    coefficient, column = score
+    text = f"{write_number(coefficient)} * {column} + {write_number(intercept)}"
+    for factor, matrix in zip(factors, np.asarray(weights), strict=True):
+        products = [
+            f"{write_number(weight)} * p_{event}_{group}"
+            for (event, group), weight in np.ndenumerate(matrix)
+            if weight
+        ]
+        text += f" + {factor} * ({' + '.join(products)})" if products else ""
+    return text
+
+
+def write_number(number: float) -> str:
+    """A number with all of its digits; by its exponent every database knows it as a real one."""
+    return f"{number:.17e}"
+
+
+def check_rule_format(format: str) -> bool:
+    """Whether a rule is exported as SQL; a ValueError for another format than that and a dict."""
+    check_choice("format", format, ("dict", "sql"))
+    return format == "sql"

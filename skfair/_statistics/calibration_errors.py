@@ -1,0 +1,171 @@
+"""Observed shares of positives against probabilities that were predicted, with limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import Estimates, Rates, TransformedEstimates
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skfair._groups.events import Events
+
+
+def explained_margin_factor(
+    sizes: np.ndarray,
+    observed: np.ndarray,
+    predicted: np.ndarray,
+    uncertainty: np.ndarray,
+    spread: np.ndarray,
+    level: np.ndarray | float,
+) -> np.ndarray:
+    r"""Factor, from 0 to 1, of the margins of observed shares, given the predicted probabilities.
+
+    Of `sizes` samples each, `observed` are the shares of positives, `predicted` the means of the
+    probabilities p, `uncertainty` those of p (1 - p), and `spread` the variances of outcomes minus
+    p. Each limit holds with the probability `level`.
+
+    Given probabilities p that are calibrated, the number of positives has the variance
+    :math:`V = \sum p (1 - p)`, the share R of that of a binomial count with the same mean. Exact
+    limits of a binomial share, which hold whatever the probabilities of single samples are ([1]_),
+    are wider than needed by :math:`1 / \sqrt R`. Near the centre margins may shrink by this factor,
+    in far tails they may not. At the normal quantile z the factor is
+
+    .. math:: \sqrt{R + (1 - R) \frac{z^2 / 2}{V + z^2 / 2}} .
+
+    The tests enumerate that no limit of calibrated probabilities errs more often than stated. R is
+    at least the share of the variance of outcomes that is left after the probabilities are
+    subtracted, so that limits hold where these explain less than they claim, too.
+
+    References
+    ----------
+    .. [1] W. Hoeffding, "On the distribution of the number of successes in independent trials",
+       Annals of Mathematical Statistics 27, 1956.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        claimed = uncertainty / (predicted * (1.0 - predicted))
+        left = np.fmax(claimed, spread / (observed * (1.0 - observed)))
+    # Without any variance nothing is explained.
+    left = np.clip(np.where(np.isnan(left), 1.0, left), 0.0, 1.0)
+    tail = special.ndtri(level) ** 2 / 2.0
+    variance = sizes * uncertainty
+    return np.sqrt(left + (1.0 - left) * tail / (variance + tail))
+
+
+class CalibrationErrors(TransformedEstimates):
+    """Observed share of positives minus the mean of the predicted probabilities of each event.
+
+    Limits are those of the share, given the probabilities: `explained_margin_factor`. Limits of a
+    mean of differences would call probabilities of rare outcomes too high where no sample is
+    positive yet.
+    """
+
+    interval = "Wilson or exact, given the probabilities"
+
+    def __init__(self, events: Events, is_true: np.ndarray, probabilities: np.ndarray) -> None:
+        self.estimates: Rates
+        self._predicted = events.means(probabilities)
+        rates = Rates(events, is_true)
+        super().__init__(rates, rates.values - self._predicted)
+        self._uncertainty = events.means(probabilities * (1.0 - probabilities))
+        self._spread = events.means((is_true - probabilities) ** 2) - self.values**2
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """Root of the mean of p (1 - p) over n."""
+        return np.sqrt(self._uncertainty / self.sizes)
+
+    def limits(self, level: float) -> Any:
+        """Limits, as in `Estimates.limits`."""
+        low, high = self.estimates.limits(level)
+        rates = self.estimates.values
+        factor = explained_margin_factor(
+            self.sizes, rates, self._predicted, self._uncertainty, self._spread, level
+        )
+        return self.values - factor * (rates - low), self.values + factor * (high - rates)
+
+
+def make_calibration_errors(
+    events: Events,
+    is_true: np.ndarray,
+    clusters: np.ndarray | None,
+    *,
+    probabilities: np.ndarray,
+) -> Estimates:
+    """`CalibrationErrors`; of clusters means of differences, whose limits count clusters."""
+    if clusters is not None:
+        return make_estimates(events, is_true - probabilities, clusters)
+    return CalibrationErrors(events, is_true, probabilities)
+
+
+_CLEAR = 3.0
+"""Standard errors from which the sign of the difference of a bin counts as known."""
+
+
+class BinnedCalibrationErrors(Estimates):
+    r"""Expected calibration errors of groups: sums over bins of absolute mean differences.
+
+    With :math:`d_b` the sum over a bin of outcomes minus probabilities, over the weight of the
+    group, and :math:`s_b` its standard error, the estimate is :math:`\sum_b \lvert d_b \rvert`. It
+    is above 0 for calibrated probabilities. The lower limit subtracts what noise alone adds, as if
+    nothing else were in the bins whose sign is unknown (:math:`\lvert d_b \rvert \le 3 s_b`): there
+    :math:`\lvert d_b \rvert` exceeds its expectation by no more than :math:`\lvert N(0, s_b^2)
+    \rvert`, whose mean is :math:`s_b \sqrt{2 / \pi}`. With :math:`S^2` the sum of :math:`s_b^2`
+    over all bins, and U those of unknown sign, the margins are
+
+    .. math:: \sqrt{2 / \pi} \sum_{b \in U} s_b + z \Bigl( S^2 - \frac{2}{\pi}
+        \sum_{b \in U} s_b^2 \Bigr)^{1/2}, \quad z S .
+
+    The upper one needs no correction: the estimate is at least the sum of the differences with the
+    signs that they have in the population.
+
+    Each row is one sample of a group, or several: `codes` are the groups from 0 on, `counts` the
+    numbers of samples, and `differences` outcomes minus `probabilities`, all of shape (n_rows,).
+    """
+
+    interval = "of absolute differences"
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        counts: np.ndarray,
+        differences: np.ndarray,
+        probabilities: np.ndarray,
+        n_bins: int,
+    ) -> None:
+        n_groups = int(codes.max()) + 1
+        self.counts = np.bincount(codes, counts).astype(np.intp)
+        shares = weights / np.bincount(codes, weights)[codes]
+        squares = shares**2 / counts
+        self.sizes = 1.0 / np.bincount(codes, squares)
+        inner_edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+        cells = codes * n_bins + np.searchsorted(inner_edges, probabilities)
+        # Outcomes of a bin may be all equal by chance, as in one of a single sample.
+        variances = np.maximum(differences**2, probabilities * (1.0 - probabilities))
+        means, variances = (
+            np.bincount(cells, one, n_groups * n_bins).reshape(n_groups, n_bins)
+            for one in (shares * differences, squares * variances)
+        )
+        self.values = np.abs(means).sum(axis=1)
+        unknown = variances * (np.abs(means) <= _CLEAR * np.sqrt(variances))
+        self._noise = np.sqrt(2.0 / np.pi) * np.sqrt(unknown).sum(axis=1)
+        self._variances = variances.sum(axis=1)
+        self._unknown_variances = unknown.sum(axis=1)
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """Standard error of the sum of the differences with known signs."""
+        return np.sqrt(self._variances)
+
+    def limits(self, level: float) -> Any:
+        """Limits, as in `Estimates.limits`."""
+        z = special.ndtri(level)
+        below = self._noise + z * np.sqrt(self._variances - 2.0 / np.pi * self._unknown_variances)
+        low = np.maximum(self.values - below, 0.0)
+        return low, np.minimum(self.values + z * self.standard_errors, 1.0)

@@ -1,0 +1,418 @@
+"""Copies of rows: exact ones, training rows among held-out ones, and near copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from skfair._utils.checks import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from skfair._utils.tables import TableLike
+
+
+# Tables, and a number for each of their rows.
+
+
+def _as_table(X: TableLike) -> Any:
+    """X with two axes, from which both can be selected; None for what is no table."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    if isinstance(X, pd.DataFrame):
+        return X
+    if not isinstance(X, np.ndarray) or X.ndim < 2:
+        return None
+    X = X.reshape(len(X), np.prod(X.shape[1:], dtype=np.intp))
+    return X if X.dtype.kind in "biuf" else pd.DataFrame(X)
+
+
+def hash_rows(X: TableLike | None) -> Any:
+    """Return a number for each row, equal for equal rows; None for what is no table."""
+    X = _as_table(X)
+    if sparse.issparse(X):
+        X.sum_duplicates()
+        # The hash of 0 is 0, so that columns are numbered from 1 on.
+        columns, values = (pd.util.hash_array(part) for part in (X.indices + 1, X.data))
+        # Sums wrap around, so that they are the same in any order.
+        sums = np.concatenate(([np.uint64(0)], np.cumsum(columns * values, dtype=np.uint64)))
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    if isinstance(X, np.ndarray):
+        return _project_rows(X)
+    return None if X is None else pd.util.hash_pandas_object(X, index=False).to_numpy()
+
+
+def _project_rows(X: np.ndarray) -> np.ndarray:
+    """A random combination of the columns, added in the same order for all rows."""
+    projection = np.zeros(len(X))
+    factors = np.random.default_rng(0).standard_normal((2, X.shape[1]))
+    for column, factor, of_missing in zip(X.T, *factors, strict=True):
+        projection += np.where(np.isnan(column), of_missing, factor * column)
+    return projection
+
+
+# Checks for leakage: training rows that are used again as held-out or test rows.
+
+
+def refuse_training_data(X: TableLike, X_fit: TableLike | None) -> None:
+    """Raise for an X of which most rows are training rows, and warn if some are.
+
+    Rows are equal if their values are: numbers count as numbers, whatever their dtype and
+    container, and at the lower of both precisions. Frames are compared by the names of their
+    columns, if both have the same ones. None for `X_fit` compares nothing. With few distinct
+    values, equal rows may be different samples.
+    """
+    if X_fit is None:
+        return
+    rows, fitted = _hash_both(_columns(X), _columns(X_fit))
+    n_reused = int(np.isin(rows, fitted).sum())
+    if n_reused > len(rows) / 2:
+        raise ValueError(
+            f"X must be held-out data, but {n_reused} of the {len(rows)} rows of X are in X_fit: "
+            "the model was fitted to them and treats them better than others. Pass data that was "
+            "not used for the fit, such as a test set."
+        )
+    if n_reused:
+        warn(
+            f"{n_reused} of the {len(rows)} rows of X are in X_fit too. If these are the same "
+            "samples, leave them out: a model treats its training data better than others."
+        )
+
+
+def share_of_rows(rows: np.ndarray, table: np.ndarray) -> float:
+    """Share of the rows that are rows of a table too, compared as in `refuse_training_data`."""
+    hashes, known = _hash_both(_columns(rows), _columns(table))
+    return float(np.isin(hashes, known).mean())
+
+
+def check_disjoint_folds(folds: list) -> None:
+    """Raise for folds, as (train, test) positions, whose training rows contain test rows."""
+    for number, (train, test) in enumerate(folds):
+        n_reused = int(np.isin(test, train).sum())
+        if n_reused:
+            raise ValueError(
+                "Each sample must be scored by a model that was not fitted to it, but "
+                f"{n_reused} of the {len(test)} test rows of fold {number} of cv are among its "
+                "training rows. Pass an int, or a splitter such as StratifiedKFold; an iterable "
+                "must yield disjoint train and test rows."
+            )
+
+
+def _columns(X: TableLike) -> dict[int | str, np.ndarray]:
+    """Columns as arrays by name; by position where they have no names."""
+    if sparse.issparse(X):
+        X = X.toarray()
+    if hasattr(X, "columns"):  # pandas, polars
+        return {name: X[name].to_numpy() for name in X.columns}
+    # A list of rows becomes an array of objects, so that text does not turn numbers into text.
+    array = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    array = np.asarray(array)
+    return dict(enumerate(array.reshape(len(array), -1).T))
+
+
+def _hash_both(
+    columns: dict[int | str, np.ndarray], fitted: dict[int | str, np.ndarray]
+) -> list[np.ndarray]:
+    """Hashes of the rows of both tables, of columns by name."""
+    if len(columns) != len(fitted):
+        raise ValueError(
+            f"X and X_fit must have the same columns, but they have {len(columns)} and "
+            f"{len(fitted)}; pass the features of the fit as X_fit."
+        )
+    # Match columns by name if both have the same ones, else by position.
+    if set(columns) == set(fitted):
+        fitted = {name: fitted[name] for name in columns}
+    pairs = map(_align_dtypes, columns.values(), fitted.values())
+    tables = (pd.DataFrame(dict(enumerate(table))) for table in zip(*pairs, strict=True))
+    return [hash_rows(table) for table in tables]
+
+
+def _align_dtypes(column: np.ndarray, fitted: np.ndarray) -> tuple:
+    """Two columns as numbers of the lower of their precisions, or as text if one is not numeric."""
+    numbers = _numeric_values(column), _numeric_values(fitted)
+    if any(one is None for one in numbers):
+        return tuple(pd.Series(one, dtype=object).map(str).to_numpy() for one in (column, fitted))
+    dtype = min(map(_precision, (column, fitted), numbers), key=np.dtype.itemsize.__get__)
+    # Numbers that overflow in the lower precision are infinite in both. Adding 0 turns -0 into 0.
+    with np.errstate(over="ignore"):
+        return tuple(one.astype(dtype).astype(np.float64) + 0.0 for one in numbers)
+
+
+def _numeric_values(column: np.ndarray) -> Any:
+    """A column as float64, nan where a value is missing; None if it is not numeric."""
+    if getattr(column.dtype, "kind", "O") in "mM":
+        return None
+    try:
+        numbers = pd.to_numeric(pd.Series(column), errors="raise")
+        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return None
+
+
+def _precision(column: np.ndarray, numbers: np.ndarray) -> Any:
+    """The precision of a column: that of its dtype, or the lowest that holds all values."""
+    if column.dtype.kind == "f" and column.dtype.itemsize < 8:
+        return column.dtype
+    with np.errstate(over="ignore"):
+        is_single = np.array_equal(numbers.astype(np.float32), numbers, equal_nan=True)
+    return np.dtype(np.float32 if is_single else np.float64)
+
+
+# Signs that samples belong together, as members of a household or visits of a person do.
+#
+# There are two. Consecutive samples are similar in most columns, and samples twenty positions apart
+# are not. Or, in any order, many samples have a near copy: another sample that differs in one or
+# two columns, or that is far nearer than all others, where so many equal or similar values are no
+# chance.
+
+
+_MAX_COLUMNS = 100
+"""Columns that are examined, at equal distances, if there are more."""
+
+_N_EXAMINED = 1000
+"""Samples that are compared with their neighbours, or for which near copies are sought."""
+
+_LAG = 20
+"""Distance of samples that are taken to belong to different households."""
+
+_MIN_COLUMNS = 3
+"""Columns below which nothing is said: one or two columns may be sorted, or have few values."""
+
+_MIN_SHARE = 0.05
+"""Share of samples with a near copy up to which standard errors are hardly affected."""
+
+_N_CANDIDATES = 4000
+"""Samples among which nearest neighbours are sought."""
+
+_N_NEIGHBOURS = 2 * _LAG - 1
+"""Nearest neighbours of a sample that show how near others are by chance."""
+
+_N_LEADING = 10
+"""Nearest neighbours that may be members of the same household."""
+
+_MIN_LEAD = 8.0
+"""Lead of the nearest neighbour over the last of the leading ones, in multiples of the mean lead
+over the next sample. By chance the largest of nine exponential variables exceeds it in 9 exp(-8) =
+.3 % of the samples, and in about 1 % where the mean is an estimate. More than `_MIN_SHARE` of
+200 independent samples do so with probability 1e-5, by the binomial distribution."""
+
+_PRIME = 65521
+"""Divisor of remainders that distinguish most combinations of columns."""
+
+
+def warn_of_clustered_samples(X: TableLike, advice: str) -> None:
+    """Warn, with advice, where samples seem to belong together."""
+    clause = describe_clustered_samples(X)
+    if clause is not None:
+        warn(f"Samples seem to belong together, such as members of a household: {clause}. {advice}")
+
+
+def describe_clustered_samples(X: TableLike) -> str | None:
+    """How samples seem to belong together, as a clause; None where there is no sign of it.
+
+    X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
+    """
+    X = _as_table(X)
+    if X is None or X.shape[0] < 2 * _LAG or X.shape[1] < _MIN_COLUMNS:
+        return None
+    columns = slice(None)
+    if X.shape[1] > _MAX_COLUMNS:
+        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)  # type: ignore[assignment]
+    examined = _draw_positions(X.shape[0])
+    values = _to_numbers(X, examined, columns)
+    information, n_values = _column_information(values)
+    if np.count_nonzero(information) < _MIN_COLUMNS:
+        return None
+    if _are_neighbours_similar(X, columns, information):
+        return "consecutive samples are similar in most columns, and distant ones are not"
+    # A column of two values may be one of several that code a label.
+    weights = np.where(n_values == 2, 0.5, 1.0)
+    share = _share_of_near_copies(X, columns, examined, information, weights * (information > 0))
+    if share > _MIN_SHARE:
+        return f"{share:.0%} of the samples equal another one in all but one or two columns"
+    # A few samples clear most data whose samples are independent.
+    ranks = _draw_ranks(X, columns, information)
+    if _share_of_near_neighbours(ranks, 50) <= _MIN_SHARE / 2:
+        return None
+    share = _share_of_near_neighbours(ranks, 200)
+    if share > _MIN_SHARE:
+        return f"{share:.0%} of the samples have a neighbour that is far nearer than all others"
+    return None
+
+
+def _to_numbers(
+    X: TableLike, positions: np.ndarray | slice, columns: np.ndarray | slice
+) -> np.ndarray:
+    """Selected samples and columns as finite numbers; labels are hashed to numbers below 1."""
+    if sparse.issparse(X):
+        numbers = X[positions][:, columns].toarray()
+    elif isinstance(X, np.ndarray):
+        numbers = X[positions][:, columns]
+    else:
+        table = X.iloc[positions, columns]
+        numbers = np.empty(table.shape)
+        for place, (_, column) in enumerate(table.items()):
+            if pd.api.types.is_numeric_dtype(column.dtype):
+                numbers[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                numbers[:, place] = pd.util.hash_pandas_object(column, index=False) / 2.0**64
+    numbers = numbers.astype(np.float64, copy=False)
+    # A number that hardly occurs stands for missing and infinite values.
+    is_finite = np.isfinite(numbers)
+    return numbers if is_finite.all() else np.where(is_finite, numbers, -np.pi)
+
+
+def _draw_positions(n_samples: int) -> np.ndarray:
+    """Positions of all samples, or of a random subsample."""
+    if n_samples <= _N_EXAMINED:
+        return np.arange(n_samples)
+    return np.random.default_rng(0).choice(n_samples, _N_EXAMINED, replace=False)
+
+
+def _column_information(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Information of each column, and its number of distinct values.
+
+    The information is minus the logarithm of the probability that two samples are equal.
+    """
+    values = np.sort(np.ascontiguousarray(values.T))
+    is_first = np.ones(values.shape, dtype=bool)
+    is_first[:, 1:] = values[:, 1:] != values[:, :-1]
+    # Numbers of equal values, column by column.
+    starts = np.flatnonzero(is_first)
+    counts = np.diff(starts, append=values.size).astype(np.float64)
+    n_equal = np.bincount(starts // values.shape[1], counts * (counts - 1.0), len(values))
+    n_pairs = values.shape[1] * (values.shape[1] - 1.0)
+    # One pair is added: where no two values are equal, the probability is not 0.
+    information = np.maximum(0.0, -np.log((n_equal + 2.0) / (n_pairs + 2.0)))
+    return information, is_first.sum(axis=1)
+
+
+def _are_neighbours_similar(
+    X: TableLike, columns: np.ndarray | slice, information: np.ndarray
+) -> bool:
+    """Whether consecutive samples are correlated in half of the columns, and distant ones less.
+
+    A sorted column correlates distant samples, too, so that it shows nothing. Columns count by
+    their information, 1 at most: those that code one label together count about as much as another.
+    """
+    first = _draw_positions(X.shape[0] - _LAG)
+    values = _to_numbers(X, np.concatenate((first, first + 1, first + _LAG)), columns)
+    # Few outliers would decide about correlations.
+    columns_of_first = np.ascontiguousarray(values[: len(first)].T)
+    values = values.clip(*np.quantile(columns_of_first, [0.01, 0.99], axis=1))
+    values = (values - values.mean(axis=0)).reshape(3, len(first), -1)
+    # A correlation up to .1, in excess of noise, hardly affects standard errors.
+    limit = 0.1 + 2.5 / np.sqrt(len(first))
+    excess = (values[0] * (values[1] - values[2])).mean(axis=0)
+    is_similar = excess > limit * (values**2).mean(axis=(0, 1))
+    weights = np.minimum(information, 1.0)
+    return weights @ is_similar > 0.5 * weights.sum()
+
+
+def _share_of_near_copies(
+    X: TableLike,
+    columns: np.ndarray | slice,
+    examined: np.ndarray,
+    information: np.ndarray,
+    weights: np.ndarray,
+) -> float:
+    """Share of samples that have a near copy, where chance cannot explain it; else 0."""
+    shares = [0.0]
+    for first, second in _find_partners(X, columns, examined, information):
+        if len(first) <= _MIN_SHARE * len(examined):
+            continue
+        equal = _to_numbers(X, first, columns) == _to_numbers(X, second, columns)
+        # No two of n independent samples are equal by chance in columns of so much information.
+        is_certain = equal @ information > 2.0 * np.log(X.shape[0])
+        # Members of a household differ in two columns; two columns of two values count as one.
+        is_near = np.ceil(~equal @ weights) <= 2
+        n_copies = np.count_nonzero(is_certain & is_near)
+        # Otherwise samples are equal by chance, because the columns depend on one another.
+        if n_copies >= 0.5 * len(first):
+            shares.append(n_copies / len(examined))
+    return max(shares)
+
+
+def _share_of_near_neighbours(ranks: np.ndarray, n_compared: int) -> float:
+    """Share of the first samples whose nearest neighbour is far nearer than the others let expect.
+
+    Two samples are as close as minus the logarithm of the probability that independent columns are
+    as similar. The largest of many independent values have exponential spacings.
+    """
+    closest = np.empty((min(n_compared, ranks.shape[1]), _N_NEIGHBOURS))
+    for sample, neighbours in enumerate(closest):
+        differences = np.abs(ranks - ranks[:, [sample]]) + 1e-9
+        closeness = -np.log(differences.prod(axis=0))
+        closeness[sample] = -np.inf
+        neighbours[:] = np.sort(np.partition(closeness, -_N_NEIGHBOURS)[-_N_NEIGHBOURS:])
+    # The mean lead is estimated from the neighbours that do not lead, over the last of them.
+    expected = np.cumsum(1.0 / np.arange(_N_NEIGHBOURS - 1, _N_LEADING - 1, -1)).mean()
+    leads = closest - closest[:, :1]
+    mean_lead = leads[:, 1 : 1 - _N_LEADING].mean(axis=1) / expected
+    return np.mean(leads[:, -1] - leads[:, -_N_LEADING] > _MIN_LEAD * mean_lead)
+
+
+def _draw_ranks(X: TableLike, columns: slice, information: np.ndarray) -> np.ndarray:
+    """Ranks within up to 20 columns of most information, from 0 to 1, (n_columns, n_candidates).
+
+    Equal values have random ranks: chance makes independent samples equal no more often than it
+    makes them similar.
+    """
+    from scipy.stats import rankdata  # takes long to import
+
+    rng = np.random.default_rng(0)
+    n_samples = X.shape[0]
+    n_informative = min(20, np.count_nonzero(information))
+    numbers = np.arange(X.shape[1])[columns][np.argsort(-information)[:n_informative]]
+    positions = np.arange(n_samples)
+    if n_samples > _N_CANDIDATES:
+        # Near copies of a sample are among those most similar in any column.
+        values = _to_numbers(X, slice(None), numbers[:1])[:, 0]
+        distances = np.abs(values - values[rng.integers(n_samples)])
+        positions = np.argpartition(distances, _N_CANDIDATES)[:_N_CANDIDATES]
+    values = _to_numbers(X, rng.permutation(positions), numbers).T
+    # The first and last rank of each value, and one between them.
+    first, last = (rankdata(values, method, axis=1) for method in ("min", "max"))
+    return (first + rng.random(values.shape) * (last - first + 1.0)) / values.shape[1]
+
+
+def _find_partners(
+    X: TableLike, columns: np.ndarray | slice, examined: np.ndarray, information: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Examined samples and another one that equals each in a block of columns, for three blocks.
+
+    Samples that differ in two columns are equal in one of the blocks at least.
+    """
+    # Neighbouring columns, which may code one label, are in the same block.
+    middle = np.cumsum(information) - information / 2
+    block = (3 * middle / information.sum()).astype(np.intp)
+    factors = np.random.default_rng(0).standard_normal(len(block))
+    factors = np.where(block[:, np.newaxis] == np.arange(3), factors[:, np.newaxis], 0.0)
+    # Samples that are equal in a block have equal combinations of its columns.
+    # Samples are converted to numbers in batches, which bounds the memory.
+    slices = gen_batches(X.shape[0], 1 << 16)
+    combinations = np.concatenate([_to_numbers(X, one, columns) @ factors for one in slices])
+    for combination in np.ascontiguousarray(combinations.T + 0.0):
+        # All that are sought pass this comparison of remainders, and few others.
+        remainders = combination.view(np.uint64) % _PRIME
+        is_sought = np.zeros(_PRIME, dtype=bool)
+        is_sought[remainders[examined]] = True
+        passed = np.flatnonzero(is_sought[remainders])
+        # Of each combination sought, the first examined sample and any other sample.
+        sought, first, inverse = np.unique(
+            combination[examined], return_index=True, return_inverse=True
+        )
+        place = np.searchsorted(sought, combination[passed]).clip(max=len(sought) - 1)
+        is_other = (sought[place] == combination[passed]) & (examined[first[place]] != passed)
+        other = np.full(len(sought), -1)
+        other[place[is_other]] = passed[is_other]
+        # No sample is its own partner.
+        partner = other[inverse]
+        partner = np.where(partner == examined, examined[first[inverse]], partner)
+        yield examined[partner >= 0], partner[partner >= 0]

@@ -1,0 +1,118 @@
+"""The only place that imports private names of scikit-learn, or asks for its version.
+
+Callbacks came with version 1.9. With older versions fits run without them.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    validate_parameter_constraints,
+)
+from sklearn.utils._param_validation import StrOptions as SklearnStrOptions
+from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _check_sample_weight as check_weight_by_sklearn
+from sklearn.utils.validation import _num_samples as count_samples
+
+from skfair._utils.checks import Registry, check_column, to_floats
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from scipy import sparse
+    from sklearn.base import BaseEstimator
+
+    from skfair._utils.tables import TableLike
+
+
+class StrOptions(SklearnStrOptions):
+    """One of several names, sorted in errors; `options` is a set, or a mapping that may grow."""
+
+    def __init__(self, options: Namespace) -> None:
+        super().__init__(options if isinstance(options, set) else options.keys())
+        self.known = options
+
+    def __str__(self) -> str:
+        return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
+
+
+def check_sample_weight(
+    sample_weight: TableLike | dict[str, int] | None, X: TableLike, **options: Any
+) -> Any:
+    """The checked weights, which are numbers, none of them negative, and not all zero."""
+    if isinstance(sample_weight, str) or not (sample_weight is None or np.isscalar(sample_weight)):
+        check_column("sample_weight", sample_weight)
+        sample_weight = to_floats("sample_weight", sample_weight)
+    weights = check_weight_by_sklearn(sample_weight, X, ensure_non_negative=True, **options)
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
+
+
+def first_tree_leaves(classifier: BaseEstimator) -> np.ndarray | None:
+    """Leaves of the first tree of a boosting by histograms, as records; None of other models."""
+    trees = getattr(classifier, "_predictors", None)
+    if not isinstance(trees, list) or not hasattr(trees[0][0], "nodes"):
+        return None
+    nodes = trees[0][0].nodes
+    return nodes[nodes["is_leaf"].astype(bool)]
+
+
+def transform_before_last_step(
+    pipeline: BaseEstimator, X: TableLike
+) -> np.ndarray | sparse.csr_matrix:
+    """X as the last step of a fitted pipeline gets it for a prediction.
+
+    Steps without ``transform``, such as those that resample training data, leave X as it is.
+    """
+    for _, step in pipeline.steps[:-1]:
+        X = step.transform(X) if hasattr(step, "transform") else X
+    return X
+
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback._transport import can_reuse_listener, open_listener, send
+except ImportError:
+
+    class NoCallbackContext:
+        """A task of a fit without callbacks."""
+
+        def call_on_fit_task_begin(self, **data: Any) -> None:
+            """Do nothing."""
+
+        def call_on_fit_task_end(self, **data: Any) -> Any:
+            """Continue the fit."""
+            return False
+
+        def subcontext(self, **data: Any) -> Any:
+            """The task itself."""
+            return self
+
+    class CallbackSupportMixin:
+        """Estimators without ``set_callbacks``."""
+
+        def _init_callback_context(self, **data: Any) -> Any:
+            return NoCallbackContext()
+
+    def with_callbacks(fit: Callable) -> Any:
+        """The method as it is."""
+        return fit
+
+    def open_listener(*_: Any, **__: Any) -> Any:
+        """Refuse, since there are no callbacks."""
+        raise ImportError(
+            "FitMonitor needs scikit-learn's callbacks, which came with version 1.9; "
+            "update scikit-learn, or pass verbose=1."
+        )
+
+    can_reuse_listener = send = open_listener
