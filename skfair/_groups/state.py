@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from skfair import __version__
 from skfair._groups.groups import GroupSummary
+
+_VERSION_KEY = "_skfair_version"
+"""Key of the version that stored a state."""
 
 _RECORD_TYPE_KEY = "__record__"
 """Key of the name of a record's type, in the dict that stands for the record."""
@@ -22,10 +26,19 @@ class PlainStateMixin:
     def __getstate__(self) -> Any:
         """Return the state to store."""
         state = super().__getstate__()
-        return {name: self._to_plain(value) for name, value in state.items()}  # type: ignore[attr-defined]
+        plain = {name: self._to_plain(value) for name, value in state.items()}  # type: ignore[attr-defined]
+        return plain | {_VERSION_KEY: __version__}
 
     def __setstate__(self, state: dict) -> Any:
-        """Restore the stored state."""
+        """Restore the stored state; raise if another minor version has stored it."""
+        state = dict(state)
+        stored_by = state.pop(_VERSION_KEY, "an earlier version")
+        if stored_by.split(".")[:2] != __version__.split(".")[:2]:
+            raise ValueError(
+                f"A stored {type(self).__name__} is read by the minor version of skfair that "
+                f"stored it, which is {stored_by}, but this is {__version__}. Install that version "
+                "to load it, or fit again and store the new model."
+            )
         super().__setstate__({name: self._from_plain(value) for name, value in state.items()})  # type: ignore[misc]
 
     def _to_plain(self, value: Any) -> Any:
