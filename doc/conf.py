@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not install
 sys.path.insert(0, str(Path(__file__).parent))
 from changes import page_text
 from cheat_sheet import write_sheet
+from layout import draw as draw_layout
 from tasks import page_table
 
 from benchmarks.papers.index import PAPERS, table
@@ -219,6 +220,11 @@ def write_cheat_sheet(app):
     write_sheet(app.srcdir)
 
 
+def write_layout(app):
+    """Draw the packages and their imports."""
+    draw_layout(app.srcdir)
+
+
 def write_changelog(app):
     """Write the changelog, which the page of what is new includes."""
     (app.srcdir / "changelog.rst").write_text(page_text(), encoding="utf-8")
@@ -237,6 +243,7 @@ def setup(app):
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)
     app.connect("builder-inited", write_cheat_sheet)
+    app.connect("builder-inited", write_layout)
     app.connect("builder-inited", write_changelog)
     app.connect("builder-inited", write_tasks_table)
     app.connect("html-page-context", replace_empty_headers)
