@@ -325,7 +325,7 @@ constraint is taken, which other folds change least."""
 _N_STEPS = 4
 """From the tolerances that the first rule keeps to those requested."""
 
-_MAX_CORRECTIONS = 8
+_MAX_CORRECTIONS = 4
 """By counted rates, which differ from the expected ones."""
 
 _WIDTH = 0.15
@@ -337,13 +337,13 @@ def fit_outcome_weights(
 ) -> Candidate:
     """The best rule by weights of outcomes whose counted rates keep their bounds.
 
-    The program is not convex: paths start at the rule without constraint, at one that accepts fewer
-    samples, and at one that accepts more. If no rule keeps the bounds it is the one of least
-    violation.
+    The program is not convex: a path starts at a rule that accepts fewer samples than that without
+    constraint, and one at a rule that accepts more. If no rule keeps the bounds it is the one of
+    least violation.
     """
     program = WeightProgram.from_fitter(fitter, training)
     fewer = np.repeat([1.0, -1.0], len(program.units) // 2)
-    ends = [_follow_path(fitter, program, side * fewer, callback) for side in (0.0, 1.0, -1.0)]
+    ends = [_follow_path(fitter, program, side * fewer, callback) for side in (1.0, -1.0)]
     return min(ends, key=sort_key)
 
 
@@ -518,7 +518,7 @@ class WeightProgram(NamedTuple):
             bounds=[(-_LARGEST_LOG, _LARGEST_LOG)] * n + [(None, None)] * rows.n_aux,
             constraints=[{"type": "ineq", "fun": slack, "jac": slack_jacobian}],
             method="SLSQP",
-            options={"maxiter": 200, "ftol": 1e-7},
+            options={"maxiter": 60, "ftol": 1e-6},
         )
         x = solution.x
         x[:n] = np.clip(x[:n], -_LARGEST_LOG, _LARGEST_LOG)
