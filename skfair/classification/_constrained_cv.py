@@ -167,8 +167,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         model maximises the balanced accuracy. None keeps the decision rule of `estimator`: c is
         where its own predictions change, such as the threshold of
         `~sklearn.model_selection.FixedThresholdClassifier`. Equal weights maximise accuracy. Scores
-        without a rule of their own (`~skfair.preprocessing.ScoreColumn`, "oob") have equal weights with None, and of
-        several classes the likeliest is predicted.
+        without a rule of their own (`~skfair.preprocessing.ScoreColumn`, "oob") have equal weights
+        with None, and of several classes the likeliest is predicted.
     {pos_label}
         With more than two classes None bounds each of them against the rest, and a list only those
         that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In
@@ -247,10 +247,10 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     positive weights of outcomes u and v: an accepted positive is never a loss, nor an accepted
     negative a gain, in any group. The weights maximise the expected gain under bounds on expected
     rates [4]_, which are corrected until the counted decisions keep the bounds. The program is not
-    convex. It is solved along paths of tolerances from two starts, with a small penalty of
+    convex. It is solved along paths of tolerances from three starts, with a small penalty of
     logarithms of weights. Where the weights lose more than half of what the scores improve on a
-    constant, the linear model above is fitted too, and is taken if it makes fewer errors by two
-    standard errors. The slope of ``calibration_`` is then that before this regression.
+    constant, the linear model above is fitted too, and is taken if it makes up for half of that
+    loss. The slope of ``calibration_`` is then that before this regression.
 
     Floors, ceilings and parity of quotients such as precision may conflict with one another. Before
     the final model is fitted, a linear program finds the smallest violation that decisions can have

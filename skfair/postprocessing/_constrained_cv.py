@@ -518,12 +518,6 @@ class _RuleForm(NamedTuple):
         """The rule on the training data."""
         return self.guarantee.candidate
 
-    @property
-    def is_wrong(self) -> np.ndarray:
-        """Whether decisions are wrong, (n_samples,)."""
-        scores = self.problem.predict_scores(self.candidate.parameters)
-        return (scores > 0) != (self.problem.target > 0)
-
 
 def _fit_with_groups(
     estimator: ConstrainedCV,
@@ -535,8 +529,8 @@ def _fit_with_groups(
     """The rule by probabilities of groups: by weights of outcomes, or else by thresholds.
 
     Weights are used on small data. If they keep no bound, or cost more than half of what the scores
-    improve on a constant, thresholds of the log-odds are fitted too, and are taken if they make
-    clearly fewer errors.
+    improve on a constant, thresholds of the log-odds are fitted too. They are taken if they make up
+    for half of that.
     """
     # Joint probabilities of groups depend on the score, of which a monotone rule must not.
     is_joint = not _is_monotone(estimator, cross) and suits_joint_probabilities(
@@ -548,12 +542,15 @@ def _fit_with_groups(
     request = of_scores.replace_features(of_events)
     fitter = make_fitter(request)
     by_weights = _RuleForm(features, request, *features.solve(fitter, request, None))
-    if by_weights.candidate.keeps_bound and not _loses_half(by_weights, of_scores):
+    plain = keep_scores(make_fitter(of_scores), of_scores).error
+    lost = by_weights.candidate.error - plain
+    keeps_bound = by_weights.candidate.keeps_bound
+    if keeps_bound and lost <= (_error_of_constant(by_weights.problem) - plain) / 2.0:
         return by_weights
     by_thresholds = _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
-    if not by_weights.candidate.keeps_bound or _errs_less(by_thresholds, by_weights):
-        return by_thresholds
-    return by_weights
+    gained = by_weights.candidate.error - by_thresholds.candidate.error
+    is_better = by_thresholds.candidate.keeps_bound and gained > lost / 2.0
+    return by_weights if keeps_bound and not is_better else by_thresholds
 
 
 def _fit_thresholds(
@@ -576,20 +573,10 @@ def _fit_thresholds(
     return _RuleForm(features, request, *solution)
 
 
-def _loses_half(form: _RuleForm, of_scores: RuleRequest) -> bool:
-    """Whether a rule loses more than half of what the scores alone improve on a constant."""
-    weights = form.problem.mean_weights
-    positive = form.problem.target > 0
-    constant = min(weights @ positive, weights @ ~positive)
-    plain = keep_scores(make_fitter(of_scores), of_scores).error
-    return bool(form.candidate.error - plain > (constant - plain) / 2.0)
-
-
-def _errs_less(form: _RuleForm, other: _RuleForm) -> bool:
-    """Whether a rule keeps the bounds with clearly fewer errors: by two standard errors."""
-    differences = form.problem.mean_weights * (1.0 * other.is_wrong - form.is_wrong)
-    noise = np.sqrt(differences @ differences)
-    return bool(form.candidate.keeps_bound and differences.sum() > 2.0 * noise)
+def _error_of_constant(problem: ConstrainedProblem) -> float:
+    """Weighted share of errors of the better constant decision about two classes."""
+    positive = problem.target > 0
+    return float(min(problem.mean_weights @ positive, problem.mean_weights @ ~positive))
 
 
 def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:

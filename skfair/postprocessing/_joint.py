@@ -337,13 +337,13 @@ def fit_outcome_weights(
 ) -> Candidate:
     """The best rule by weights of outcomes whose counted rates keep their bounds.
 
-    The program is not convex: a path starts at a rule that accepts fewer samples than that without
-    constraint, and one at a rule that accepts more. If no rule keeps the bounds it is the one of
-    least violation.
+    The program is not convex: paths start at the rule without constraint, at one that accepts fewer
+    samples, and at one that accepts more. If no rule keeps the bounds it is the one of least
+    violation.
     """
     program = WeightProgram.from_fitter(fitter, training)
     fewer = np.repeat([1.0, -1.0], len(program.units) // 2)
-    ends = [_follow_path(fitter, program, side * fewer, callback) for side in (1.0, -1.0)]
+    ends = [_follow_path(fitter, program, side * fewer, callback) for side in (0.0, 1.0, -1.0)]
     return min(ends, key=sort_key)
 
 
@@ -423,7 +423,8 @@ class WeightProgram(NamedTuple):
     def from_fitter(cls, fitter: Fitter, training: TrainingData) -> WeightProgram:
         """The program of a fitter's constraint, with the training data's features."""
         problem = fitter.problem
-        joint = _all_outcomes(training.X)
+        # The same program where probabilities agree but for their last digits.
+        joint = _all_outcomes(training.X).round(5)
         weights = training.samples.weights / training.samples.weights.sum()
         half = joint.shape[1] // 2
         positive = training.samples.target > 0

@@ -81,7 +81,7 @@ def test_two_outcomes_are_one_logistic_regression():
 @pytest.mark.slow
 def test_probabilities_of_group_and_class_are_calibrated(data):
     X, y, group = draw(20_000, 1)
-    model = fit(data)
+    model = fit(data, "equal_opportunity")
     _, probabilities = model.rule_inputs(X)
     assert probabilities.shape == (20_000, 2, 3)
     np.testing.assert_allclose(probabilities.sum(axis=(1, 2)), 1.0)
@@ -303,3 +303,18 @@ def test_input_of_any_kind():
     assert fit((frame, y, group), estimator=boosting).constraint_violation_ == 0.0
     again = pickle.loads(pickle.dumps(with_names))
     np.testing.assert_array_equal(again.predict(frame.drop(columns="t")), plain)
+
+
+@pytest.mark.filterwarnings("ignore:The rule :skfair.exceptions.ConstraintCostWarning")
+@pytest.mark.filterwarnings("ignore:.*hardly any positives")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "constraint", ["demographic_parity", "equal_opportunity", "equalized_odds"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_sums_in_memory_decides_nothing(constraint, seed):
+    X, y, group = draw(800, seed)
+    plain = fit((X, y, group), constraint, tolerance=0.05).predict(X)
+    by_column = np.asfortranarray(X)
+    moved = fit((by_column, y, group), constraint, tolerance=0.05).predict(by_column)
+    np.testing.assert_array_equal(moved, plain)
