@@ -247,10 +247,10 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     positive weights of outcomes u and v: an accepted positive is never a loss, nor an accepted
     negative a gain, in any group. The weights maximise the expected gain under bounds on expected
     rates [4]_, which are corrected until the counted decisions keep the bounds. The program is not
-    convex. It is solved along paths of tolerances from three starts, with a small penalty of
-    logarithms of weights. Where the weights lose more than half of what the scores improve on a
-    constant, the linear model above is fitted too, and is taken if it makes up for half of that
-    loss. The slope of ``calibration_`` is then that before this regression.
+    convex. It is solved along a path of tolerances, with a small penalty of logarithms of weights,
+    and along two more where that loses much. Where the weights lose more than half of what the
+    scores improve on a constant, the linear model above is fitted too, and is taken if it makes up
+    for half of that loss. The slope of ``calibration_`` is then that before this regression.
 
     Floors, ceilings and parity of quotients such as precision may conflict with one another. Before
     the final model is fitted, a linear program finds the smallest violation that decisions can have

@@ -68,6 +68,7 @@ from skfair.postprocessing._joint import (
     FoldModel,
     JointProbabilities,
     fit_joint_probabilities,
+    loses_half,
     suits_joint_probabilities,
 )
 from skfair.postprocessing._limited_places import fit_selection
@@ -543,13 +544,13 @@ def _fit_with_groups(
     fitter = make_fitter(request)
     by_weights = _RuleForm(features, request, *features.solve(fitter, request, None))
     plain = keep_scores(make_fitter(of_scores), of_scores).error
-    lost = by_weights.candidate.error - plain
+    error = by_weights.candidate.error
     keeps_bound = by_weights.candidate.keeps_bound
-    if keeps_bound and lost <= (_error_of_constant(by_weights.problem) - plain) / 2.0:
+    if keeps_bound and not loses_half(by_weights.problem, error, plain):
         return by_weights
     by_thresholds = _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
-    gained = by_weights.candidate.error - by_thresholds.candidate.error
-    is_better = by_thresholds.candidate.keeps_bound and gained > lost / 2.0
+    is_better = by_thresholds.candidate.error < (error + plain) / 2.0
+    is_better = is_better and by_thresholds.candidate.keeps_bound
     return by_weights if keeps_bound and not is_better else by_thresholds
 
 
@@ -571,12 +572,6 @@ def _fit_thresholds(
     else:
         solution = fit_selection(features, request, chances)
     return _RuleForm(features, request, *solution)
-
-
-def _error_of_constant(problem: ConstrainedProblem) -> float:
-    """Weighted share of errors of the better constant decision about two classes."""
-    positive = problem.target > 0
-    return float(min(problem.mean_weights @ positive, problem.mean_weights @ ~positive))
 
 
 def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from skfair.models._linear import LinearModel
     from skfair.postprocessing._events import ConstraintEvents, RuleRequest
     from skfair.postprocessing._out_of_fold_scores import EqualRows
+    from skfair.problems._problem import ConstrainedProblem
 
 
 def suits_joint_probabilities(
@@ -337,14 +338,25 @@ def fit_outcome_weights(
 ) -> Candidate:
     """The best rule by weights of outcomes whose counted rates keep their bounds.
 
-    The program is not convex: paths start at the rule without constraint, at one that accepts fewer
-    samples, and at one that accepts more. If no rule keeps the bounds it is the one of least
-    violation.
+    A path starts at the rule without constraint. The program is not convex: where that path loses
+    much, two others start at rules that accept fewer samples, and more. If no rule keeps the bounds
+    it is the one of least violation.
     """
     program = WeightProgram.from_fitter(fitter, training)
     fewer = np.repeat([1.0, -1.0], len(program.units) // 2)
-    ends = [_follow_path(fitter, program, side * fewer, callback) for side in (0.0, 1.0, -1.0)]
-    return min(ends, key=sort_key)
+    best = _follow_path(fitter, program, 0.0 * fewer, callback)
+    free = fitter.evaluate(program.parameters(0.0 * fewer), best.result)
+    if best.keeps_bound and not loses_half(fitter.problem, best.error, free.error):
+        return best
+    others = [_follow_path(fitter, program, side * fewer, callback) for side in (1.0, -1.0)]
+    return min([best, *others], key=sort_key)
+
+
+def loses_half(problem: ConstrainedProblem, error: float, free: float) -> bool:
+    """Whether decisions about two classes lose half of what others improve on a constant."""
+    positive = problem.target > 0
+    constant = min(problem.mean_weights @ positive, problem.mean_weights @ ~positive)
+    return bool(error - free > (constant - free) / 2.0)
 
 
 def _follow_path(
