@@ -1,4 +1,4 @@
-"""What the rule of any model promises, on populations that are drawn: decisions never fall."""
+"""What the rule of any model guarantees, on populations that are drawn: decisions never fall."""
 
 import numpy as np
 import pytest
@@ -120,7 +120,7 @@ def test_a_column_that_may_only_help_never_hurts(name, settings):
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("settings", [{}, KNOWN], ids=["blind", "known"])
 @pytest.mark.parametrize("k", [20, 75, 0.1])
-def test_places_are_people(k, settings, is_weighted):
+def test_places_are_samples(k, settings, is_weighted):
     X, y, group, weights = draw([9, int(100 * k)])
     model = ConstrainedClassifierCV(
         LogisticRegression(), "equal_opportunity", tolerance=0.1, k=k, cv=3, **settings
