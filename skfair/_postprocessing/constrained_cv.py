@@ -48,6 +48,7 @@ from skfair._postprocessing.events import (
     fit_event_features,
     fit_plain_model,
     fit_shifted_model,
+    keep_scores,
     make_fitter,
     route_metadata,
     stratify_by_class_and_group,
@@ -65,6 +66,7 @@ from skfair._postprocessing.joint import (
     FoldModel,
     JointProbabilities,
     fit_joint_probabilities,
+    loses_half,
     suits_joint_probabilities,
 )
 from skfair._postprocessing.limited_places import fit_selection
@@ -109,10 +111,13 @@ if TYPE_CHECKING:
     from sklearn.callback import CallbackContext
     from sklearn.utils import Bunch, Tags
 
+    from skfair._fitting.counting import Candidate
+    from skfair._fitting.guarantee import Guarantee
     from skfair._fitting.input import TrainingData
     from skfair._postprocessing.base_loss import RuleLoss
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
+    from skfair._problems.problem import ConstrainedProblem
     from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint, DemographicParity
@@ -485,45 +490,87 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
         )
         # Where decisions by the scores alone keep the bounds, no event is needed.
         of_scores = request.replace_features(features.features(columns, None))
-        solution = fit_plain_model(of_scores, confidence)
-        if solution is not None:
-            request = of_scores
+        plain = fit_plain_model(of_scores, confidence)
+        if plain is not None:
+            form = _RuleForm(features, of_scores, *plain)
         else:
-            score_features = features
-            # Joint probabilities of groups depend on the score, of which a monotone rule must not.
-            is_joint = not _is_monotone(estimator, cross) and suits_joint_probabilities(
-                estimator, per_class, constraint_events, cross.constraints
-            )
-            # Where weights of outcomes do not keep the bounds, thresholds of the log-odds may.
-            if is_joint:
-                features, of_events, _ = features_of(
-                    estimator, cross, columns, constraint_events, is_joint
-                )
-                request = of_scores.replace_features(of_events)
-                solution = features.solve(make_fitter(request), request, confidence)
-            if solution is None or not solution[1].candidate.keeps_bound:
-                features, of_events, chances = features_of(
-                    estimator, cross, columns, constraint_events
-                )
-                rises = per_class[0].classes is not None and not features.compares_scores
-                request = of_scores.replace_features(of_events)._replace(rises=rises)
-                if request.share is None:
-                    solution = check_feasibility_and_fit(features, request, chances, confidence)
-                else:
-                    solution = fit_selection(features, request, chances)
+            form = _fit_with_groups(estimator, cross, of_scores, columns, constraint_events)
             # Another threshold of the scores alone may be better, where folds say little of events.
             has_threshold = confidence is not None or request.share is not None
             shifted = None if has_threshold else fit_shifted_model(of_scores)
-            if shifted is not None and sort_key(shifted[1].candidate) < sort_key(
-                solution[1].candidate
-            ):
-                features = score_features
-                solution = shifted
-                request = of_scores
-            fitted["_event_features"] = features
-    problem, guarantee = solution
-    guarantee = to_user_units(guarantee, problem.constraint, progress.loss_unit)
-    return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee, request)
+            if shifted is not None and sort_key(shifted[1].candidate) < sort_key(form.candidate):
+                form = _RuleForm(features, of_scores, *shifted)
+        fitted["_event_features"] = form.features
+    guarantee = to_user_units(form.guarantee, form.problem.constraint, progress.loss_unit)
+    return Rule(fitted | {"n_iter_": progress.n_iter}, form.problem, guarantee, form.request)
+
+
+class _RuleForm(NamedTuple):
+    """A solved rule of one form: its features, request, problem and guarantee."""
+
+    features: Any
+    request: RuleRequest
+    problem: ConstrainedProblem
+    guarantee: Guarantee
+
+    @property
+    def candidate(self) -> Candidate:
+        """The rule on the training data."""
+        return self.guarantee.candidate
+
+
+def _fit_with_groups(
+    estimator: ConstrainedCV,
+    cross: CrossFit,
+    of_scores: RuleRequest,
+    columns: np.ndarray,
+    constraint_events: ConstraintEvents,
+) -> _RuleForm:
+    """The rule by probabilities of groups: by weights of outcomes, or else by thresholds.
+
+    Weights are used on small data. If they keep no bound, or cost more than half of what the scores
+    improve on a constant, thresholds of the log-odds are fitted too. They are taken if they make up
+    for half of that.
+    """
+    # Joint probabilities of groups depend on the score, of which a monotone rule must not.
+    is_joint = not _is_monotone(estimator, cross) and suits_joint_probabilities(
+        estimator, cross.per_class, constraint_events, cross.constraints
+    )
+    if not is_joint:
+        return _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
+    features, of_events, _ = features_of(estimator, cross, columns, constraint_events, is_joint)
+    request = of_scores.replace_features(of_events)
+    fitter = make_fitter(request)
+    by_weights = _RuleForm(features, request, *features.solve(fitter, request, None))
+    plain = keep_scores(make_fitter(of_scores), of_scores).error
+    error = by_weights.candidate.error
+    keeps_bound = by_weights.candidate.keeps_bound
+    if keeps_bound and not loses_half(by_weights.problem, error, plain):
+        return by_weights
+    by_thresholds = _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
+    is_better = by_thresholds.candidate.error < (error + plain) / 2.0
+    is_better = is_better and by_thresholds.candidate.keeps_bound
+    return by_weights if keeps_bound and not is_better else by_thresholds
+
+
+def _fit_thresholds(
+    estimator: ConstrainedCV,
+    cross: CrossFit,
+    of_scores: RuleRequest,
+    columns: np.ndarray,
+    constraint_events: ConstraintEvents,
+) -> _RuleForm:
+    """The rule that compares log-odds with a threshold by probabilities of events."""
+    features, of_events, chances = features_of(estimator, cross, columns, constraint_events)
+    is_real = cross.per_class[0].classes is None
+    request = of_scores.replace_features(of_events)
+    request = request._replace(rises=not (is_real or features.compares_scores))
+    if request.share is None:
+        confidence = estimator.confidence_level
+        solution = check_feasibility_and_fit(features, request, chances, confidence)
+    else:
+        solution = fit_selection(features, request, chances)
+    return _RuleForm(features, request, *solution)
 
 
 def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:

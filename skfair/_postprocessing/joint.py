@@ -37,6 +37,8 @@ from skfair.losses import LogisticLoss, step_function
 from skfair.solvers._solver import Progress, Result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sklearn.base import BaseEstimator
 
     from skfair._fitting.counting import Candidate
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from skfair._postprocessing.events import ConstraintEvents, RuleRequest
     from skfair._postprocessing.out_of_fold_scores import EqualRows
     from skfair._problems.linear import LinearModel
+    from skfair._problems.problem import ConstrainedProblem
     from skfair.constraints import Constraint
 
 
@@ -313,10 +316,17 @@ def _fit_stack(
 # accepted. No other decisions accept more positives and fewer negatives of every group.
 
 
-_SMALLEST_WEIGHT = 1e-3
-"""Of an outcome, in units of its weight without constraint: thresholds stay finite."""
+_LARGEST_LOG = 7.0
+"""Of a weight, in units of that without constraint: thresholds stay finite."""
 
-_MAX_CORRECTIONS = 8
+_PENALTY = 3e-4
+"""Of squared logarithms of weights: of nearly equal rules the one nearest to that without
+constraint is taken, which other folds change least."""
+
+_N_STEPS = 4
+"""From the tolerances that the first rule keeps to those requested."""
+
+_MAX_CORRECTIONS = 4
 """By counted rates, which differ from the expected ones."""
 
 _WIDTH = 0.15
@@ -326,31 +336,51 @@ _WIDTH = 0.15
 def fit_outcome_weights(
     fitter: Fitter, training: TrainingData, callback: FitProgressCallback
 ) -> Candidate:
-    """The rule by weights of outcomes whose expected and counted rates keep their bounds.
+    """The best rule by weights of outcomes whose counted rates keep their bounds.
 
-    From the rule without constraint the tolerances are lowered to those requested. A correction
-    moves the expected sums by their residual to the counted ones. The rule is the one nearest to
-    the bounds, on a line between one that keeps them and one that does not; if none keeps them it
-    is the one of least violation.
+    A path starts at the rule without constraint. The program is not convex: where that path loses
+    much, two others start at rules that accept fewer samples, and more. If no rule keeps the bounds
+    it is the one of least violation.
     """
     program = WeightProgram.from_fitter(fitter, training)
+    fewer = np.repeat([1.0, -1.0], len(program.units) // 2)
+    best = _follow_path(fitter, program, 0.0 * fewer, callback)
+    free = fitter.evaluate(program.parameters(0.0 * fewer), best.result)
+    if best.keeps_bound and not loses_half(fitter.problem, best.error, free.error):
+        return best
+    others = [_follow_path(fitter, program, side * fewer, callback) for side in (1.0, -1.0)]
+    return min([best, *others], key=sort_key)
+
+
+def loses_half(problem: ConstrainedProblem, error: float, free: float) -> bool:
+    """Whether decisions about two classes lose half of what others improve on a constant."""
+    positive = problem.target > 0
+    constant = min(problem.mean_weights @ positive, problem.mean_weights @ ~positive)
+    return bool(error - free > (constant - free) / 2.0)
+
+
+def _follow_path(
+    fitter: Fitter, program: WeightProgram, logs: np.ndarray, callback: FitProgressCallback
+) -> Candidate:
+    """The rule at the end of a path of tolerances, from logarithms of weights.
+
+    The tolerances are lowered step by step to those requested. Each step moves the expected sums by
+    their residual to the counted ones, so that counted rates follow the path too. The rule is the
+    one nearest to the bounds, on a line between one that keeps them and one that does not.
+    """
     tolerances = fitter.constraint.tolerances
-    weights = np.ones(len(program.units))
-    excess = np.maximum(program.gaps(weights) - tolerances, 0.0)
-    for share in (0.67, 0.33):
-        weights, _ = program.solve(weights, tolerances + share * excess)
     inside: list[Candidate] = []
     outside: list[Candidate] = []
+    program = program.correct(logs)
+    excess = np.maximum(program.gaps(logs) - tolerances, 0.0)
     factor = 1.0
-    weights, multipliers = program.solve(weights, tolerances)
-    # The certified solution is that of the requested bounds.
-    result = program.result(program.parameters(weights), multipliers)
-    for number in range(_MAX_CORRECTIONS + 1):
-        if number:
-            weights, multipliers = program.solve(weights, factor * tolerances)
-        latest = fitter.evaluate(program.parameters(weights), result)
+    for number in range(1, _N_STEPS + _MAX_CORRECTIONS + 1):
+        share = max(1.0 - number / _N_STEPS, 0.0)
+        logs, multipliers = program.solve(logs, factor * tolerances + share * excess)
+        parameters = program.parameters(logs)
+        result = program.result(parameters, multipliers)
         progress = Progress(
-            n_iter=number + 1,
+            n_iter=number,
             evaluation=result.evaluation,
             residual=np.nan,
             multipliers=multipliers,
@@ -358,19 +388,21 @@ def fit_outcome_weights(
             best=result.evaluation,
         )
         is_stopped = callback(progress)
-        (inside if latest.keeps_bound else outside).append(latest)
-        if is_stopped or (inside and (outside or number)):
-            break
-        if not latest.keeps_bound:
-            # Counted rates jump: every such correction lowers the tolerances by a twentieth.
-            factor -= 0.05
-        program = program.correct(weights, program.problem.predict_scores(latest.parameters))
+        if share == 0.0 or is_stopped:
+            latest = fitter.evaluate(parameters, result)
+            (inside if latest.keeps_bound else outside).append(latest)
+            if is_stopped or (inside and (outside or number > _N_STEPS)):
+                break
+            if not latest.keeps_bound:
+                # Counted rates jump: every such correction lowers the tolerances by a twentieth.
+                factor -= 0.05
+        program = program.correct(logs)
     best = min(inside or outside, key=sort_key)
     if not inside or not outside:
         return best
     violating = min(outside, key=sort_key)
     for _ in range(6):
-        middle = fitter.evaluate((violating.parameters + best.parameters) / 2.0, result)
+        middle = fitter.evaluate((violating.parameters + best.parameters) / 2.0, best.result)
         if middle.keeps_bound:
             best = middle
         else:
@@ -387,8 +419,9 @@ def _log_odds(weighed: np.ndarray) -> np.ndarray:
 class WeightProgram(NamedTuple):
     """Weights of outcomes whose smooth decisions are best in expectation, within bounds on rates.
 
-    Weights, (n_outcomes,), are in units of those without constraint; decisions depend on their
-    ratios alone. The expected gain is that of accepted positives less that of accepted negatives.
+    Weights are in units of those without constraint, and unknown are their logarithms,
+    (n_outcomes,); decisions depend on differences of these alone. The expected gain is that of
+    accepted positives less that of accepted negatives.
     """
 
     problem: Any
@@ -402,8 +435,8 @@ class WeightProgram(NamedTuple):
     def from_fitter(cls, fitter: Fitter, training: TrainingData) -> WeightProgram:
         """The program of a fitter's constraint, with the training data's features."""
         problem = fitter.problem
-        # Searches are the same where features agree but for rounding.
-        joint = _all_outcomes(training.X).round(9)
+        # The same program where probabilities agree but for their last digits.
+        joint = _all_outcomes(training.X).round(5)
         weights = training.samples.weights / training.samples.weights.sum()
         half = joint.shape[1] // 2
         positive = training.samples.target > 0
@@ -418,89 +451,93 @@ class WeightProgram(NamedTuple):
         """Gain of a positive decision about each outcome, (n_outcomes,)."""
         return np.repeat([-1.0, 1.0], len(self.units) // 2) * self.units
 
-    def expect(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Expected positive decisions about each outcome, and their derivative by the weights."""
-        weighed = self.joint * (weights * self.units)
+    def expect(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Expected positive decisions about each outcome, and their derivative by the logs."""
+        weighed = self.joint * (np.exp(logs) * self.units)
         decided = expit(_log_odds(weighed) / _WIDTH)
         slope = self.weights * decided * (1.0 - decided) / _WIDTH
-        # Derivative of the log-odds: the share of an outcome in its class, over its weight.
+        # Derivative of the log-odds: the share of an outcome in its class.
         negative, positive = (
             part / np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
             for part in np.split(weighed, 2, axis=1)
         )
-        by_weight = np.hstack((-negative, positive)) / weights
         expected = self.joint.T @ (self.weights * decided)
-        return expected, self.joint.T @ (slope[:, np.newaxis] * by_weight)
+        return expected, self.joint.T @ (slope[:, np.newaxis] * np.hstack((-negative, positive)))
 
-    def expected_sums(self, weights: np.ndarray) -> list[np.ndarray]:
-        """Expected sums of each constraint, plus their residual."""
-        expected, _ = self.expect(weights)
+    def expected_sums(self, expected: np.ndarray) -> list[np.ndarray]:
+        """Sums of each constraint by expected decisions, plus their residual."""
         pairs = zip(self.sums, self.residuals, strict=True)
         return [constant + changes @ expected + rest for (constant, changes), rest in pairs]
 
-    def gaps(self, weights: np.ndarray) -> np.ndarray:
+    def gaps(self, logs: np.ndarray) -> np.ndarray:
         """Gap of expected rates by each constraint, (n_constraints,)."""
-        pairs = zip(self.problem.constraint, self.expected_sums(weights), strict=True)
+        pairs = zip(self.problem.constraint, self.expected_sums(self.expect(logs)[0]), strict=True)
         return np.array([one.gap(one.sums.rates(sums)) for one, sums in pairs])
 
-    def correct(self, weights: np.ndarray, scores: np.ndarray) -> WeightProgram:
+    def correct(self, logs: np.ndarray) -> WeightProgram:
         """The same program with its sums moved by their residual to the counted ones."""
-        uncorrected = self._replace(residuals=[0.0] * len(self.sums)).expected_sums(weights)
-        pairs = zip(self.problem.constraint, uncorrected, strict=True)
+        scores = self.problem.predict_scores(self.parameters(logs))
+        plain = self._replace(residuals=[0.0] * len(self.sums))
+        pairs = zip(self.problem.constraint, plain.expected_sums(self.expect(logs)[0]), strict=True)
         return self._replace(residuals=[one.sums.exact_means(scores) - sums for one, sums in pairs])
 
     def solve(self, start: np.ndarray, tolerances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of the largest expected gain, and multipliers of the rows, (n_rows,)."""
+        """Logarithms of weights of the largest expected gain, and multipliers of the rows."""
         n = len(start)
         rows = self.problem.constraint.replace_tolerances(tolerances).stacked_rows
         is_above, is_below = np.isfinite(rows.upper), np.isfinite(rows.lower)
+        # The solver asks for the loss, the rows and their derivatives at the same point.
+        latest: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+        def expect(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            logs = x[:n]
+            if logs.tobytes() not in latest:
+                latest.clear()
+                latest[logs.tobytes()] = self.expect(logs)
+            return latest[logs.tobytes()]
 
         def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-            expected, slopes = self.expect(x[:n])
-            return -self.gains @ expected, np.append(-self.gains @ slopes, np.zeros(len(x) - n))
+            expected, slopes = expect(x)
+            value = _PENALTY * x[:n] @ x[:n] - self.gains @ expected
+            slope = 2.0 * _PENALTY * x[:n] - self.gains @ slopes
+            return value, np.append(slope, np.zeros(len(x) - n))
+
+        def split_sums(x: np.ndarray) -> Iterator:
+            sums = self.expected_sums(expect(x)[0])
+            return zip(rows.components, sums, rows.split_aux(x[n:]), self.sums, strict=True)
 
         def slack(x: np.ndarray) -> np.ndarray:
-            sums = zip(
-                rows.components, self.expected_sums(x[:n]), rows.split_aux(x[n:]), strict=True
+            values = np.concatenate(
+                [one.rows_at(sums, aux)[0] for one, sums, aux, _ in split_sums(x)]
             )
-            values = np.concatenate([one.rows_at(*of_one)[0] for one, *of_one in sums])
-            return np.nan_to_num(
-                np.append((rows.upper - values)[is_above], (values - rows.lower)[is_below])
-            )
+            above, below = rows.upper - values, values - rows.lower
+            return np.nan_to_num(np.append(above[is_above], below[is_below]))
 
         def slack_jacobian(x: np.ndarray) -> np.ndarray:
-            _, slopes = self.expect(x[:n])
-            by_weight = [
+            slopes = expect(x)[1]
+            by_log = [
                 one.rows_at(sums, aux)[1] @ changes @ slopes
-                for one, sums, aux, (_, changes) in zip(
-                    rows.components,
-                    self.expected_sums(x[:n]),
-                    rows.split_aux(x[n:]),
-                    self.sums,
-                    strict=True,
-                )
+                for one, sums, aux, (_, changes) in split_sums(x)
             ]
-            jacobian = np.hstack((np.concatenate(by_weight), rows.aux_jacobian))
+            jacobian = np.hstack((np.concatenate(by_log), rows.aux_jacobian))
             return np.nan_to_num(np.concatenate((-jacobian[is_above], jacobian[is_below])))
 
-        aux = [
-            one.aux_at(sums)
-            for one, sums in zip(rows.components, self.expected_sums(start), strict=True)
-        ]
+        sums = self.expected_sums(expect(start)[0])
+        aux = [one.aux_at(of_one) for one, of_one in zip(rows.components, sums, strict=True)]
         solution = minimize(
             loss,
             np.concatenate([start, *aux]),
             jac=True,
-            bounds=[(_SMALLEST_WEIGHT, None)] * n + [(None, None)] * rows.n_aux,
+            bounds=[(-_LARGEST_LOG, _LARGEST_LOG)] * n + [(None, None)] * rows.n_aux,
             constraints=[{"type": "ineq", "fun": slack, "jac": slack_jacobian}],
             method="SLSQP",
-            options={"maxiter": 200, "ftol": 1e-7},
+            options={"maxiter": 60, "ftol": 1e-6},
         )
         x = solution.x
-        x[:n] = np.maximum(x[:n], _SMALLEST_WEIGHT)
-        # Multipliers of active rows, and of smallest weights, that make the slope of the loss.
+        x[:n] = np.clip(x[:n], -_LARGEST_LOG, _LARGEST_LOG)
+        # Multipliers of active rows, and of largest weights, that make the slope of the loss.
         is_active = slack(x) <= 1e-5
-        at_end = np.flatnonzero(x[:n] <= _SMALLEST_WEIGHT)
+        at_end = np.flatnonzero(np.abs(x[:n]) >= _LARGEST_LOG)
         normals = np.vstack((slack_jacobian(x)[is_active], np.eye(len(x))[at_end]))
         one_sided = np.zeros(len(is_active))
         solved = np.linalg.lstsq(normals.T, loss(x)[1], rcond=None)[0]
@@ -508,11 +545,11 @@ class WeightProgram(NamedTuple):
         multipliers = np.zeros(len(rows.upper))
         multipliers[is_above] += one_sided[: is_above.sum()]
         multipliers[is_below] -= one_sided[is_above.sum() :]
-        return x[:n] * n / x[:n].sum(), multipliers
+        return x[:n], multipliers
 
-    def parameters(self, weights: np.ndarray) -> np.ndarray:
+    def parameters(self, logs: np.ndarray) -> np.ndarray:
         """Parameters of the linear model that decides by the weights."""
-        return _to_parameters(self.problem.model, self.gains * weights)
+        return _to_parameters(self.problem.model, self.gains * np.exp(logs - logs.max()))
 
     def result(self, parameters: np.ndarray, multipliers: np.ndarray) -> Result:
         """The solution as a solver's result; the residual of a program is not measured."""

@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
     from skfair._fitting.input import TrainingData
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
+    from skfair._postprocessing.events import EventFeatures
+    from skfair._postprocessing.joint import JointProbabilities
     from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
@@ -83,24 +85,22 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     out-of-fold predictions. Where decisions by its calibrated scores alone keep it, they are
     returned, and no group is modelled. By default `predict` does not take the group.
 
-    Among all decisions that do not use the group, the best ones under constraints on rates of
-    groups compare :math:`\eta(x) = P(y = 1 \mid x)` with a threshold which depends on x through the
-    probabilities of the groups alone [1]_ [2]_. So the classifier is left as it is, and a linear
+    Where groups are equally likely, a higher score is never refused while a lower one is accepted.
+    Known groups get one threshold of the score each. Without the group, the threshold depends on x
+    through the probabilities of the groups alone. So the classifier is left as it is, and a linear
     model of few features is trained under the constraints on top of it: the log-odds of
-    :math:`\eta` and, for every group g that is compared within an event E,
+    :math:`\eta(x) = P(y = 1 \mid x)` and, for every group g that is compared within an event E,
 
     .. math::
 
-        \phi_g(x) = \frac{P(E, g \mid x)}{P(E, g)}
-        - \frac{P(E, g_0 \mid x)}{P(E, g_0)},
-        \qquad P(E, g \mid x) = P(g \mid x, E) \, P(E \mid x),
+        \phi_g(x) = \frac{P(g \mid x, E)}{P(E, g)} - \frac{P(g_0 \mid x, E)}{P(E, g_0)},
 
-    with :math:`g_0` the largest group and :math:`P(E \mid x)` one if E has all samples,
-    :math:`\eta(x)` for the positive class, :math:`1 - \eta(x)` for the negative one. With more than
-    two classes each has such a one-vs-rest model, the class of the largest score is predicted, and
-    the constraints hold for each of them [3]_. The final linear model is trained on out-of-fold
-    scores and probabilities, so that what holds for the training data holds for new data too, up to
-    sampling noise.
+    with :math:`g_0` the largest group [1]_ [2]_. The coefficient of the log-odds is not negative.
+    Where ranks or losses are compared, the probabilities are those of E and g, and negative
+    coefficients are possible. With more than two classes each has such a one-vs-rest model, the
+    class of the largest score is predicted, and the constraints hold for each of them [3]_. The
+    final linear model is trained on out-of-fold scores and probabilities, so that what holds for
+    the training data holds for new data too, up to sampling noise.
 
     Read more in the :ref:`guide <any_model>`.
 
@@ -137,14 +137,11 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         and the roots of 8 squares and products that differ most between the groups, with steps of
         these where they are needed. Up to 10,000 samples of two classes None estimates group and
         class together, see Notes. "sensitive_features" estimates nothing: the features are the
-        groups themselves, and predictions need the group of every sample. Where scores alone do not
-        keep bounds on differences or ratios of selection, true positive or false positive rates,
-        each group gets a threshold; of two groups, or for one kind of rate, these are the
-        thresholds with the fewest errors out of fold, if the linear model of score and group
-        passes through them all. Other constraints, such as parity of accuracy or precision, keep
-        the linear model of probabilities, which may make more errors. Under several constraints on
-        two groups, one of them on a quotient such as precision, a group may be accepted between
-        two thresholds: then some scores are rejected although lower ones are accepted.
+        groups themselves, and predictions need the group of every sample. Each group then has one
+        threshold of the score. For bounds on differences or ratios of selection, true positive or
+        false positive rates these are the thresholds with the fewest errors out of fold, of two
+        groups or for one kind of rate. Other constraints, such as parity of accuracy or precision,
+        are searched along lines, and may make more errors.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
         that of the scores.
@@ -167,7 +164,11 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         the ``fit`` of `estimator`. With two classes and no constraint, decisions compare
         :math:`\eta` with :math:`c = w_0 / (w_0 + w_1)`, where :math:`w_1` is the weight of the
         positive class. "balanced" weighs classes by the inverse of their size, so that the final
-        model maximises the balanced accuracy.
+        model maximises the balanced accuracy. None keeps the decision rule of `estimator`: c is
+        where its own predictions change, such as the threshold of
+        `~sklearn.model_selection.FixedThresholdClassifier`. Equal weights maximise accuracy. Scores
+        without a rule of their own (`~skfair.preprocessing.ScoreColumn`, "oob") have equal weights
+        with None, and of several classes the likeliest is predicted.
     {pos_label}
         With more than two classes None bounds each of them against the rest, and a list only those
         that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In
@@ -191,12 +192,16 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         of each of more than two classes.
     rule_coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
         Coefficients of the log-odds and of the features :math:`\phi`; where ranks or losses
-        are compared, also of these times the log-odds. With joint probabilities (Notes), of shape
-        (2 * n_groups - 1,), coefficients of these without the first.
+        are compared, also of these times the log-odds. With weights of outcomes (Notes), of shape
+        (2 * n_groups - 1,), coefficients of the joint probabilities without the first.
     rule_intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
     oof_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
+    refused_at_any_score_ : float
+        Share of the training samples whose threshold is above all scores: groups that are not
+        known, but likely, may get such thresholds. A warning follows from .05 on. It is nan with
+        more than two classes, and where ranks or losses are compared.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
         new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
@@ -208,7 +213,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         denominator of a group's rate: the status is then "infeasible".
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
-        With joint probabilities the objective is twice the expected share of wrong decisions.
+        With weights of outcomes the objective is twice the expected share of wrong decisions.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
@@ -238,10 +243,14 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     a quotient such as precision, the joint probabilities
     :math:`J_{gy}(x) = P(g, y \mid x)` are estimated by a multinomial logistic regression of the
     log-odds and of a small model of g and y, or of g alone, or of several where there are more than
-    64 dense columns. The decisions that keep the bounds in
-    expectation with the fewest expected errors are linear in J [4]_. They are corrected until the
-    counted decisions keep the bounds. The slope of ``calibration_`` is then that before this
-    regression.
+    64 dense columns. A sample is accepted if :math:`\sum_g u_g J_{g1} > \sum_g v_g J_{g0}`, with
+    positive weights of outcomes u and v: an accepted positive is never a loss, nor an accepted
+    negative a gain, in any group. The weights maximise the expected gain under bounds on expected
+    rates [4]_, which are corrected until the counted decisions keep the bounds. The program is not
+    convex. It is solved along a path of tolerances, with a small penalty of logarithms of weights,
+    and along two more where that loses much. Where the weights lose more than half of what the
+    scores improve on a constant, the linear model above is fitted too, and is taken if it makes up
+    for half of that loss. The slope of ``calibration_`` is then that before this regression.
 
     Floors, ceilings and parity of quotients such as precision may conflict with one another. Before
     the final model is fitted, a linear program finds the smallest violation that decisions can have
@@ -502,8 +511,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Under constraints on means, losses or ranks it is the sigmoid of ``decision_function``, in
         which the constraints hold.
 
-        They are calibrated overall, but not by group: in the guide's example the mean is .485 for
-        women, while .429 of them pay back, and .524 for men, while .559 of them do.
+        They are calibrated overall, but not by group: in the guide's example the mean is .487 for
+        women, while .429 of them pay back, and .523 for men, while .559 of them do.
         `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group, gives probabilities
         that are right by group.
 
@@ -622,6 +631,7 @@ def _describe_rule(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Ru
     candidate = rule.guarantee.candidate
     per_class = cross.per_class
     unit = per_class[0].unit
+    refused = np.nan
     coef, intercept = problem.model.coefficients(candidate.parameters)
     report = problem.constraint.report_columns(candidate.scores)
     status = status_of(candidate, "auto")
@@ -638,13 +648,15 @@ def _describe_rule(estimator: ConstrainedClassifierCV, cross: CrossFit, rule: Ru
         scale = rule.features.scale(coef)
         coef = coef * scale
         intercept = float(intercept * scale)
-        scores = rule.features.decision_scores(rule.request.per_class[0].X, coef, intercept)
-        scores = unit.from_unit(scores)
+        X = rule.request.per_class[0].X
+        refused = _share_refused_at_any_score(rule.features, X, coef, intercept)
+        scores = unit.from_unit(rule.features.decision_scores(X, coef, intercept))
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     fitted = {
         "rule_coef_": np.array(coef),
         "rule_intercept_": intercept,
         "oof_decision_function_": scores,
+        "refused_at_any_score_": refused,
     }
     if estimator.missing != "error":
         fitted |= assumption_attributes(per_class[0], estimator.missing)
@@ -706,10 +718,7 @@ def _warn_of_refused_scores(
             f"refuses {refused.mean():.0%} of the {_TOP_SHARE:.0%} of samples with the highest "
             f"scores, of which {positive:.0%} are of the class {estimator.pos_label_}"
         )
-    # Log-odds from which on a sample would be accepted, were all else equal.
-    log_odds = rule.features.log_odds(X)
-    decided = rule.features.decision_scores(X, estimator.rule_coef_, estimator.rule_intercept_)
-    share = np.mean(log_odds - decided > log_odds.max())
+    share = estimator.refused_at_any_score_
     if share > _REFUSED_SHARE:
         facts.append(f"would refuse {share:.0%} of the samples at any score that was seen")
     if not facts:
@@ -725,6 +734,18 @@ def _warn_of_refused_scores(
         f"{remedy}.",
         ConstraintCostWarning,
     )
+
+
+def _share_refused_at_any_score(
+    features: EventFeatures | JointProbabilities, X: np.ndarray, coef: np.ndarray, intercept: float
+) -> float:
+    """Share of samples whose threshold is above all scores; nan where scores are compared."""
+    if features.compares_scores:
+        return np.nan
+    log_odds = features.log_odds(X)
+    # Log-odds from which on a sample would be accepted, were all else equal.
+    thresholds = log_odds - features.decision_scores(X, coef, intercept)
+    return float(np.mean(thresholds > log_odds.max()))
 
 
 def _warn_of_tied_places(k: float, rule: Rule) -> None:
