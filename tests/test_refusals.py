@@ -361,11 +361,11 @@ def test_a_constraint_of_another_estimator_is_close_to_a_known_one():
         PartialParityClassifier("statistical_parity").fit(X, LABELS, sensitive_features=GROUPS)
 
 
-def test_results_say_what_makes_them():
+def test_results_are_made_by_keywords_alone():
     report = Audit.from_predictions(LABELS, LABELS, sensitive_features=GROUPS)
     kinds = {type(report.report()), type(report.certify(DemographicParity(tolerance=0.5)))}
     for kind in kinds:
-        with pytest.raises(TypeError, match=rf"A {kind.__name__} is made by Audit\.from_pred"):
+        with pytest.raises(TypeError, match="takes 1 positional argument but 3 were given"):
             kind(LABELS, LABELS)
 
 

@@ -141,7 +141,7 @@ def _find_points(
     # Sort the flips of these bins by line, bin and length.
     place = np.full(tables.shape[:2], -1)
     place[of_line[is_sorted], of_bin[is_sorted]] = np.flatnonzero(is_sorted)
-    line, samples = np.nonzero(_look_up(place >= 0, bins))
+    line, samples = np.nonzero(_read_entries(place >= 0, bins))
     slope = slopes[lines[line, 1], samples]
     flips = -scores[lines[line, 0], samples] / slope
     places = place[line, bins[line, samples]]
@@ -180,6 +180,6 @@ def _find_points(
     )
 
 
-def _look_up(table: np.ndarray, bins: np.ndarray) -> np.ndarray:
+def _read_entries(table: np.ndarray, bins: np.ndarray) -> np.ndarray:
     """The entry of a table (n_lines, n_rows) for the bin of each flip, (n_lines, n_samples)."""
     return np.stack([row[columns] for row, columns in zip(table, bins, strict=True)])

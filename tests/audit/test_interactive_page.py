@@ -173,7 +173,7 @@ def test_the_command_writes_the_page(file, capsys):
     [
         (
             ["--min-published", "10"],
-            "--interactive puts .* --min-published does not .* Leave it out, .* --min-published",
+            "--interactive puts .* min_published does not .* Leave it out, .* min_published",
         ),
         (["--out", "r.md"], "--interactive is a page: --out must end in .html, .htm"),
         (["--json", "-"], "--interactive is a page"),
