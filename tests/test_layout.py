@@ -47,16 +47,16 @@ def walks():
 def test_files_and_functions_of_a_walk_exist(step):
     folder = None
     path = None
-    n_found = 0
+    n_names = 0
     for name in re.findall(r"``([^`]+)``", step):
         if name.endswith(".py"):
             folder = Path(name).parent if "/" in name else folder
             path = layout.PACKAGE / folder / Path(name).name
             assert path.is_file(), name
-            n_found += 1
+            n_names += 1
         elif path is not None:
             texts = [one.read_text(encoding="utf-8") for one in path.parent.glob("*.py")]
             pattern = re.compile(rf"(?m)^(def|class) {name}\b")
             assert any(map(pattern.search, texts)), (path, name)
-            n_found += 1
-    assert n_found
+            n_names += 1
+    assert n_names
