@@ -344,7 +344,8 @@ def _batch_table(monitor: GapMonitor, period: str) -> Any:
     for row in summary.itertuples():
         gap = value_cell(quantity, row._asdict(), "gap")
         evidence = number_text(row.evidence_for), number_text(row.evidence_against)
-        until = [date_text(row.counted_until)] * waits if row.counted_until is not pd.NaT else ["–"]
+        is_counted = not pd.isna(row.counted_until)
+        until = [date_text(row.counted_until) if is_counted else "–"] * waits
         mark = "far" if row.verdict == "contradicted" else "near"
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]
