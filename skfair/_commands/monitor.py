@@ -103,7 +103,11 @@ def _run(options: Namespace) -> int:
         monitor, reading = series.monitor, series.reading
         results = monitor_results(monitor, options, reading)
         _write(series, options, results)
-    sentences = [*series.notes, reading, *monitor_findings(monitor, options.by, options.min_published)]
+    sentences = [
+        *series.notes,
+        reading,
+        *monitor_findings(monitor, options.by, options.min_published),
+    ]
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(results))
