@@ -538,6 +538,11 @@ class Reading:
             texts.append(f"to be decided {self.burden!r} is a burden")
         return f"{'; '.join(texts)}."
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether samples have different weights."""
+        return any(one.role == "weight" for one in self.columns)
+
     def describe_bins(self) -> list[str]:
         """A sentence on each column of groups that are bins of numbers, which names these."""
         return [

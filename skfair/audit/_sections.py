@@ -417,6 +417,10 @@ def _impact_tables(
             "interval is at least 0.8. Below: the whole interval is less. Undecided: the interval "
             "contains 0.8."
         )
+        # Samples times a weighted or estimated rate is no number of samples.
+        is_counted = not report.assumption and not report.reading.has_weights
+        if not is_counted and not report.assumption:
+            note += " Rates are weighted, so that no number of samples belongs to them."
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
             rows = find_rows(frame, attribute, metric).to_dict("records")
@@ -425,7 +429,7 @@ def _impact_tables(
                 line = (
                     row["group"],
                     f"{row['n']:,.0f}",
-                    "–" if report.assumption else f"{row['n'] * row['estimate']:,.0f}",
+                    f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
                     describe_quantity(metric).page_value(row["estimate"]),
                     value_cell(RATIO, row, "impact_ratio"),
                     _four_fifths_verdict(row),

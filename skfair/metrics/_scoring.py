@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skfair._utils.api import Label
-    from skfair._utils.tables import TableLike
     from skfair._utils.sklearn import ResponseMethod
+    from skfair._utils.tables import TableLike
 
 
 class GroupScorer(BaseEstimator):

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair._commands.options import FINDING_STATUS
 from skfair.__main__ import main
+from skfair._commands.options import FINDING_STATUS
 from skfair.monitoring._monitor import seal
 
 COLUMNS = {
