@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from io import StringIO
@@ -24,6 +24,7 @@ from skfair._commands.options import (
     resolve_output,
     write_report,
 )
+from skfair._commands.parser import Parser
 from skfair._commands.predictions import read_audit
 from skfair._utils.checks import check_choice, check_tolerance, join_names
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
@@ -37,6 +38,7 @@ from skfair.metrics import GroupMetric, Rate
 from skfair.metrics._rates import RATES_BY_ANY_NAME
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from typing import Any
 
     from skfair.audit import Claim, FairnessReport
@@ -319,7 +321,7 @@ def _run_verify(options: Namespace) -> int:
 
 def _parse_filed_options(file: Path, text: str) -> Namespace:
     """The options that a claim names; those that write files are left out."""
-    certify = ArgumentParser()
+    certify = Parser()
     add_certify_options(certify)
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -334,7 +336,7 @@ def _parse_filed_options(file: Path, text: str) -> Namespace:
 
 
 _UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
-_UNFILED_OPTIONS |= {"salt_file"}
+_UNFILED_OPTIONS |= {"passed", "salt_file"}
 """Options that say where results are written, and not what is claimed."""
 
 
