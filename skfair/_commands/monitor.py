@@ -68,6 +68,8 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
     about = "mean number of batches until a false alarm (default 100), or none: one alarm at most"
     add("--run-length", type=parse_run_length, default=100.0, help=about)
+    about = "numbers of the last batches that are judged by themselves (default 1 3 6 12)"
+    add("--windows", type=int, nargs="+", metavar="N", help=about)
     about = "JSON file to resume from and to write; a period is read once, so it should be over"
     add("--state", type=Path, help=about)
     about = "columns of --state that have another name in this file"
@@ -165,6 +167,13 @@ def _feed_file(options: Namespace) -> _Series:
                 f"{options.state} is of an earlier version and lacks the names of its columns: "
                 "those of this file are kept from now on, and are not compared with earlier ones."
             )
+        windows = tuple(stored["monitor"].windows)
+        if options.windows is None and 1 not in windows:
+            notes.append(
+                f"{options.state} has windows of {join_names(map(str, windows))} {options.by}s, "
+                f"without one of the last {options.by} alone, so that a large gap may be seen a "
+                f"{options.by} later; begin another monitor by another file as --state to have it."
+            )
     log, reading, bins = read_log(options, None if stored is None else stored["bins"])
     # A monitor knows attributes by their names in its first file.
     log = log._replace(groups=log.groups.set_axis(attributes, axis=1))
@@ -257,6 +266,10 @@ def _read_state(path: Path) -> dict[str, Any]:
     return content | {"monitor": monitor, "bins": bins}
 
 
+_WINDOWS = (1, 3, 6, 12)
+"""Numbers of the last batches that a monitor judges by default."""
+
+
 def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
     """Parameters of the monitor that the options name."""
     return {
@@ -266,6 +279,7 @@ def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
         "confidence_level": options.confidence,
         "burden": options.burden,
         "run_length": options.run_length,
+        "windows": _WINDOWS if options.windows is None else tuple(sorted({*options.windows})),
         "delay": parse_delay(options.delay, options.by),
         "max_weight": options.max_weight,
     }
@@ -287,6 +301,8 @@ def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> Ga
     params = _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = monitor.max_weight
+    if options.windows is None:
+        params["windows"] = monitor.windows
     requested = _list_stored(options)
     stored = {name: content.get(name, value) for name, value in requested.items()}
     stored["positive"] = str(monitor.pos_label)

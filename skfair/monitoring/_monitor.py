@@ -313,7 +313,7 @@ class GapMonitor(BaseEstimator):
         and losses. Rates of decisions, whose largest value is known, do not use it.
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
-    windows : tuple of int, default=(3, 6, 12)
+    windows : tuple of int, default=(1, 3, 6, 12)
         Numbers of the last batches whose pooled rates are judged after each batch. They are
         batches of decisions, up to the last of which a decision is counted: where outcomes come
         later, batches whose decisions all wait are not among them. Needs `run_length`, whose false
@@ -422,7 +422,7 @@ class GapMonitor(BaseEstimator):
     delay: Any = None
     value_range: tuple[float, float] = (0.0, 1.0)
     max_weight: float = 1.0
-    windows: tuple[int, ...] = (3, 6, 12)
+    windows: tuple[int, ...] = (1, 3, 6, 12)
     min_group_size: int = MIN_AUDITED_GROUP
 
     def update(
