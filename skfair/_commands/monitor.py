@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skfair._columns.reading import find_label
-from skfair._commands.decision_log import DEFAULT_MISSING, PERIODS, feed, parse_delay, read_log
+from skfair._commands.decision_log import (
+    DEFAULT_MISSING,
+    PERIODS,
+    decide_two_classes,
+    feed,
+    parse_delay,
+    read_log,
+)
 from skfair._commands.monitor_page import monitor_findings, monitor_results, render_monitor
 from skfair._commands.options import (
     FINDING_STATUS,
@@ -178,6 +185,7 @@ def _feed_file(options: Namespace) -> _Series:
     # A monitor knows attributes by their names in its first file.
     log = log._replace(groups=log.groups.set_axis(attributes, axis=1))
     monitor = _start(options, log) if stored is None else _resume(options, log, stored)
+    log = decide_two_classes(log, monitor.pos_label)
     if n_read_before := feed(monitor, log, options.by, options.late):
         reason = "decisions of periods that were read before are not read again"
         reading = replace(reading, left_out=reading.left_out | {reason: n_read_before})
