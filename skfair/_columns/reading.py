@@ -29,9 +29,9 @@ _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
 
 
 EMPTY_ADVICE = (
-    "Write what an empty entry means; commands read those of decisions and outcomes as the class of "
-    "--empty. Rows may be left out only if entries are missing whatever the decision, since rates "
-    "of the others are else not those of all."
+    "Write what an empty entry means; commands read those of decisions and outcomes as the class "
+    "of --empty. Rows may be left out only if entries are missing whatever the decision, since "
+    "rates of the others are else not those of all."
 )
 """What to do about empty entries, which may be a class that was not written down."""
 

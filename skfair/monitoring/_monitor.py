@@ -364,6 +364,9 @@ class GapMonitor(BaseEstimator):
         Number of batches. One `update` and the `update_labels` of the same time are one batch.
     decision_times_ : list
         Times of the batches of decisions, without those of late outcomes alone.
+    last_decisions_ : dict
+        Time, or without times the batch, of the last counted decisions about each group that the
+        last batch has none of, by pairs of attribute and name; without groups that are too small.
     late_times_ : list
         Times of decisions that came after later ones, by `update_late`.
     bins_ : dict
@@ -693,6 +696,18 @@ class GapMonitor(BaseEstimator):
             by = f" by {attribute}" * (len(self._state.comparisons) > 1)
             names += [f"{name}{by}" for name in name_left_out(small, sizes.keys() - small)]
         return names
+
+    @property
+    def last_decisions_(self) -> dict:
+        """Time of the last decisions about each group that has none any more, see the class."""
+        frame = self.to_frame()
+        counted = frame[frame["n"] > 0]
+        column = "batch" if counted["time"].isna().all() else "time"
+        keys = ["attribute", "group"]
+        last = counted.groupby(keys, sort=False)[column].max()
+        n = counted.groupby([*keys, "event"], sort=False)["n"].sum().groupby(keys, sort=False).max()
+        is_gone = (last < counted[column].max()) & (n >= self._settings.smallest_size)
+        return last[is_gone].to_dict()
 
     @property
     def alarms_(self) -> pd.DataFrame:
