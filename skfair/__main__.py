@@ -3,9 +3,11 @@
 import importlib
 import signal
 import sys
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import Namespace, _SubParsersAction
 from io import TextIOWrapper
 from typing import Any
+
+from skfair._commands.parser import Parser
 
 COMMANDS = {
     "report": ("audit", "audit predictions in CSV or Parquet files"),
@@ -23,14 +25,6 @@ COMMANDS = {
 """Command of audits -> its module in :mod:`skfair._commands`, and what it does."""
 
 
-class _Parser(ArgumentParser):
-    """A parser whose errors are one sentence."""
-
-    def error(self, message: str) -> Any:
-        sentence = " ".join(message.split())
-        self.exit(2, f"{self.prog}: error: {sentence}\n")
-
-
 def main(arguments: list[str]) -> Any:
     """Run the command in the arguments after ``python -m skfair``; return the exit status.
 
@@ -38,7 +32,7 @@ def main(arguments: list[str]) -> Any:
     what was asked for is not shown. Errors in the arguments or in a file exit with 2, one sentence
     and nothing written. ``warm-up`` returns 1 if compiled kernels cannot be stored.
     """
-    parser = _Parser(
+    parser = Parser(
         prog="python -m skfair", description="Audit and monitor predictions, compile kernels."
     )
     commands = parser.add_subparsers(dest="command", required=True)

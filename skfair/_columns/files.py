@@ -177,8 +177,13 @@ def _add_label(table: pd.DataFrame, names: list[str], label: str | None) -> pd.D
 
 
 def count_repeated_lines(paths, encoding=None):
-    """Number of lines of CSV files of one header that equal an earlier one; None for others."""
+    """Number of lines of CSV files of one header, or rows of Parquet, that equal an earlier one.
+
+    It is None for other files.
+    """
     files = list_files(paths).values()
+    if all(map(_is_parquet, files)) and len(paths) == 1:
+        return _count_repeated_rows(open_blocks(paths[0]))
     if any(_is_parquet(path) or _holds_records(path) for path in files):
         return None
     hashes = []
@@ -189,6 +194,19 @@ def count_repeated_lines(paths, encoding=None):
     if len({one[0] for one in hashes}) > 1:
         return None
     hashes = np.concatenate([hashes[0], *(one[1:] for one in hashes[1:])])
+    return len(hashes) - len(np.unique(hashes))
+
+
+def _count_repeated_rows(table: Blocks) -> int | None:
+    """Number of rows of Parquet that equal an earlier one; None with columns of lists."""
+    hashes = np.zeros(len(table), dtype=np.uint64)
+    # One column at a time bounds the memory.
+    for name in table.columns:
+        try:
+            column = pd.util.hash_pandas_object(load_rows(table[[name]]), index=False)
+        except TypeError:
+            return None
+        hashes = hashes * np.uint64(1_000_003) + column.to_numpy()
     return len(hashes) - len(np.unique(hashes))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +28,14 @@ _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
 """Spellings of booleans."""
 
 
+EMPTY_ADVICE = (
+    "Write what an empty entry means; commands read those of decisions and outcomes as the class "
+    "of --empty. Rows may be left out only if entries are missing whatever the decision, since "
+    "rates of the others are else not those of all."
+)
+"""What to do about empty entries, which may be a class that was not written down."""
+
+
 def check_complete_column(table: pd.DataFrame, name: str | None) -> Any:
     """A column of numbers or classes, which must be complete; None without a name."""
     if name is None:
@@ -37,17 +45,10 @@ def check_complete_column(table: pd.DataFrame, name: str | None) -> Any:
         first = int(column.isna().to_numpy().argmax())
         written = table[name].iloc[first]
         quoted = f" ({written!r})" if isinstance(written, str) else ""
-        others = column.dropna().unique()
-        if len(others) == 1 and not quoted:
-            raise ValueError(
-                f"The column {name!r} holds {others[0]!r} or nothing. An empty entry may be "
-                "another class or a missing value: write the class, or leave these rows out of the "
-                "file."
-            )
         raise ValueError(
             f"The column {name!r} must be complete, but {int(column.isna().sum())} of its "
-            f"{len(column)} entries are missing, the first in row {first + 1}{quoted}; leave these "
-            "rows out of the file."
+            f"{len(column)} entries are missing, the first in row {first + 1}{quoted}. "
+            f"{EMPTY_ADVICE}"
         )
     return column
 
@@ -60,6 +61,7 @@ def read_outcomes(
     Others are empty, or the usual mark of a missing value, unless it is predicted too.
     """
     if name is None:
+        check_missing_marks(y_pred)
         return None
     predicted = set() if y_pred is None else set(y_pred.unique())
     codes, entries = pd.factorize(table[name], use_na_sentinel=False)
@@ -69,6 +71,29 @@ def read_outcomes(
     y_true = check_complete_column(table.loc[is_known, [name]], name) if is_known.any() else None
     check_missing_marks(y_true, y_pred)
     return y_true
+
+
+def refuse_one_known_class(y_true: pd.Series | None, table: pd.DataFrame) -> None:
+    """Raise for outcomes of one class where all other entries are empty."""
+    if y_true is None or y_true.nunique() != 1 or len(y_true) == len(table):
+        return
+    if table.loc[table.index.difference(y_true.index), y_true.name].isna().all():
+        raise ValueError(
+            f"The column {y_true.name!r} holds {y_true.iloc[0]!r} or nothing. An empty entry may "
+            "be another class or an outcome that is not known. Commands read it as the class of "
+            "--empty; write unknown in the file as NA."
+        )
+
+
+def fill_empty(column: pd.Series, label: str) -> pd.Series:
+    """The column with a label in place of empty entries and usual marks of missing values."""
+    is_empty = column.map(lambda one: isinstance(one, str) and is_missing_mark(one)).astype(bool)
+    is_empty |= column.isna()
+    if not is_empty.any():
+        return column
+    is_text = pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty", "categorical")
+    value = label if is_text else parse_column(pd.Series([label])).iloc[0]
+    return column.astype(object).mask(is_empty, value)
 
 
 def place_outcomes(y_true: pd.Series | None, table: pd.DataFrame) -> pd.Series | None:
@@ -263,8 +288,7 @@ def check_missing_marks(*columns):
             if is_missing_mark(text):
                 raise ValueError(
                     f"The column {column.name!r} must be complete, but it holds {text!r}, which "
-                    "usually marks a missing value; leave these rows out of the file, or give the "
-                    "class another name."
+                    f"usually marks a missing value. {EMPTY_ADVICE} Give a class another name."
                 )
 
 
@@ -538,6 +562,11 @@ class Reading:
             texts.append(f"to be decided {self.burden!r} is a burden")
         return f"{'; '.join(texts)}."
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether samples have different weights."""
+        return any(one.role == "weight" for one in self.columns)
+
     def describe_bins(self) -> list[str]:
         """A sentence on each column of groups that are bins of numbers, which names these."""
         return [
@@ -549,6 +578,8 @@ class Reading:
     def agrees(self, other: Reading) -> bool:
         """Whether both read the same; unless both are files, labels and samples are compared."""
         if self.is_file and other.is_file:
+            if None in (self.n_repeated, other.n_repeated):  # they were not counted
+                return replace(self, n_repeated=None) == replace(other, n_repeated=None)
             return self == other
         roles = {one.role for one in self.columns} & {one.role for one in other.columns}
         both = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -24,6 +25,7 @@ from skfair._commands.options import (
     resolve_output,
     write_report,
 )
+from skfair._commands.parser import Parser
 from skfair._commands.predictions import read_audit
 from skfair._utils.checks import check_choice, check_tolerance, join_names
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
@@ -37,6 +39,7 @@ from skfair.metrics import GroupMetric, Rate
 from skfair.metrics._rates import RATES_BY_ANY_NAME
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from typing import Any
 
     from skfair.audit import Claim, FairnessReport
@@ -319,7 +322,7 @@ def _run_verify(options: Namespace) -> int:
 
 def _parse_filed_options(file: Path, text: str) -> Namespace:
     """The options that a claim names; those that write files are left out."""
-    certify = ArgumentParser()
+    certify = Parser()
     add_certify_options(certify)
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -334,7 +337,7 @@ def _parse_filed_options(file: Path, text: str) -> Namespace:
 
 
 _UNFILED_OPTIONS = {"command", "file", "full", "json", "out", "ledger", "page", "parser", "run"}
-_UNFILED_OPTIONS |= {"salt_file"}
+_UNFILED_OPTIONS |= {"passed", "salt_file"}
 """Options that say where results are written, and not what is claimed."""
 
 
@@ -486,28 +489,46 @@ def add_compare_options(command: ArgumentParser) -> None:
     """Add the options of ``python -m skfair compare`` to its parser."""
     command.description = (
         "Rates and gaps of two files, and limits of their changes. Samples are "
-        "different ones; with --id those of equal ids are the same. The exit status is 3 if a gap "
-        "is shown to be larger in the second file, 0 if none is, and 2 after an error."
+        "different ones; with --id those of equal ids are the same. Without a second file two "
+        "--prediction are compared, columns of two models. The exit status is 3 if a gap, or the "
+        "difference of two groups, is shown to be larger in the second file or model, 0 if none "
+        "is, and 2 after an error."
     )
     kinds = ["classification", "regression"]
-    add_column_options(command, kinds, n_files=1, usage="BEFORE AFTER")
+    usage = "BEFORE [AFTER]"
+    add_column_options(command, kinds, prediction="append", n_files=1, usage=usage)
     about = "the later file or folder, with the same columns"
-    command.add_argument("after", type=Path, nargs=1, metavar="AFTER", help=about)
+    command.add_argument("after", type=Path, nargs="?", metavar="AFTER", help=about)
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_compare, probability=None)
 
 
 def _run_compare(options: Namespace) -> int:
-    """Print or write the changes between both files; return the exit status."""
-    check_column_options(options)
+    """Print or write the changes between files or models; return the exit status."""
+    models = list_models(options)
+    n_predictions = 2 if options.after is None else 1
+    if len(models) != n_predictions:
+        raise ValueError(
+            "compare takes two files and one --prediction, or one file and two --prediction, but "
+            f"{2 - (options.after is None)} and {len(models)} were passed."
+        )
+    for model in models:
+        check_column_options(model)
     resolve_output(options)
-    # Results must not overwrite the second file either.
-    for out in {options.out, options.json} - {None, "-"}:
-        check_output(Path(out), options.after)
-    files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
-    before, after = (read_audit(one, {}) for one in files)
     settings = {"confidence_level": options.confidence, "min_published": options.min_published}
-    changes = before.compare(after, **settings)
+    if options.after is None:
+        before, other = (read_audit(model, {}) for model in models)
+        changes = before.compare(other.find_decisions(other.columns), **settings)
+        changes = replace(changes, names=tuple(options.prediction))
+    else:
+        # Results must not overwrite the second file either.
+        for out in {options.out, options.json} - {None, "-"}:
+            check_output(Path(out), [options.after])
+        files = [
+            Namespace(**vars(models[0]) | {"file": one}) for one in (options.file, [options.after])
+        ]
+        before, after = (read_audit(one, {}) for one in files)
+        changes = before.compare(after, **settings)
     if not changes.gaps["verdict"].any():
         raise ValueError(
             "Nothing can be compared: no two groups are in both files and have at least --min-size "

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from pandas import DatetimeIndex, Timedelta, Timestamp
 
+    from skfair._utils.api import Label
     from skfair.audit._bins import Bins
     from skfair.monitoring import GapMonitor
 
@@ -248,8 +249,9 @@ def _read_outcomes(table: pd.DataFrame, options: Namespace, y_pred: pd.Series) -
     if name is None:
         if options.outcome_date is not None:
             raise ValueError("--outcome-date needs --target, the column of the outcomes.")
-        return None
     y_true = read_outcomes(table, name, y_pred)
+    if name is None:
+        return None
     n_unknown = len(table) - (0 if y_true is None else len(y_true))
     may_be_late = options.delay is not None or options.outcome_date is not None
     if n_unknown and not may_be_late:
@@ -315,6 +317,22 @@ def _find_periods(column: pd.Series, options: Namespace, option: str) -> pd.Seri
             f"{describe_date(column.iloc[first])}."
         )
     return times.dt.to_period(PERIODS[options.by]).dt.start_time
+
+
+def decide_two_classes(log: DecisionLog, positive: Label | None) -> DecisionLog:
+    """The log with one class beside the positive one, where there are several."""
+    columns = [one for one in (log.y_pred, log.y_true) if one is not None]
+    labels = {label for one in columns for label in one.dropna().unique()}
+    others = sorted(labels - {positive}, key=str)
+    if positive is None or len(others) < 2:
+        return log
+    rest = dict.fromkeys(others, others[0])
+    changed = {
+        name: getattr(log, name).replace(rest)
+        for name in ("y_pred", "y_true")
+        if getattr(log, name) is not None
+    }
+    return log._replace(**changed)
 
 
 def parse_delay(text: str | None, by: str) -> Timedelta | None:

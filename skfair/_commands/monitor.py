@@ -7,10 +7,17 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skfair._columns.reading import find_label
-from skfair._commands.decision_log import DEFAULT_MISSING, PERIODS, feed, parse_delay, read_log
+from skfair._commands.decision_log import (
+    DEFAULT_MISSING,
+    PERIODS,
+    decide_two_classes,
+    feed,
+    parse_delay,
+    read_log,
+)
 from skfair._commands.monitor_page import monitor_findings, monitor_results, render_monitor
 from skfair._commands.options import (
     FINDING_STATUS,
@@ -25,7 +32,7 @@ from skfair._commands.options import (
     resolve_output,
 )
 from skfair._statistics.estimates import check_level
-from skfair._utils.checks import check_choice, mute_warnings
+from skfair._utils.checks import check_choice, join_names, mute_warnings
 from skfair._utils.fit import lock_file, write_text
 from skfair.audit._bins import Bins
 from skfair.audit._protection import check_minimum
@@ -68,8 +75,12 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
     about = "mean number of batches until a false alarm (default 100), or none: one alarm at most"
     add("--run-length", type=parse_run_length, default=100.0, help=about)
+    about = "numbers of the last batches that are judged by themselves (default 1 3 6 12)"
+    add("--windows", type=int, nargs="+", metavar="N", help=about)
     about = "JSON file to resume from and to write; a period is read once, so it should be over"
     add("--state", type=Path, help=about)
+    about = "columns of --state that have another name in this file"
+    add("--renamed", nargs="+", default=[], metavar="OLD=NEW", help=about)
     add("--late", action="store_true", help="count periods that come late, in windows alone")
     add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
     add("--title", default="Fairness monitor", help="heading of the page")
@@ -93,13 +104,19 @@ def _run(options: Namespace) -> int:
     # Warnings state numbers of samples, which are not published.
     mute = nullcontext() if options.min_published is None else mute_warnings(UserWarning)
     with lock, mute:
-        monitor, reading, bins = _feed_file(options)
+        series = _feed_file(options)
         if options.min_published is not None:
+            reading = series.reading
             groups = {one.name: one.labels for one in reading.columns if one.role == "group"}
-            reading = reading.protect(None, groups)
+            series = series._replace(reading=reading.protect(None, groups))
+        monitor, reading = series.monitor, series.reading
         results = monitor_results(monitor, options, reading)
-        _write(monitor, options, reading, bins, results)
-    sentences = [reading, *monitor_findings(monitor, options.by, options.min_published)]
+        _write(series, options, results)
+    sentences = [
+        *series.notes,
+        reading,
+        *monitor_findings(monitor, options.by, options.min_published),
+    ]
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(results))
@@ -114,27 +131,65 @@ def _run(options: Namespace) -> int:
 def _check_state(options: Namespace) -> None:
     """Raise if the file of the state is no JSON, or another file of the command."""
     if options.state is None:
+        if options.renamed:
+            raise ValueError("--renamed is for columns of --state; leave it out without a state.")
         return
     check_output(options.state, options.file, (".json",), "--state")
+    if options.renamed and not options.state.exists():
+        raise ValueError(f"--renamed is for columns of --state, but there is no {options.state}.")
     for option, path in {"--out": options.out, "--json": options.json}.items():
         if path is not None and options.state.resolve() == Path(path).resolve():
             raise ValueError(f"--state and {option} must be two files, but both are {path}.")
 
 
-def _feed_file(options: Namespace) -> tuple[GapMonitor, Reading, dict[int, Bins]]:
-    """Feed the file to a monitor; return it, the reading and bins of numbers."""
+class _Series(NamedTuple):
+    """A monitor that has read the files of a command, and what their pages and states say of them.
+
+    ``bins`` are those of numbers by place of the attribute, ``attributes`` the names of attributes
+    in the first file, and ``notes`` sentences about a state of an earlier version.
+    """
+
+    monitor: GapMonitor
+    reading: Reading
+    bins: dict[int, Bins]
+    attributes: list[str]
+    notes: list[str]
+
+
+def _feed_file(options: Namespace) -> _Series:
+    """Feed the file to a monitor, which is new or that of the state."""
     check_level(options.confidence, "--confidence")
     if options.constraint is not None:
         check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
     stored = None
+    notes = []
+    attributes = options.sensitive
     if options.state is not None and options.state.exists():
         stored = _read_state(options.state)
+        if "columns" in stored:
+            _check_columns(options, stored["columns"])
+            attributes = stored["attributes"]
+        else:
+            notes.append(
+                f"{options.state} is of an earlier version and lacks the names of its columns: "
+                "those of this file are kept from now on, and are not compared with earlier ones."
+            )
+        windows = tuple(stored["monitor"].windows)
+        if options.windows is None and 1 not in windows:
+            notes.append(
+                f"{options.state} has windows of {join_names(map(str, windows))} {options.by}s, "
+                f"without one of the last {options.by} alone, so that a large gap may be seen a "
+                f"{options.by} later; begin another monitor by another file as --state to have it."
+            )
     log, reading, bins = read_log(options, None if stored is None else stored["bins"])
+    # A monitor knows attributes by their names in its first file.
+    log = log._replace(groups=log.groups.set_axis(attributes, axis=1))
     monitor = _start(options, log) if stored is None else _resume(options, log, stored)
+    log = decide_two_classes(log, monitor.pos_label)
     if n_read_before := feed(monitor, log, options.by, options.late):
         reason = "decisions of periods that were read before are not read again"
         reading = replace(reading, left_out=reading.left_out | {reason: n_read_before})
-    return monitor, reading, bins
+    return _Series(monitor, reading, bins, attributes, notes)
 
 
 def _list_stored(options: Namespace) -> dict[str, Any]:
@@ -144,6 +199,67 @@ def _list_stored(options: Namespace) -> dict[str, Any]:
         "missing": options.missing or DEFAULT_MISSING,
         "threshold": options.threshold,
     }
+
+
+_SERIES_COLUMNS = ("prediction", "sensitive", "target", "time", "id", "weight", "count")
+_SERIES_COLUMNS += ("outcome_date",)
+"""Options that name the columns of a series; all files of a state have the same."""
+
+
+def _list_columns(options: Namespace) -> dict[str, Any]:
+    """Names of the columns that identify a series, by option."""
+    return {role: getattr(options, role) for role in _SERIES_COLUMNS}
+
+
+def _check_columns(options: Namespace, stored: dict[str, Any]) -> None:
+    """Raise for a column that is not that of the state, unless --renamed says that it is."""
+    requested = _list_columns(options)
+    renamed = _parse_renamed(options, _list_names(stored), _list_names(requested))
+    for role, names in stored.items():
+        current = [renamed.get(name, name) for name in _as_list(names)]
+        found = _as_list(requested[role])
+        if current == found:
+            continue
+        option = find_option(role)
+        known, other = (" ".join(one) or "no column" for one in (_as_list(names), found))
+        changes = zip(_as_list(names), found, strict=False)
+        pairs = [f"{old}={new}" for old, new in changes if old != new]
+        advice = f" if only the name is another, pass --renamed {' '.join(pairs)}; else"
+        raise ValueError(
+            f"{option} must name the column of {options.state}, {known}, but names {other}:"
+            f"{advice * (len(_as_list(names)) == len(found))} begin another monitor by another "
+            "file as --state, since a monitor is about one model, its groups and outcomes."
+        )
+
+
+def _as_list(names: list[str] | str | None) -> list[str]:
+    """Names of columns of an option that takes one or several."""
+    if names is None:
+        return []
+    return [names] if isinstance(names, str) else names
+
+
+def _list_names(columns: dict[str, Any]) -> list[str]:
+    """All names of columns."""
+    return [name for names in columns.values() for name in _as_list(names)]
+
+
+def _parse_renamed(options: Namespace, stored: list[str], requested: list[str]) -> dict[str, str]:
+    """The new name of each column of --renamed."""
+    renamed = {}
+    for text in options.renamed:
+        # Names may contain the sign, too.
+        ends = [place for place, sign in enumerate(text) if sign == "="]
+        pairs = [(text[:end], text[end + 1 :]) for end in ends]
+        pairs = [(old, new) for old, new in pairs if old in stored and new in requested]
+        if not pairs:
+            raise ValueError(
+                "--renamed must be OLD=NEW, a column of the state and its name in this file, but "
+                f"is {text!r}. The state has {join_names(map(repr, stored), 12)}, and the options "
+                f"name {join_names(map(repr, requested), 12)}."
+            )
+        renamed |= dict(pairs[:1])
+    return renamed
 
 
 def _read_state(path: Path) -> dict[str, Any]:
@@ -158,6 +274,10 @@ def _read_state(path: Path) -> dict[str, Any]:
     return content | {"monitor": monitor, "bins": bins}
 
 
+_WINDOWS = (1, 3, 6, 12)
+"""Numbers of the last batches that a monitor judges by default."""
+
+
 def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
     """Parameters of the monitor that the options name."""
     return {
@@ -167,6 +287,7 @@ def _find_params(options: Namespace, log: DecisionLog) -> dict[str, Any]:
         "confidence_level": options.confidence,
         "burden": options.burden,
         "run_length": options.run_length,
+        "windows": _WINDOWS if options.windows is None else tuple(sorted({*options.windows})),
         "delay": parse_delay(options.delay, options.by),
         "max_weight": options.max_weight,
     }
@@ -188,6 +309,8 @@ def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> Ga
     params = _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = monitor.max_weight
+    if options.windows is None:
+        params["windows"] = monitor.windows
     requested = _list_stored(options)
     stored = {name: content.get(name, value) for name, value in requested.items()}
     stored["positive"] = str(monitor.pos_label)
@@ -204,30 +327,25 @@ def _resume(options: Namespace, log: DecisionLog, content: dict[str, Any]) -> Ga
     return monitor
 
 
-def _write(
-    monitor: GapMonitor,
-    options: Namespace,
-    reading: Reading,
-    bins: dict[int, Bins],
-    results: dict[str, Any],
-) -> None:
+def _write(series: _Series, options: Namespace, results: dict[str, Any]) -> None:
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
     if options.out is not None and options.out.suffix.lower() == ".json":
         write_text(json.dumps(results, ensure_ascii=False, indent=1), options.out)
     elif options.out is not None:
         facts = describe_file(options, date=date.today().isoformat())
         page = render_monitor(
-            monitor,
+            series.monitor,
             options.title,
             period=options.by,
             facts=facts,
-            reading=reading,
+            reading=series.reading,
             min_published=options.min_published,
             is_full=options.full,
         )
         write_text(page, options.out)
     if options.state is not None:
-        stored = _list_stored(options)
-        stored["bins"] = {place: vars(one) for place, one in bins.items()}
-        state = seal(json.loads(monitor.to_json()) | stored)
+        stored = _list_stored(options) | {"columns": _list_columns(options)}
+        stored["attributes"] = series.attributes
+        stored["bins"] = {place: vars(one) for place, one in series.bins.items()}
+        state = seal(json.loads(series.monitor.to_json()) | stored)
         write_text(json.dumps(state), options.state)

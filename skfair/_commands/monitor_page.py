@@ -14,6 +14,7 @@ from skfair._commands.decision_log import list_absent
 from skfair._commands.options import (
     describe_file,
 )
+from skfair._groups.groups import normalize_label
 from skfair._utils.checks import join_names, number_text, resolve_name
 from skfair.audit._formats import (
     Markup,
@@ -111,6 +112,10 @@ def monitor_results(monitor: GapMonitor, options: Namespace, reading: Reading) -
         "run_length": monitor.run_length,
         "verdict": monitor.verdict_,
         "left_out": monitor.left_out_,
+        "last_decisions": [
+            {"attribute": attribute, "group": group, "time": _iso_text(time)}
+            for (attribute, group), time in monitor.last_decisions_.items()
+        ],
         "since": _iso_text(monitor.since_),
         "n_outstanding": monitor.n_outstanding_,
         "counted_until": _iso_text(summary["counted_until"].iloc[-1]),
@@ -126,7 +131,7 @@ def monitor_results(monitor: GapMonitor, options: Namespace, reading: Reading) -
     for name in ("windows", "batches", "alarms"):
         rows = [{k: v for k, v in row.items() if k in _PUBLISHED} for row in results[name]]
         results[name] = rows
-    counted = ("left_out", "n_outstanding", "batches_to_alarm", "rates")
+    counted = ("left_out", "last_decisions", "n_outstanding", "batches_to_alarm", "rates")
     return results | dict.fromkeys(counted) | {"min_published": minimum}
 
 
@@ -169,6 +174,7 @@ def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None
         read = f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}"
         yield f"{read}{left_out_clause(monitor.left_out_)}."
         yield from _describe_absent_periods(monitor, period)
+        yield from _describe_gone_groups(monitor, period)
         yield from map("".join, _describe_windows(monitor, summary, period))
         yield from _describe_gap_so_far(monitor, summary)
         yield from _describe_delay(monitor, period)
@@ -188,6 +194,31 @@ def _describe_absent_periods(monitor: GapMonitor, period: str) -> Iterator[str]:
     if absent := [*map(date_text, list_absent(monitor.decision_times_, period))]:
         n_absent = _count_periods(len(absent), period)
         yield f"No decisions were counted of {n_absent} in between: {join_names(absent, 6)}."
+
+
+def _describe_gone_groups(monitor: GapMonitor, period: str) -> Iterator[str]:
+    """Yield a sentence on each group that has no decisions any more, and its other spelling."""
+    rates = monitor.to_frame()
+    attributes = rates["attribute"].unique()
+    for (attribute, group), time in monitor.last_decisions_.items():
+        by = f" by {attribute}" * (len(attributes) > 1)
+        named = rates.loc[(rates["attribute"] == attribute) & (rates["time"] > time), "group"]
+        same = [
+            one for one in named.unique() if normalize_label(str(one)) == normalize_label(group)
+        ]
+        spelt = f" {join_names(map(repr, same))} may be another spelling of it." * bool(same)
+        yield (
+            f"The last decisions about {group!r}{by} are of {date_text(time)}: what is said of "
+            f"later {period}s is about the other groups.{spelt}"
+        )
+
+
+def _name_gone_groups(monitor: GapMonitor) -> str:
+    """Clause on the groups that have no decisions any more; empty without any."""
+    gone = [
+        f"{group!r} after {date_text(time)}" for (_, group), time in monitor.last_decisions_.items()
+    ]
+    return f", without decisions about {join_names(gone)}" * bool(gone)
 
 
 def _describe_windows(
@@ -215,7 +246,10 @@ def _describe_windows(
     verdict = window["verdict"]
     months = _count_periods(window["n_batches"], period)
     months = f"decisions of {months}" if waits else f"the last {months}"
-    when = f" in {months}, from {date_text(window['start'])} to {last}"
+    # Pooled rates may be alike where gaps of single batches change their sign.
+    within = "on average over" if verdict == "shown" and window["n_batches"] > 1 else "in"
+    when = f" {within} {months}, from {date_text(window['start'])} to {last}"
+    when += _name_gone_groups(monitor)
     falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"  # type: ignore[operator]
     if verdict == "contradicted":
         falsely = (
@@ -281,7 +315,8 @@ def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame) -> Any:
         first = _batch_time_text(summary, shown.loc[shown["batch"] > last, "batch"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         when = f"the tolerance is kept, first shown in {first}"
-        verdict = f"Shown on average since the {start}{without}: {when}"
+        gone = _name_gone_groups(monitor)
+        verdict = f"Shown on average since the {start}{without}{gone}: {when}"
         return verdict, f", with an e-value of {evidence} now."
     if len(alarms):
         # The alarms since the last certificate are about one excess.
@@ -344,7 +379,8 @@ def _batch_table(monitor: GapMonitor, period: str) -> Any:
     for row in summary.itertuples():
         gap = value_cell(quantity, row._asdict(), "gap")
         evidence = number_text(row.evidence_for), number_text(row.evidence_against)
-        until = [date_text(row.counted_until)] * waits if row.counted_until is not pd.NaT else ["–"]
+        is_counted = not pd.isna(row.counted_until)
+        until = [date_text(row.counted_until) if is_counted else "–"] * waits
         mark = "far" if row.verdict == "contradicted" else "near"
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skfair._columns.files import FILE_COLUMN, file_digest, read_columns
-from skfair._columns.reading import parse_numbers, unify_spelling
+from skfair._columns.reading import fill_empty, parse_numbers, unify_spelling
 from skfair._statistics.estimates import check_level
 from skfair._utils.checks import collect_warnings, join_names
 from skfair._utils.fit import write_text
@@ -110,6 +110,8 @@ def add_file_options(
     about = "the class that means success, as in the file; repeated: several classes that mean it"
     add("--positive", "--pos-label", action=_AppendLabel, metavar="LABEL", help=about)
     about = "the decision --positive is bad for people: ratios are of those that it spares"
+    about = "the class that empty decisions and outcomes mean, such as denied"
+    add("--empty", metavar="LABEL", help=about)
     add("--burden", action="store_true", help=about)
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
@@ -123,6 +125,9 @@ def read_table(options: Namespace, names: list[str]) -> tuple[pd.DataFrame, pd.D
     if options.decimal is not None:
         table = table.apply(parse_numbers, decimal=options.decimal)
     table = table.apply(unify_spelling) if options.ignore_case else table
+    if options.empty is not None:
+        classes = {options.prediction, getattr(options, "target", None)} & {*table}
+        table = table.assign(**{name: fill_empty(table[name], options.empty) for name in classes})
     if isinstance(options.positive, list):
         written, table = (_unite_positive(options, one) for one in (written, table))
         options.positive = " or ".join(options.positive)

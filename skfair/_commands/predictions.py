@@ -22,6 +22,7 @@ from skfair._columns.reading import (
     place_outcomes,
     read_as,
     read_outcomes,
+    refuse_one_known_class,
     refuse_repeats,
     write_labels,
 )
@@ -95,6 +96,7 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple:
     # Read the columns as numbers, booleans or text, and check what each must hold.
     y_pred, y_score, weights, counts = (check_complete_column(table, name) for name in roles)
     y_true = read_outcomes(table, options.target, y_pred)
+    refuse_one_known_class(y_true, table)
     _check_numbers(options, y_true, y_pred, y_score, weights)
     check_numbers_of_file(y_true, y_pred, y_score)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)

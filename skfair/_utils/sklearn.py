@@ -6,7 +6,8 @@ Callbacks came with version 1.9. With older versions fits run without them.
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing as safe_indexing
@@ -26,7 +27,6 @@ from skfair._utils.checks import Registry, check_column, to_floats
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
-    from typing import Any
 
     from scipy import sparse
     from sklearn.base import BaseEstimator
@@ -77,6 +77,31 @@ def transform_before_last_step(
     for _, step in pipeline.steps[:-1]:
         X = step.transform(X) if hasattr(step, "transform") else X
     return X
+
+
+ResponseMethod = Literal["predict", "decision_function", "predict_proba"]
+"""Methods of a fitted model whose output a metric takes."""
+
+
+class ScoredFunction(NamedTuple):
+    """A function of scikit-learn's scorer, and what it takes of a model."""
+
+    function: Callable
+    response_method: ResponseMethod
+
+
+def read_scorer(scorer: Any) -> ScoredFunction | None:
+    """The function and the response method of a scorer; None of anything else.
+
+    Of several response methods, which a search tries in turn, it is the first one.
+    """
+    if not hasattr(scorer, "_score_func") or not hasattr(scorer, "_response_method"):
+        return None
+    function = scorer._score_func
+    if scorer._kwargs:
+        function = partial(function, **scorer._kwargs)
+    methods = scorer._response_method
+    return ScoredFunction(function, methods if isinstance(methods, str) else methods[0])
 
 
 try:

@@ -141,7 +141,7 @@ class Audit(AuditData):
         ------
         ValueError
             If groups are too many, a reference does not occur, or no group can be published; or
-            thresholds are asked for without scores.
+            thresholds are asked for without scores, or subgroups are no result of a search.
 
         Warns
         -----

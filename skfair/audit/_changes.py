@@ -42,6 +42,7 @@ from skfair.audit._sentences import (
     value_cell,
 )
 from skfair.audit._tables import (
+    OVERALL,
     compared_contrasts,
     differences_with_limits,
     group_text,
@@ -71,7 +72,8 @@ if TYPE_CHECKING:
 class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 
-    ``frame`` has a row for each metric of each group, ``gaps`` one for each metric of each
+    ``frame`` has a row for each metric of each group that both have, ``others`` of groups that one
+    of them has and of all samples, ``gaps`` one for each metric of each
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples. A
     change ``is_significant`` by Holm's procedure over all gaps, if that of a pair of its groups is
     by Holm's procedure over all pairs of all gaps, and its ``verdict`` is "larger", "smaller",
@@ -86,6 +88,7 @@ class Changes(PageReport):
     """
 
     frame: pd.DataFrame
+    others: pd.DataFrame
     gaps: pd.DataFrame
     moves: pd.DataFrame | None
     names: tuple[str, str]
@@ -104,6 +107,7 @@ class Changes(PageReport):
         "findings",
         "source",
         "frame",
+        "others",
         "gaps",
         "moves",
         "uncompared",
@@ -127,11 +131,21 @@ class Changes(PageReport):
         return self.frame.copy()
 
     def _headline(self) -> str:
-        """The change of the widest gap in outcomes, of those that are shown if there are any."""
+        """The finding that sets the exit status; else the change of the widest gap in outcomes."""
         gaps = self.gaps.dropna(subset=["change"])
-        gaps = gaps[gaps["metric"].isin(primary_metrics(gaps))]
+        is_larger = (gaps["verdict"] == "larger") | gaps["grown"].notna()
+        primary = gaps["metric"].isin(primary_metrics(gaps))
+        gaps = (
+            gaps[is_larger & (primary | ~(is_larger & primary).any())]
+            if is_larger.any()
+            else gaps[primary]
+        )
         gap = select_headline_gap(gaps.assign(size=gaps["change"].abs()), "size")
-        return self.title if gap is None else _describe_change(self, gap).partition(";")[0]
+        if gap is None:
+            return self.title
+        if gap["grown"] is not None and not gap["is_significant"]:
+            return _describe_grown_difference(gap)
+        return _describe_change(self, gap).partition(";")[0]
 
     def _sections(self) -> Iterator:
         return change_sections(self)
@@ -218,7 +232,7 @@ def _report_changes(
     takes_missing = audits[0].known.treatment == "group"
     frame, gaps = tabulate_changes(
         estimators,
-        by,
+        by | {OVERALL: next(iter(by.values())).merge(OVERALL)},
         period,
         samples.weights,
         units=units if clusters is None else clusters,
@@ -226,12 +240,14 @@ def _report_changes(
         min_group_size=min_size,
         takes_missing=takes_missing,
     )
+    is_other = (frame["attribute"] == OVERALL) | (frame[["n_before", "n_after"]] == 0).any(axis=1)
     moves = None
     if units is not None and positive is not None:
         moves = count_changed_decisions(by, columns["y_pred"] == positive, period, units)
         moves = moves if moves["n"].any() else None  # no sample is shared
     return Changes(
-        frame=frame,
+        frame=frame[~is_other].reset_index(drop=True),
+        others=frame[is_other].reset_index(drop=True),
         gaps=gaps,
         moves=moves,
         names=("before", "after"),
@@ -280,10 +296,13 @@ def _protect_changes(
     verdicts = ["is_significant", "verdict"]
     gaps, _ = protection.hide_gaps(report.gaps, every.frame, every.gaps, verdicts)
     frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
+    # Totals would show the groups that are hidden.
+    is_hidden = protection.mask(report.others) | (report.others["attribute"] == OVERALL)
+    others = report.others[~is_hidden].reset_index(drop=True)
     unpublished = [protection.clause] * bool(protection.clause)
     if hides_moves:
         # Limits of changes depend on how many decisions of a group changed.
-        for table in (frame, gaps):
+        for table in (frame, others, gaps):
             limits = ["change_low", "change_high", "pair_low", "pair_high"]
             table[table.columns.intersection(limits)] = np.nan
         unpublished.append("numbers of changed decisions, with the limits of changes")
@@ -296,7 +315,14 @@ def _protect_changes(
         if listed := {group: sizes for group, sizes in listed.items() if group not in groups}:
             report.uncompared[name] = listed
     source = {name: one for name, one in report.source.items() if name != "sha256"}
-    changed = {"frame": frame, "gaps": gaps, "moves": None, "source": source, "readings": readings}
+    changed = {
+        "frame": frame,
+        "others": others,
+        "gaps": gaps,
+        "moves": None,
+        "source": source,
+        "readings": readings,
+    }
     return replace(report, **changed, unpublished=join_names(unpublished, len(unpublished)))
 
 
@@ -488,11 +514,23 @@ def tabulate_changes(
             known = np.flatnonzero((places >= 0).all(axis=0) & is_known)
             columns = _change_columns(estimates, places[:, known], level)
             columns["is_small"] = columns[["n_before", "n_after"]].min(axis=1) < min_group_size
-            about = {"attribute": attribute, "group": [names[g] for g in known], "metric": metric}
+            is_small = columns["is_small"].to_numpy()
+            # Groups of one period have values, and no change.
+            alone = np.flatnonzero((places >= 0).any(axis=0) & (places < 0).any(axis=0) & is_known)
+            if len(alone):
+                further = _describe_groups_alone(estimates, places[:, alone], level)
+                sizes = further[["n_before", "n_after"]].max(axis=1)
+                further["is_small"] = sizes < min_group_size
+                tables = [one for one in (columns, further) if len(one)]
+                columns = pd.concat(tables, ignore_index=True)
+            labels = [names[g] for g in (*known, *alone)]
+            about = {"attribute": attribute, "group": labels, "metric": metric}
             rows.append(pd.DataFrame(about).join(columns))
-            compared = places[:, known[~rows[-1]["is_small"]]]
+            if attribute == OVERALL:
+                continue
+            compared = places[:, known[~is_small]]
             compared_gaps.append((estimates, compared))
-            compared_names.append([names[g] for g in known[~rows[-1]["is_small"]]])
+            compared_names.append([names[g] for g in known[~is_small]])
             gap = _gap_change(estimates, compared, level)
             gaps.append({"attribute": attribute, "metric": metric} | gap)
     shown = _shown_pairs(compared_gaps, level)
@@ -633,6 +671,19 @@ def _change_columns(estimates: Estimates, places: np.ndarray, level: float) -> p
     )
 
 
+def _describe_groups_alone(estimates: Estimates, places: np.ndarray, level: float) -> pd.DataFrame:
+    """DataFrame as of `_change_columns`, of groups that have samples in one period only.
+
+    Their size in the other period is 0; its value, and the change, are nan.
+    """
+    table = _change_columns(estimates, np.maximum(places, 0), level).astype(float)
+    for name, is_absent in zip(("before", "after"), places < 0, strict=True):
+        table.loc[is_absent, [name, f"{name}_low", f"{name}_high"]] = np.nan
+        table.loc[is_absent, f"n_{name}"] = 0.0
+    table[["change", "change_low", "change_high"]] = np.nan
+    return table
+
+
 def _gap_change(estimates: Estimates, compared: np.ndarray, level: float) -> dict[str, float]:
     """The gaps among the compared groups before and after, and the change with limits, by name."""
     names = ("before", "after", "change", "change_low", "change_high")
@@ -672,6 +723,22 @@ def change_findings(report: Changes) -> Iterator[str]:
     is_stated |= gaps["grown"].notna()
     for _, gap in gaps[is_stated].iterrows():
         yield f"{_describe_change(report, gap)}{left_out_clause(find_left_out(report.frame, gap))}."
+    yield from _describe_overall(report)
+
+
+def _describe_overall(report: Changes) -> Iterator[str]:
+    """Yield the sentence on the accuracy of all samples, if outcomes are known."""
+    rows = report.others[report.others["attribute"] == OVERALL].set_index("metric")
+    if "accuracy" in rows.index:
+        row = rows.loc["accuracy"]
+        quantity = describe_quantity("accuracy")
+        before, after = map(quantity.value, row[["before", "after"]])
+        low, high = row[["change_low", "change_high"]]
+        limits = "" if np.isnan(low) else f" ({quantity.interval(low, high)})"
+        yield (
+            f"The accuracy of all samples was {before} and is {after}, a change of "
+            f"{quantity.difference(row['change'])}{limits}."
+        )
 
 
 def _describe_samples(report: Changes) -> str:
@@ -695,12 +762,19 @@ def _describe_change(report: Changes, gap: pd.Series) -> str:
     burden = report.readings[0].burden
     quantity = describe_quantity(gap["metric"], burden=burden)
     start = f"The gap of the {quantity.noun} by {gap['attribute']}"
+    if _has_groups_alone(report, gap["attribute"]):
+        start += f" among the groups of both {'models' if report.is_paired else 'periods'}"
     if np.isnan(change):
         return f"{start} is not printed, since it compares groups that are not published: {verdict}"
     before, after = map(quantity.gap, gap[["before", "after"]])
     limits = "" if np.isnan(low) else f" ({quantity.interval(low, high)})"
     size = f"{quantity.difference(change)}{limits}"
     return f"{start} was {before} and is {after}, a change of {size}: {verdict}{_grown_clause(gap)}"
+
+
+def _has_groups_alone(report: Changes, attribute: str) -> bool:
+    """Whether a group has samples in one of both alone."""
+    return any(0 in sizes for sizes in report.uncompared.get(attribute, {}).values())
 
 
 def _grown_clause(gap: pd.Series) -> str:
@@ -717,6 +791,17 @@ def _grown_clause(gap: pd.Series) -> str:
     return f"; the difference of {first} to {second} is shown to have grown, {size}"
 
 
+def _describe_grown_difference(gap: pd.Series) -> str:
+    """The pair of groups whose difference is shown to have grown, as a heading."""
+    quantity = describe_quantity(gap["metric"])
+    first, second = map(repr, gap["grown"])
+    before, after = map(quantity.difference, gap[["pair_before", "pair_after"]])
+    return (
+        f"The difference of {first} to {second} by {gap['attribute']} in {quantity.noun} is shown "
+        f"to have grown, from {before} to {after}"
+    )
+
+
 def change_sections(report: Changes) -> Iterator[tuple]:
     """Yield the sections of a report of changes, as `report_sections` does."""
     legend = Markup("<p>Open circles: the earlier value. Dots: the later one.</p>")
@@ -729,10 +814,11 @@ def change_sections(report: Changes) -> Iterator[tuple]:
             for row in report.moves.itertuples()
         ]
         yield "Changed decisions", [("Changed decisions by group", "", titles, rows)]
-    for attribute, frame in report.frame.groupby("attribute", sort=False):
+    every = pd.concat([one for one in (report.frame, report.others) if len(one)])
+    for attribute, frame in every.groupby("attribute", sort=False):
         tables = frame.groupby("metric", sort=False)
         tables = [_change_table(report, name, rows) for name, rows in tables]
-        yield Folded(f"By {attribute}"), tables
+        yield Folded("All samples" if attribute == OVERALL else f"By {attribute}"), tables
     level = confidence_text(report.confidence_level)
     is_stated = report.is_paired and report.frame["change_low"].notna().any()
     correlation = "The correlation of decisions on the same sample enters the intervals of changes."
@@ -773,8 +859,9 @@ def _gap_change_table(report: Changes) -> tuple:
 
 def _draw_change(quantity: Quantity, row: pd.Series) -> Picture:
     """Picture of a value before, an open circle, and after, a dot."""
-    values = row[["before", "after"]]
-    return Picture(find_axis(quantity, values), [*zip(values, ("small", "near"), strict=True)])
+    marks = zip(row[["before", "after"]], ("small", "near"), strict=True)
+    dots = [(value, mark) for value, mark in marks if not np.isnan(value)]
+    return Picture(find_axis(quantity, [value for value, _ in dots]), dots)
 
 
 def _change_table(
@@ -792,4 +879,6 @@ def _change_table(
         change = value_cell(quantity, row, "change")
         picture = _draw_change(quantity, row)
         cells.append(((row["group"], picture, change, *values, size), False))
-    return f"{title} by {rows['attribute'].iloc[0]}", meaning, titles, cells
+    attribute = rows["attribute"].iloc[0]
+    of = "of all samples" if attribute == OVERALL else f"by {attribute}"
+    return f"{title} {of}", meaning, titles, cells

@@ -479,6 +479,11 @@ def report_audit(
     audit: AuditData, settings: ReportSettings, min_published: int | None
 ) -> FairnessReport:
     """The report of an audit, as :meth:`Audit.report`."""
+    if not isinstance(settings.subgroups, SubgroupReport | None):
+        raise argument_error(
+            "subgroups must be a SubgroupReport or None, got "
+            f"{settings.subgroups!r}. Pass audit.subgroups(), the result of a search."
+        )
     every = _report_samples(audit, settings)
     if min_published is None:
         return every

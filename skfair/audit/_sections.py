@@ -364,16 +364,23 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     groups = [row["group"] for row in largest_groups(tables[main])]
     yield "The numbers", [rate_table(tables, main[0], names, [OVERALL, *groups])]
     if len(adjusted := _adjusted_differences(report)):
-        yield "Adjusted for strata", [_adjusted_table(adjusted)]
+        strata = list(_stratum_tables(report))
+        yield "Adjusted for strata", [_adjusted_table(adjusted), *strata]
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *subgroup_tables(report.subgroups)]
     yield "Findings", [report.findings]
     yield "What these data cannot decide", [report.open_questions]
     # Folded: the other tables, what was read, and how intervals are computed.
+    within_strata = []
     for attribute in attributes:
         inside = [] if attribute == main[0] else [glance_table(report, tables, attribute)]
         inside += [metric_table(report, tables, key) for key in tables if key[0] == attribute]
-        yield Folded(f"By {attribute}: differences and ratios"), inside
+        if STRATUM_SEPARATOR in attribute:
+            within_strata += inside
+        else:
+            yield Folded(f"By {attribute}: differences and ratios"), inside
+    if within_strata:
+        yield Folded("Within strata: differences and ratios"), within_strata
     spared = find_spared(report)
     metrics = [*filter(has_impact_ratio, spared["metric"].unique())]
     if metrics:
@@ -417,21 +424,28 @@ def _impact_tables(
             "interval is at least 0.8. Below: the whole interval is less. Undecided: the interval "
             "contains 0.8."
         )
+        # Samples times a weighted or estimated rate is no number of samples.
+        is_counted = not report.assumption and not report.reading.has_weights
+        if not is_counted and not report.assumption:
+            note += " Rates are weighted, so that no number of samples belongs to them."
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
+            if STRATUM_SEPARATOR in attribute and report.counts_samples:
+                continue  # one table has all strata
             rows = find_rows(frame, attribute, metric).to_dict("records")
             cells = []
             for row in largest_groups(rows):
                 line = (
                     row["group"],
                     f"{row['n']:,.0f}",
-                    "–" if report.assumption else f"{row['n'] * row['estimate']:,.0f}",
+                    f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
                     describe_quantity(metric).page_value(row["estimate"]),
                     value_cell(RATIO, row, "impact_ratio"),
                     _four_fifths_verdict(row),
                 )
                 cells.append((line, False))
             yield f"{name} by {attribute}", note, titles, cells
+            note = ""  # of all tables of the metric
 
 
 def count_title(metric: str) -> str:
@@ -473,11 +487,55 @@ def _adverse_impact_tables(
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
+        if STRATUM_SEPARATOR in attribute:
+            continue  # one table has all strata
         caption = f"Adverse impact by {attribute}: {report_quantity(report, metric).noun}"
         titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
         rows = largest_groups(rows.to_dict("records"))
         cells = [(_adverse_impact_cells(row), False) for row in rows]
         yield caption, note, titles, cells
+        note = ""  # of all tables
+
+
+def _stratum_tables(
+    report: ReportData,
+) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple]]]:
+    """Yield one table of all strata for each attribute and rate: rates, difference and p-value."""
+    table = report.adverse_impact()
+    names = table["attribute"].str.partition(STRATUM_SEPARATOR)
+    table = table.assign(base=names[0], stratum=names[2])
+    note = (
+        "Each group of a stratum against that of the largest rate there. Groups with less than "
+        f"{100 * report.min_share:g} % of the samples of their stratum are left out. P-value: "
+        "Fisher's exact test, two-sided, of a row by itself."
+    )
+    for (metric, base), rows in table[table["stratum"] != ""].groupby(
+        ["metric", "base"], sort=False
+    ):
+        quantity = report_quantity(report, metric)
+        titles = ("Stratum", "Group", f"{quantity.noun.capitalize()}", "Largest rate")
+        titles += ("Difference, points", "P-value, by itself")  # type: ignore[assignment]
+        cells = []
+        for stratum, inside in rows.groupby("stratum", sort=False):
+            best = inside[inside["impact_ratio"] == 1.0]
+            first = best.iloc[0] if len(best) else None
+            for row in inside.to_dict("records"):
+                if first is not None and row["group"] != first["group"]:
+                    cells.append((_stratum_cells(quantity, stratum, row, first), False))
+        if cells:
+            yield f"{quantity.noun.capitalize()} by {base} within strata", note, titles, cells
+            note = ""  # of all tables
+
+
+def _stratum_cells(quantity: Quantity, stratum: str, row: dict, best: pd.Series) -> tuple:
+    """Cells of a group of a stratum beside the group of the largest rate there."""
+    rates = [
+        f"{quantity.value(one['estimate'])} ({one['n_selected']:,} of {one['n']:,})"
+        for one in (row, best)
+    ]
+    difference = quantity.difference(row["estimate"] - best["estimate"])
+    p_value = "left out" if row["is_excluded"] else _format_number(row["p_value"], ".3g")
+    return stratum, row["group"], rates[0], f"{best['group']}: {rates[1]}", difference, p_value
 
 
 def _adjusted_differences(report: ReportData) -> Any:

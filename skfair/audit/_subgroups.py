@@ -37,9 +37,9 @@ from skfair.audit._sentences import (
 )
 from skfair.audit._tables import name_as_text
 from skfair.audit._task_metrics import REPORTED_RATES, binary_metrics, select_known_outcomes
-from skfair.metrics import find_positive
 from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
+from skfair.metrics._rates import find_positive_multiclass
 from skfair.plotting._groups import SubgroupDisplay
 
 if TYPE_CHECKING:
@@ -668,7 +668,7 @@ def search_audit(
     if names != [CALIBRATION]:
         outcomes = {"y_pred": audit.find_decisions(audit.columns)} | outcomes
     _refuse_outcomes(columns, outcomes)
-    positive = find_positive(*outcomes.values(), pos_label=audit.pos_label)
+    positive = find_positive_multiclass(*outcomes.values(), pos_label=audit.pos_label)
     encoded = _encode_columns(columns, n_bins, missing, counts)
     masks = {name: one == positive for name, one in outcomes.items()}
     counted: dict[str, Any] = {CALIBRATION: (masks.get("y_true"), None)}

@@ -528,7 +528,10 @@ def adverse_impact(
             (group_rows["n"] * group_rows["estimate"]).round().astype(int).to_numpy()
         )
         table["estimate"] = table["n_selected"] / table["n"]
-        table["is_excluded"] = table["n"] < min_share * n_samples
+        # A stratum is judged by its own samples.
+        is_stratum = STRATUM_SEPARATOR in group_rows["attribute"].iloc[0]
+        n_all = table["n"].sum() if is_stratum else n_samples
+        table["is_excluded"] = table["n"] < min_share * n_all
         is_best_hidden = group_rows["impact_ratio"].isna().all() and (
             group_rows["attribute"].iloc[0] in hidden
         )

@@ -277,7 +277,7 @@ def metric_estimators(
         return estimators
     encoded = encode_columns(columns, positive)
     further = find_group_metrics(metrics)
-    check_columns_of(further, encoded)
+    check_columns_of(further, encoded, "y_score")
     for name, metric in further.items():
         is_known = metric in BUILTIN_METRICS
         if is_known and metric.name in estimators:
@@ -368,7 +368,7 @@ def top_k_estimators(
         for name, metric in further.items()
     }
     encoded, by_name, ties = decide_top_k(encoded, by_name, samples, k)
-    check_columns_of(by_name, encoded)
+    check_columns_of(by_name, encoded, "y_score")
     return {name: _make_estimator(metric, encoded) for name, metric in by_name.items()}, ties
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
+    d2_brier_score,
+    d2_log_loss_score,
+    get_scorer,
+    get_scorer_names,
     matthews_corrcoef,
     roc_auc_score,
 )
@@ -28,6 +32,7 @@ from skfair._statistics.group_estimates import (
     estimate_means,
 )
 from skfair._utils.checks import argument_error, check_choice, join_names, spelling_hint
+from skfair._utils.sklearn import ResponseMethod, read_scorer
 from skfair.metrics._calibration import (
     check_probabilities,
     check_unit_range,
@@ -69,8 +74,6 @@ RESPONSES_BY_METHOD = {
 }
 """Response methods of scikit-learn -> keys of `RESPONSES`."""
 
-ResponseMethod = Literal["predict", "decision_function", "predict_proba"]
-
 
 @dataclass(frozen=True)
 class GroupMetric:
@@ -101,9 +104,11 @@ class GroupMetric:
         is the positive class. Of more classes they are the labels.
     name : str, default=None
         What reports and messages call it; None takes the name of the function.
-    response_method : {"predict", "decision_function", "predict_proba"}, default="predict"
+    response_method : {"predict", "decision_function", "predict_proba"}, default=None
         What the function takes: predicted classes or values, scores of any unit, or probabilities
-        of the positive class.
+        of the positive class. None takes what scikit-learn's scorer of the function takes; of other
+        functions scores or probabilities if the second argument is called ``y_score`` or
+        ``y_proba``, and otherwise predicted classes or values.
 
     Raises
     ------
@@ -119,7 +124,7 @@ class GroupMetric:
     Examples
     --------
     >>> from sklearn.metrics import fbeta_score
-    >>> from functools import partial
+    >>> from functools import cache, partial
     >>> from skfair.metrics import GroupMetric, group_report
     >>> f2_score = GroupMetric(partial(fbeta_score, beta=2), name="f2_score")
     >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
@@ -135,9 +140,11 @@ class GroupMetric:
 
     metric: Callable
     name: Any = None
-    response_method: ResponseMethod = "predict"
+    response_method: ResponseMethod | None = None
 
     def __post_init__(self) -> None:
+        if self.response_method is None:
+            object.__setattr__(self, "response_method", find_response_method(self.metric))
         if not callable(self.metric):
             raise TypeError(
                 "The metric of a GroupMetric must be callable, as metric(y_true, y_pred); got "
@@ -158,7 +165,7 @@ class GroupMetric:
     @property
     def response(self) -> str:
         """What the metric takes of a model, a key of `RESPONSES`."""
-        return RESPONSES_BY_METHOD[self.response_method]
+        return RESPONSES_BY_METHOD[self.response_method or "predict"]
 
     @property
     def needs_target(self) -> bool:
@@ -208,6 +215,8 @@ class GroupMetric:
         params: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
         if _warns_of_division(self.metric):
             params["zero_division"] = np.nan
+        if self.response == "probabilities" and _takes_all_labels(self.metric):
+            params["labels"] = [0, 1]
         errors = []
         with np.errstate(all="call", call=lambda *error: errors.append(error)):
             try:
@@ -230,6 +239,8 @@ def _lacks_class(function: Callable, y_true: np.ndarray, response: np.ndarray) -
     scikit-learn returns a number, and says in a warning alone that it means nothing.
     """
     function = function.func if isinstance(function, partial) else function
+    if function in (d2_brier_score, d2_log_loss_score):
+        return len(np.unique(y_true)) < 2
     if function is average_precision_score:
         return not y_true.any()
     if function is roc_auc_score:
@@ -242,21 +253,54 @@ def _lacks_class(function: Callable, y_true: np.ndarray, response: np.ndarray) -
     return False
 
 
+def find_response_method(function: Callable) -> ResponseMethod:
+    """What a function takes of a model, by scikit-learn's scorers or its second argument."""
+    function = function.func if isinstance(function, partial) else function
+    names = [*_list_parameters(function)]
+    by_name = _METHODS_BY_ARGUMENT.get(names[1]) if len(names) > 1 else None
+    return by_name or _list_methods_of_scorers().get(function, "predict")
+
+
+_METHODS_BY_ARGUMENT: dict[str, ResponseMethod] = {
+    "y_score": "decision_function",
+    "pred_decision": "decision_function",
+    "y_proba": "predict_proba",
+    "y_prob": "predict_proba",
+}
+"""Names of second arguments of functions of scikit-learn that are no predicted classes."""
+
+
+@cache
+def _list_methods_of_scorers() -> dict[Callable, ResponseMethod]:
+    """Response method of each function that scikit-learn has a scorer of."""
+    scorers = [read_scorer(get_scorer(name)) for name in get_scorer_names()]
+    return {one.function: one.response_method for one in scorers if one is not None}
+
+
+def _list_parameters(function: Callable) -> Mapping[str, inspect.Parameter]:
+    """Parameters of a function by name; none of builtin functions without a signature."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _takes_all_labels(function: Callable) -> bool:
+    """Whether a function of scikit-learn must be passed both classes, of which a group has one."""
+    module = getattr(getattr(function, "func", function), "__module__", None) or ""
+    parameter = _list_parameters(function).get("labels")
+    return module.startswith("sklearn.") and parameter is not None and parameter.default is None
+
+
 def _warns_of_division(function: Callable) -> bool:
     """Whether a function of scikit-learn warns where it divides by zero, as it does by default."""
-    try:
-        parameter = inspect.signature(function).parameters.get("zero_division")
-    except (TypeError, ValueError):
-        return False
+    parameter = _list_parameters(function).get("zero_division")
     return parameter is not None and parameter.default == "warn"
 
 
 def _takes_weights(function: Callable) -> bool:
     """Whether a function has the parameter sample_weight."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # builtin functions may have no signature
-        return False
+    parameters = _list_parameters(function).values()
     return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
@@ -430,6 +474,8 @@ def find_group_metric(metric: str | Callable) -> Any:
     known |= {synonym: GROUP_METRICS[name] for synonym, name in _SYNONYMS.items()}
     if isinstance(metric, Rate | GroupMetric):
         return metric
+    if (scorer := read_scorer(metric)) is not None:
+        return GroupMetric(scorer.function, response_method=scorer.response_method)
     if callable(metric):
         return GroupMetric(metric)
     if not isinstance(metric, str) or metric not in known:
@@ -444,7 +490,12 @@ def find_group_metric(metric: str | Callable) -> Any:
 def _rename(metric: GroupMetric | str, name: str) -> GroupMetric:
     """A metric under another name, also of a function without one."""
     if callable(metric) and not isinstance(metric, Rate | GroupMetric):
-        return GroupMetric(metric, name)
+        scorer = read_scorer(metric)
+        return (
+            GroupMetric(metric, name)
+            if scorer is None
+            else GroupMetric(scorer.function, name, scorer.response_method)
+        )
     return replace(find_group_metric(metric), name=name)  # type: ignore[arg-type]
 
 
@@ -541,14 +592,20 @@ def to_numbers(column: np.ndarray, name: str) -> np.ndarray:
         ) from error
 
 
-def check_columns_of(metrics: dict[str, Any], columns: dict[str, TableLike]) -> None:
-    """Raise for a metric that takes a column which was not passed, or sets that are labels."""
+def check_columns_of(
+    metrics: dict[str, Any], columns: dict[str, TableLike], probabilities: str = "y_proba"
+) -> None:
+    """Raise for a metric that takes a column which was not passed, or sets that are labels.
+
+    `probabilities` is the argument that holds these.
+    """
     refuse_labels_as_sets(metrics.values(), columns)
+    arguments = RESPONSES | {"probabilities": probabilities}
     for name, metric in metrics.items():
         if metric.response not in columns:
             raise ValueError(
-                f"{name} takes {metric.response}, but {RESPONSES[metric.response]} was not "
-                f"passed. Pass {RESPONSES[metric.response]}=, or leave {name} out."
+                f"{name} takes {metric.response}, but {arguments[metric.response]} was not "
+                f"passed. Pass {arguments[metric.response]}, or leave {name} out."
             )
         if metric.needs_target and "y_true" not in columns:
             raise ValueError(

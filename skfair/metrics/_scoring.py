@@ -28,6 +28,7 @@ from skfair.metrics._group_metrics import (
     GroupComparison,
     GroupMetric,
     find_group_metric,
+    find_response_method,
 )
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skfair._utils.api import Label
+    from skfair._utils.sklearn import ResponseMethod
     from skfair._utils.tables import TableLike
-    from skfair.metrics._group_metrics import ResponseMethod
 
 
 class GroupScorer(BaseEstimator):
@@ -730,7 +731,7 @@ def make_scorer(
     group : label or tuple of labels, default=None
         The group whose value is the score.
     response_method : {"predict", "decision_function", "predict_proba"}, default=None
-        What a function takes, as in :class:`GroupMetric`; "predict" for None.
+        What a function takes, as in :class:`GroupMetric`, also for None.
     greater_is_better : bool, default=None
         Whether larger values are better; the scorer negates others. None: it is so of ratios,
         minima, and the value of one group, not of differences and maxima, and a metric of this
@@ -826,7 +827,7 @@ def _find_metric(
             f"greater_is_better do, or transform must be one of {[*TRANSFORMS]}, or a constraint "
             f"needs a confidence_level; got metric={metric!r} and transform=None."
         )
-    kind = _KIND_BY_RESPONSE[RESPONSES_BY_METHOD[response_method or "predict"]]
+    kind = _KIND_BY_RESPONSE[RESPONSES_BY_METHOD[response_method or find_response_method(metric)]]
     return Metric(metric, kind, greater_is_better, best=float(greater_is_better))
 
 

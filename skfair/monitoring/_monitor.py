@@ -313,7 +313,7 @@ class GapMonitor(BaseEstimator):
         and losses. Rates of decisions, whose largest value is known, do not use it.
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
-    windows : tuple of int, default=(3, 6, 12)
+    windows : tuple of int, default=(1, 3, 6, 12)
         Numbers of the last batches whose pooled rates are judged after each batch. They are
         batches of decisions, up to the last of which a decision is counted: where outcomes come
         later, batches whose decisions all wait are not among them. Needs `run_length`, whose false
@@ -364,6 +364,9 @@ class GapMonitor(BaseEstimator):
         Number of batches. One `update` and the `update_labels` of the same time are one batch.
     decision_times_ : list
         Times of the batches of decisions, without those of late outcomes alone.
+    last_decisions_ : dict
+        Time, or without times the batch, of the last counted decisions about each group that the
+        last batch has none of, by pairs of attribute and name; without groups that are too small.
     late_times_ : list
         Times of decisions that came after later ones, by `update_late`.
     bins_ : dict
@@ -422,7 +425,7 @@ class GapMonitor(BaseEstimator):
     delay: Any = None
     value_range: tuple[float, float] = (0.0, 1.0)
     max_weight: float = 1.0
-    windows: tuple[int, ...] = (3, 6, 12)
+    windows: tuple[int, ...] = (1, 3, 6, 12)
     min_group_size: int = MIN_AUDITED_GROUP
 
     def update(
@@ -693,6 +696,18 @@ class GapMonitor(BaseEstimator):
             by = f" by {attribute}" * (len(self._state.comparisons) > 1)
             names += [f"{name}{by}" for name in name_left_out(small, sizes.keys() - small)]
         return names
+
+    @property
+    def last_decisions_(self) -> dict:
+        """Time of the last decisions about each group that has none any more, see the class."""
+        frame = self.to_frame()
+        counted = frame[frame["n"] > 0]
+        column = "batch" if counted["time"].isna().all() else "time"
+        keys = ["attribute", "group"]
+        last = counted.groupby(keys, sort=False)[column].max()
+        n = counted.groupby([*keys, "event"], sort=False)["n"].sum().groupby(keys, sort=False).max()
+        is_gone = (last < counted[column].max()) & (n >= self._settings.smallest_size)
+        return last[is_gone].to_dict()
 
     @property
     def alarms_(self) -> pd.DataFrame:

@@ -151,7 +151,7 @@ def test_rates_of_several_classes_are_those_of_each():
     "settings, message",
     [
         ({"metrics": ["recal"]}, "Did you mean 'recall'"),
-        ({"metrics": ["brier_score"]}, "y_proba was not passed"),
+        ({"metrics": ["brier_score"]}, "y_score was not passed"),
         ({"metrics": {"accuracy": f1_score}}, "other names than those of the report"),
         ({"control_features": DATA["region"][:9]}, "inconsistent|length|rows"),
         (

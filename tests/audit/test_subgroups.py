@@ -13,6 +13,7 @@ from scipy import sparse, stats
 
 from skfair.__main__ import main
 from skfair._statistics.estimates import clopper_pearson_limits
+from skfair.audit import Audit
 from skfair.audit import _subgroups as search
 from skfair.audit._departures import FromRest, departure_limits
 from tests.audit.doors import report_predictions, search_predictions
@@ -470,3 +471,11 @@ def test_errors_of_the_command(path, capsys, more, message):
     with pytest.raises(SystemExit) as error:
         main(["subgroups", str(path), "--prediction", "p", "--sensitive", "sex", *more])
     assert error.value.code == 2 and message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("wrong", [True, "all", {"metrics": "recall"}])
+def test_a_report_raises_at_once_for_subgroups_that_no_search_made(wrong):
+    audit = Audit.from_predictions(None, [1, 0] * 200, sensitive_features=["f"] * 200 + ["m"] * 200)
+    with pytest.raises(ValueError, match=r"subgroups must be .* Pass audit\.subgroups\(\)"):
+        audit.report(subgroups=wrong)
+    assert "subgroups searched" in audit.report(subgroups=audit.subgroups()).to_html()

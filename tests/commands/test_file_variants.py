@@ -262,7 +262,7 @@ VARIANTS = {
     "a cross or nothing": (
         write(d=np.where(D, "x", "")),
         CLASSES.replace("--target y ", "").replace("yes", "x"),
-        ("An empty entry may be another class or a missing value",),
+        ("Write what an empty entry means",),
     ),
     "an n/a among decisions": (
         write(d=np.where(ROWS == 7, "n/a", TABLE["d"])),

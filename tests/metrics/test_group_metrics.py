@@ -598,3 +598,57 @@ def test_bootstrap_limits_hold(n):
         ).iloc[0]
         held.append([report[f"{m}_low"] <= v <= report[f"{m}_high"] for m, v in names.items()])
     assert np.mean(held, axis=0).min() > 0.84
+
+
+SCORED = [
+    sk.roc_auc_score,
+    sk.average_precision_score,
+    sk.brier_score_loss,
+    sk.log_loss,
+    sk.d2_brier_score,
+    sk.d2_log_loss_score,
+    sk.make_scorer(sk.log_loss, response_method="predict_proba", greater_is_better=False),
+    partial(sk.roc_auc_score, max_fpr=0.5),
+]
+
+
+@pytest.mark.parametrize("metric", SCORED, ids=range(len(SCORED)))
+def test_functions_of_scores_get_the_scores_that_are_passed(metric):
+    rng = np.random.default_rng(0)
+    y_true, groups, y_proba = rng.integers(2, size=80), rng.integers(2, size=80), rng.random(80)
+    settings = {"sensitive_features": groups, "metrics": {"m": metric}}
+    report = group_report(y_true, y_proba > 0.5, y_proba=y_proba, **settings)
+    function = sk.log_loss if hasattr(metric, "_score_func") else metric
+    for group in (0, 1):
+        rows = groups == group
+        expected = function(y_true[rows], y_proba[rows])
+        assert report.loc[group, "m"] == pytest.approx(expected, abs=1e-12)
+        assert expected != pytest.approx(
+            function(y_true[rows], 0.001 + 0.998 * (y_proba[rows] > 0.5))
+        )
+    with pytest.raises(
+        ValueError, match=r"m takes (scores|probabilities), but y_(score|proba) was"
+    ):
+        group_report(y_true, y_proba > 0.5, **settings)
+
+
+def test_all_functions_of_scores_in_scikit_learn_are_known():
+    """By the names that their documentation gives the second argument, or by their scorers."""
+    for name in sk.get_scorer_names():
+        scorer = sk.get_scorer(name)
+        takes_scores = scorer._response_method != "predict"
+        assert (GroupMetric(scorer._score_func).response != "decisions") == takes_scores, name
+
+
+def test_a_group_of_one_class_has_a_log_loss():
+    y_true, y_proba = np.array([0, 0, 0, 1, 1, 0]), np.array([0.1, 0.2, 0.3, 0.9, 0.6, 0.4])
+    report = group_report(
+        y_true,
+        y_proba > 0.5,
+        y_proba=y_proba,
+        sensitive_features=[*"aaabbb"],
+        metrics=[sk.log_loss, sk.brier_score_loss, sk.d2_log_loss_score],
+    )
+    assert report.loc["a", "log_loss"] == pytest.approx(-np.log(1 - y_proba[:3]).mean())
+    assert report.loc["a", "brier_score_loss"] == pytest.approx((y_proba[:3] ** 2).mean())
+    assert np.isnan(report.loc["a", "d2_log_loss_score"])
