@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -25,6 +26,7 @@ from skfair._commands.options import (
     write_report,
 )
 from skfair._commands.predictions import read_audit
+from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.checks import check_choice, check_tolerance, join_names
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
@@ -294,7 +296,7 @@ def _run_verify(options: Namespace) -> int:
     repeated = _parse_filed_options(options.file[0], filed.source["command"])
     repeated.confidence = filed.confidence_level
     repeated.salt_file = options.salt_file
-    claim = _build_claim(repeated)
+    claim = _build_claim(repeated, filed.limits_version)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
     sentences = [f"The same claim. {filed}"]
     filed_facts = filed.source
@@ -353,12 +355,15 @@ def _options_text(options: Namespace) -> str:
     return join(words)
 
 
-def _build_claim(options: Namespace) -> Claim:
-    """The claim that the options ask for."""
+def _build_claim(options: Namespace, limits_version: int = LIMITS_VERSION) -> Claim:
+    """The claim that the options ask for, with limits of a version."""
     constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
     audits = [
-        read_audit(model, facts, odds_ratio=options.odds_ratio) for model in list_models(options)
+        replace(
+            read_audit(model, facts, odds_ratio=options.odds_ratio), limits_version=limits_version
+        )
+        for model in list_models(options)
     ]
     about = {
         "confidence_level": options.confidence,
