@@ -112,8 +112,8 @@ def findings(report: ReportData) -> list[str]:
     if balance is not None:
         sentences.append(
             f"The least balanced cluster has a balance of {balance.estimate:.2f} (its smallest "
-            f"group over its largest), and at least {balance.low:.2f} in the population if these "
-            "are held-out data."
+            f"group over its largest). In the population that of the clusters that occur is at "
+            f"least {balance.low:.2f} if these are held-out data."
         )
     return sentences
 

@@ -1,8 +1,12 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.linear_model import LinearRegression
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
 from skfair._statistics.estimates import AUCs, pairwise_contrasts, rate_limits
@@ -211,6 +215,33 @@ def test_balance_limits_hold():
         low = balance_limit(cells // 3, sensitive_features=cells % 3).low
         n_misses += low > 0.5
     assert n_misses <= stats.binom.isf(0.001, 200, 0.05)
+
+
+def test_a_cluster_that_no_sample_shows_has_a_limit_of_0():
+    """Clusters of 49, 49 and 2 %, the last of one group: without n_clusters it is forgotten."""
+    rng = np.random.default_rng(0)
+    n_forgotten = 0
+    for _ in range(100):
+        cells = rng.choice(5, size=60, p=[0.245, 0.245, 0.245, 0.245, 0.02])
+        labels, groups = cells // 2, cells % 2
+        n_forgotten += balance_limit(labels, sensitive_features=groups).low > 0.0
+        assert balance_limit(labels, sensitive_features=groups, n_clusters=3).low == 0.0
+    assert 15 < n_forgotten < 45
+    shown = balance_limit([0, 1] * 40, sensitive_features=["a", "a", "b", "b"] * 20, n_clusters=2)
+    assert shown.low > 0.3
+
+
+def test_the_number_of_clusters_is_that_of_a_clustering():
+    labels, groups = [0, 1] * 20, ["a", "a", "b", "b"] * 10
+    limit = partial(balance_limit, labels, sensitive_features=groups)
+    for clustering in (KMeans(3), AgglomerativeClustering(3)):
+        assert limit(n_clusters=clustering).low == limit(n_clusters=3).low == 0.0
+    assert limit(n_clusters=KMeans(2)) == limit()
+    for wrong in (0, True, 2.5, LinearRegression()):
+        with pytest.raises(ValueError, match="n_clusters must be a positive integer"):
+            limit(n_clusters=wrong)
+    with pytest.raises(ValueError, match="it has 1, and the labels name 2"):
+        limit(n_clusters=1)
 
 
 def test_a_missing_group_leaves_no_balance():
