@@ -818,6 +818,7 @@ def pointwise_score(scores: np.ndarray, target: np.ndarray) -> Pointwise:
     return Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))
 
 
+@dataclass(frozen=True)
 class SignedError:
     """The prediction less the truth of each sample."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from skfair.losses import (
     LogisticLoss,
     Pointwise,
+    SignedError,
     as_pointwise,
     is_of_positive_numbers,
     pointwise_score,
@@ -122,8 +123,11 @@ class OfExponential(NamedTuple):
         return Pointwise(value, slope, curvature * predictions**2 + slope)
 
 
-MEANS_OF_PREDICTIONS = (pointwise_score, PROBABILITY, OfExponential(pointwise_score))
-"""Terms whose means are those of predictions, and not of losses."""
+MEANS_OF_PREDICTIONS = (
+    *(pointwise_score, PROBABILITY, OfExponential(pointwise_score)),
+    *(SignedError(), OfExponential(SignedError())),
+)
+"""Terms whose means are those of predictions, also less a constant, and not of losses."""
 
 
 class ConvertedTerm(NamedTuple):

@@ -27,6 +27,7 @@ from skfair._commands.options import (
 )
 from skfair._commands.parser import Parser
 from skfair._commands.predictions import read_audit
+from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.checks import check_choice, check_tolerance, join_names
 from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.audit._formats import FACT_TITLES
@@ -297,7 +298,7 @@ def _run_verify(options: Namespace) -> int:
     repeated = _parse_filed_options(options.file[0], filed.source["command"])
     repeated.confidence = filed.confidence_level
     repeated.salt_file = options.salt_file
-    claim = _build_claim(repeated)
+    claim = _build_claim(repeated, filed.limits_version)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
     sentences = [f"The same claim. {filed}"]
     filed_facts = filed.source
@@ -356,12 +357,15 @@ def _options_text(options: Namespace) -> str:
     return join(words)
 
 
-def _build_claim(options: Namespace) -> Claim:
-    """The claim that the options ask for."""
+def _build_claim(options: Namespace, limits_version: int = LIMITS_VERSION) -> Claim:
+    """The claim that the options ask for, with limits of a version."""
     constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
     audits = [
-        read_audit(model, facts, odds_ratio=options.odds_ratio) for model in list_models(options)
+        replace(
+            read_audit(model, facts, odds_ratio=options.odds_ratio), limits_version=limits_version
+        )
+        for model in list_models(options)
     ]
     about = {
         "confidence_level": options.confidence,

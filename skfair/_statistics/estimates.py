@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
@@ -104,6 +105,14 @@ def clopper_pearson_limits(
 # Estimates of several rates or means, and confidence limits of linear forms of them.
 
 
+LIMITS_VERSION = 2
+"""Version of the limits, which a filed claim states and by which it is verified.
+
+Version 1 had areas under ROC curves on the plain scale below 100 samples of the smaller class, and
+normal quantiles for samples of equal weight.
+"""
+
+
 _LARGE_DESIGN_EFFECT = 4.0
 """Design effect above which the limits of weighted samples are known to be too narrow."""
 
@@ -136,6 +145,10 @@ class Estimates(ABC):
     @abstractmethod
     def limits(self, level: float) -> Any:
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
+
+    def use_limits_version(self, version: int) -> Self:
+        """The estimates with the limits of an earlier `LIMITS_VERSION`, if these differed."""
+        return self
 
     @property
     def favourable(self) -> ComplementEstimates | Self:
@@ -711,10 +724,11 @@ _N_FIXED_PAIRS = 3
 class AUCs(Estimates):
     r"""Areas under the ROC curves of groups, with DeLong's variances ([1]_).
 
-    Limits are symmetric on the logit scale if both classes have a hundred samples, otherwise on the
-    plain scale. If all placements are equal, as those of perfect scores are, the variance is 0:
-    Wilson's limits for the size of the smaller class replace them. Weighted samples count with
-    their effective sample size and Student's quantiles.
+    Limits are symmetric on the logit scale, with Student's quantile of the smaller class: on the
+    plain scale, or with normal quantiles, those of a small class are too high. If all placements
+    are equal, as those of perfect scores are, the variance is 0: Wilson's limits for the size of
+    the smaller class replace them, with the same quantile. Weighted samples count with their
+    effective sample size.
 
     `positive`, `scores` and `weights` have one entry per sample, or per row of as many samples as
     `counts` says, of which `weights` are the totals. `members` is a list of the rows of each group,
@@ -728,6 +742,7 @@ class AUCs(Estimates):
     """
 
     interval = "DeLong"
+    _limits_version = LIMITS_VERSION
 
     def __init__(
         self,
@@ -750,24 +765,31 @@ class AUCs(Estimates):
         """DeLong's standard error of each area."""
         return self._errors
 
+    def use_limits_version(self, version: int) -> Self:
+        """The areas with the limits of an earlier `LIMITS_VERSION`."""
+        areas = copy(self)
+        areas._limits_version = version
+        return areas
+
     def limits(self, level: float) -> Any:
         """DeLong's limits, as in `Estimates.limits`."""
-        z = special.ndtri(level)
         areas = self._areas
-        if self.is_weighted:
-            z = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
+        quantile = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
+        if self._limits_version == 1 and not self.is_weighted:
+            quantile = special.ndtri(level)
         with np.errstate(divide="ignore", invalid="ignore"):
             logits = special.logit(areas)
-            margin = z * self._errors / (areas * (1.0 - areas))
+            margin = quantile * self._errors / (areas * (1.0 - areas))
             low = special.expit(logits - margin)
             high = special.expit(logits + margin)
-        # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
-        is_small = self.sizes < 100 * (1.0 - 1e-9)
-        low = np.where(is_small, np.maximum(areas - z * self._errors, 0.0), low)
-        high = np.where(is_small, np.minimum(areas + z * self._errors, 1.0), high)
+        if self._limits_version == 1:
+            # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
+            is_small = self.sizes < 100 * (1.0 - 1e-9)
+            low = np.where(is_small, np.maximum(areas - quantile * self._errors, 0.0), low)
+            high = np.where(is_small, np.minimum(areas + quantile * self._errors, 1.0), high)
         # No variance: Wilson's limits.
         is_constant = self._errors == 0
-        wilson_low, wilson_high = wilson_limits(areas, self.sizes, z)
+        wilson_low, wilson_high = wilson_limits(areas, self.sizes, quantile)
         low = np.where(is_constant, wilson_low, low)
         high = np.where(is_constant, wilson_high, high)
         return low - self._center, high - self._center

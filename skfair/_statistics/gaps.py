@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
 from scipy.special import betainc, ndtr
+from sklearn.base import BaseEstimator
 
 from skfair._groups.events import Events
 from skfair._groups.groups import balance, count_table
@@ -23,7 +25,7 @@ from skfair._statistics.estimates import (
     correlation_of,
     pairwise_contrasts,
 )
-from skfair._utils.checks import warn
+from skfair._utils.checks import argument_error, warn
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
@@ -650,12 +652,29 @@ def _draw_normal(n_rows: int, n_draws: int = _N_DRAWS) -> np.ndarray:
 # Lower confidence limit of the balance of clusters in the population.
 
 
+def _count_clusters(n_clusters: int | BaseEstimator | None) -> int | None:
+    """The number of clusters, also of a fitted clustering; None if it is not known."""
+    if n_clusters is None:
+        return None
+    number = n_clusters
+    if isinstance(n_clusters, BaseEstimator):
+        # Those that were found, as by agglomeration, before those that were asked for.
+        number = getattr(n_clusters, "n_clusters_", getattr(n_clusters, "n_clusters", None))
+    if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+        raise argument_error(
+            "n_clusters must be a positive integer, or a fitted clustering with n_clusters, but is "
+            f"{n_clusters!r}."
+        )
+    return int(number)
+
+
 def balance_limit(
     labels: ArrayLike,
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
+    n_clusters: int | BaseEstimator | None = None,
 ) -> Interval:
     r"""Lower confidence limit of the balance that given clusters have in the population.
 
@@ -675,6 +694,10 @@ def balance_limit(
         Non-negative weights. A sample of weight zero counts as absent.
     confidence_level : float, default=0.95
         Probability, over random samples, with which the limit is at most the population's balance.
+    n_clusters : int or fitted clustering, default=None
+        Number of clusters of the clustering, or the clustering. If these samples lack one of them,
+        nothing is known of its balance, and the limit is 0. None limits the balance of the clusters
+        that occur: a cluster that no sample shows may be less balanced.
 
     Returns
     -------
@@ -685,8 +708,8 @@ def balance_limit(
     Raises
     ------
     ValueError
-        If the confidence level is not between 0 and 1, or the inputs differ in length or hold
-        missing values.
+        If the confidence level is not between 0 and 1, the inputs differ in length or hold
+        missing values, or there are more labels than `n_clusters`.
 
     Warns
     -----
@@ -700,18 +723,27 @@ def balance_limit(
     >>> labels, group = np.repeat([0, 1], 200), np.tile(["a", "b"], 200)
     >>> balance_limit(labels, sensitive_features=group).low > 0.75
     True
+    >>> balance_limit(labels, sensitive_features=group, n_clusters=3).low
+    0.0
     """
     confidence_level = check_level(confidence_level)
+    n_expected = _count_clusters(n_clusters)
     samples, (labels,) = check_metric_input(sensitive_features, sample_weight, labels=labels)
     clusters, codes = np.unique(labels, return_inverse=True)
     groups = samples.groups
     weights = samples.weights / samples.weights.max()
-    n_clusters = len(clusters)
+    n_occurring = len(clusters)
+    if n_expected is not None and n_occurring > n_expected:
+        raise argument_error(
+            "n_clusters must be the number of clusters of the clustering, or the clustering, but "
+            f"it has {n_expected}, and the labels name {n_occurring}. Pass the clustering that "
+            "made the labels."
+        )
     n_groups = len(groups.labels)
     # Samples, weight and squared weight of every group in every cluster.
     sums = np.dstack(
         [
-            count_table(codes, groups.codes, weights**power, n_clusters, n_groups)
+            count_table(codes, groups.codes, weights**power, n_occurring, n_groups)
             for power in (0, 1, 2)
         ]
     )
@@ -728,4 +760,6 @@ def balance_limit(
         shares.values * shares.sizes, shares.sizes, confidence_level
     )
     ratio = (low / (1.0 - low)).min()
+    if n_expected is not None and n_occurring < n_expected:
+        ratio = 0.0
     return Interval(balance(sums[..., 1]), float(min(1.0, ratio)), 1.0)

@@ -351,7 +351,10 @@ class BootstrapEstimates(Estimates):
     With b the mean of the draws minus the estimate, its bias, a limit at the level
     :math:`\Phi(z)` is the quantile :math:`\Phi(t \sqrt{n / (n - 1)})` of the draws, minus 2 b,
     where t is Student's quantile with n - 1 degrees of freedom in place of z ([2]_): the draws are
-    above the estimate by as much as this is above the value of the population. Quantiles too far
+    above the estimate by as much as this is above the value of the population. A function with its
+    minimum at the truth, such as a sum or the largest of absolute gaps, is above its value of the
+    population by more: the lower limit subtracts 6 b if b is positive, and the upper one of a
+    function with a negative bias adds as much. Quantiles too far
     out for the number of draws are extrapolated: their distance to the estimate is proportional to
     t.
 
@@ -431,6 +434,16 @@ class BootstrapEstimates(Estimates):
         return self.values - below, self.values + above
 
 
+_EXTREME_BIAS = 4.0
+"""Biases of resamples that a limit allows for beyond the usual two, in the direction of the bias.
+
+Of a function that adds up absolute errors and is 0 in the population, with s the mean of an
+estimate, that of its resamples is the root of two times s. The bias in resamples is .41 s, so that
+2.41 of them are s, and it is smaller where an estimate is large by chance. With 1.41 the limits of
+sums and of largest gaps were drawn to be above 0 in .06 to .25 of samples, with 4 in .03 at most.
+"""
+
+
 def _bootstrap_margins(
     draws: np.ndarray, value: float, size: float, level: float, n_draws: int
 ) -> np.ndarray | tuple[float, float]:
@@ -445,6 +458,10 @@ def _bootstrap_margins(
     reach = min(t, special.ndtri(1.0 - 10 / len(draws)))
     bias = draws.mean() - value
     low, high = np.quantile(draws, special.ndtr([-reach, reach])) - 2.0 * bias
+    # A function near its minimum has a larger bias than resamples show, and so has one near its
+    # maximum.
+    low -= _EXTREME_BIAS * max(bias, 0.0)
+    high -= _EXTREME_BIAS * min(bias, 0.0)
     return t / reach * np.maximum((value - low, high - value), 0.0)
 
 

@@ -326,8 +326,9 @@ def _certify_predictions(
     # Each class and attribute holds at the full level. An excess of any of them shares the error.
     excess_level = 1.0 - (1.0 - level) / len(bound_constraints)
     of_bounds = np.repeat(tolerances, len(per_class)).tolist()
+    find_limits = partial(_find_limits, limits_version=audit.limits_version)
     limits = [
-        _find_limits(*one, tolerance, (level, excess_level), largest)
+        find_limits(*one, tolerance, (level, excess_level), largest)
         for one, tolerance in zip(bound_constraints, of_bounds, strict=True)
     ]
     starts = range(0, len(limits), len(per_class))
@@ -407,6 +408,7 @@ def _make_claim(
         low=low,
         high=high,
         confidence_level=np.nan,
+        limits_version=audit.limits_version,
         is_exact=limits.is_exact,
         counted=quantity.counted,
         sizes=limits.sizes,
@@ -476,6 +478,7 @@ def _find_limits(
     tolerance: float,
     levels: tuple[float, ...],
     largest: float,
+    limits_version: int,
 ) -> _Limits:
     """Limits of one gap, of which `largest` is the largest possible one.
 
@@ -483,8 +486,10 @@ def _find_limits(
     """
     # Upper limit of the largest difference, by intervals for large samples.
     estimates, contrasts = bound.estimates(scores)
+    estimates = estimates.use_limits_version(limits_version)
     level, excess_level = levels
-    smallest = getattr(bound, "smallest_gap_estimates", bound.estimates)(scores)
+    smallest, smallest_forms = getattr(bound, "smallest_gap_estimates", bound.estimates)(scores)
+    smallest = smallest.use_limits_version(limits_version)
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(
             f"A claim needs two groups to be compared by {bound.name}, but these samples "
@@ -507,7 +512,7 @@ def _find_limits(
         is_shown=bool(is_shown),
         gap=reported_gap(bound, scores),
         limit=limit,
-        lower_limit=gap_lower_limit(*smallest, excess_level),  # type: ignore[call-arg]
+        lower_limit=gap_lower_limit(smallest, smallest_forms, excess_level),
         is_exact=is_exact,
         rare_outcomes=_describe_rare_values(bound, estimates),
         sizes={event_text(*one, cells.names): int(n) for one, n in counted},  # type: ignore[call-arg]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skfair import constraints
 from skfair._columns.reading import UNREAD, Reading
+from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._statistics.gaps import Verdict
 from skfair._utils.checks import join_names
 from skfair.audit._formats import (
@@ -106,6 +107,8 @@ class Claim(PageReport):
         group which is not published are nan or None.
     unpublished : str
         Groups and samples that are not published, though the verdict is about them, too.
+    limits_version : int
+        Version of the formulas of the limits. :func:`verify` uses that of the claim.
     constraint : dict
         Class and parameters of the constraint.
     source : dict of str to str
@@ -153,6 +156,7 @@ class Claim(PageReport):
     order: str = ""
     min_published: int | None = None
     unpublished: str = ""
+    limits_version: int = LIMITS_VERSION
     reading: Reading = field(default=UNREAD, compare=False)
 
     title = "Claim about groups"
@@ -181,8 +185,9 @@ class Claim(PageReport):
         ValueError
             If it is no text of a claim of this version, or a field is damaged.
         """
-        required = {*cls._settings, *cls._results} - {"order"}  # which older ones lack
-        content = {"order": ""} | read_document(source, "Claim", required)
+        older = {"order": "", "limits_version": 1}  # fields that claims filed before lack
+        required = {*cls._settings, *cls._results} - {*older}
+        content = older | read_document(source, "Claim", required)
         _check_fields(content)
         numbers = {name: content[name] for name in ("estimate", "low", "high")}
         content |= {name: nan if n is None else float(n) for name, n in numbers.items()}
@@ -386,6 +391,7 @@ _FIELD_TYPES = {
         ("verdict", "form", "metric", "unit", "counted", "assumption", "order", "text"), str
     ),
     **dict.fromkeys(("threshold", "confidence_level"), (int, float)),
+    "limits_version": int,
     **dict.fromkeys(("estimate", "low", "high"), (int, float, str, type(None))),
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
@@ -422,6 +428,7 @@ def _find_damaged_values(content: Any) -> list:
     }
     is_valid["verdict"] = content["verdict"] in EXIT_STATUSES
     is_valid["form"] = content["form"] in BOUNDS
+    is_valid["limits_version"] = 1 <= content["limits_version"] <= LIMITS_VERSION
     is_valid["confidence_level"] = 0.0 < content["confidence_level"] < 1.0
     kinds = {"sizes": int, "n_missing": int, "source": str, "attributes": str, "left_out": str}
     for name, kind in kinds.items():
@@ -497,6 +504,8 @@ def describe_constraint(constraint: Constraint) -> dict[str, Any]:
     for name, value in constraint.get_params(deep=False).items():
         if isinstance(value, str | int | float | dict):
             params[name] = value
+        elif isinstance(value, tuple | list) and all(isinstance(n, int | float) for n in value):
+            params[name] = list(value)
         elif value is not None:
             unfiled.append(name)
     return {"name": type(constraint).__name__, "params": params, "unfiled": unfiled}

@@ -34,6 +34,7 @@ from skfair._groups.groups import attribute_columns
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair._partitions.collections import is_partitioned
+from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.api import Label
 from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
 from skfair._utils.copies import refuse_training_data
@@ -97,7 +98,7 @@ class AuditData:
     if it is good. ``unbinned`` are the groups before numbers are divided
     into ``bins``, and ``described`` is what was read, or a function that returns it. ``ids`` name
     the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
-    None if all are independent.
+    None if all are independent. ``limits_version`` is the `LIMITS_VERSION` of the limits of claims.
     """
 
     known: SensitiveFeatures
@@ -117,6 +118,7 @@ class AuditData:
     strata: Any = None
     clusters: pd.Series | None = None
     burden: str | None = None
+    limits_version: int = LIMITS_VERSION
 
     @classmethod
     def from_columns(

@@ -436,7 +436,10 @@ def read_document(
 
 def decode_report(source: PathLike[str] | str | None, fields: tuple[str, ...]) -> dict[str, Any]:
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
-    content = read_document(source, "FairnessReport", fields)
+    # Earlier reports do not say whose reference was named: their limits hold for all pairs.
+    content = {"named_references": []} | read_document(
+        source, "FairnessReport", {*fields} - {"named_references"}
+    )
     content["reading"] = Reading.from_dict(content["reading"])
     if content["balance"] is not None:
         content["balance"] = Interval._make(content["balance"])

@@ -48,6 +48,7 @@ from skfair.audit._tables import (
     adverse_impact,
     find_spared,
     is_missing_group,
+    name_as_text,
     stratify_groupings,
 )
 from skfair.audit._task_metrics import tabulate_reliability
@@ -130,6 +131,8 @@ class FairnessReport(ReportData):
         Number of samples whose outcome is unknown, where others have one.
     unpublished : str, default=""
         Groups and samples that are not published, though findings and status are about them, too.
+    named_references : tuple of str, default=()
+        Attributes whose reference group the user named; of the others the data choose it.
     reading : Reading, default=UNREAD
         What was read, of which protected reports have no counts.
 
@@ -211,7 +214,12 @@ class FairnessReport(ReportData):
           impact.
         - ``standard_deviations``: (s / n - t / m) / sqrt(p (1 - p) (1 / n + 1 / m)). More than two
           are held to be significant.
-        - ``p_value``: of Fisher's exact test, two-sided, which holds for any number of samples.
+        - ``p_value``: of Fisher's exact test of the two groups, two-sided, which holds for any
+          number of samples. Of more than two equal groups the largest rate is partly luck: with ten
+          of them a p-value below .05 occurs in half of all samples.
+        - ``adjusted_p_value``: the same by Holm's procedure over all pairs of groups that are not
+          left out, of more than 16 groups by Bonferroni's. It holds for all groups of an attribute
+          together, whichever has the largest rate.
         - ``shortfall``: the smallest number of further selections that would make the rate of the
           group at least as large, ceil(n t / m) - s.
 
@@ -262,8 +270,9 @@ class FairnessReport(ReportData):
         - ``mean_difference``: :math:`\sum_k (n_k + m_k) d_k / \sum_k (n_k + m_k)`, what remains on
           average within strata (conditional demographic disparity).
         - ``common_difference``: that of Mantel and Haenszel, with weights :math:`n_k m_k / (n_k +
-          m_k)`, and its limits ``low`` and ``high`` by the variance of Sato ([1]_). They hold for
-          all rows together, and where the difference is the same in all strata.
+          m_k)`, and its limits ``low`` and ``high`` by the score test of Miettinen and Nurminen
+          ([1]_). They hold for all rows together, whichever group the data choose as reference, and
+          where the difference is the same in all strata.
 
         What a stratum explains need not be justified: strata may be the way in which a group is
         put at a disadvantage.
@@ -281,8 +290,8 @@ class FairnessReport(ReportData):
 
         References
         ----------
-        .. [1] T. Sato, S. Greenland and J. M. Robins, "On the variance estimator for the
-           Mantel-Haenszel risk difference", Biometrics 45, 1989.
+        .. [1] O. Miettinen and M. Nurminen, "Comparative analysis of two rates", Statistics in
+           Medicine 4, 1985.
 
         Examples
         --------
@@ -306,7 +315,7 @@ class FairnessReport(ReportData):
                 "Differences within strata are computed from counts, so groups must not overlap or "
                 "be modelled, and all samples must have the same weight and be independent."
             )
-        return adjust_differences(self.frame, self.confidence_level)
+        return adjust_differences(self.frame, self.confidence_level, self.named_references)
 
     def missing_fields(self, summary: Literal["ll144"] = "ll144") -> list[str]:
         """What the law requires of a summary and the report does not have, one sentence each.
@@ -437,6 +446,7 @@ class FairnessReport(ReportData):
         content = decode_report(source, cls._settings)
         if content["subgroups"] is not None:
             content["subgroups"] = SubgroupReport(**content["subgroups"])
+        content["named_references"] = tuple(content["named_references"])
         return cls(**{name: content[name] for name in cls._settings})
 
     def _sections(self, summary: str | None = None) -> Any:
@@ -602,6 +612,7 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         n_missing=n_missing,
         hidden={},
         counts_samples=counts_samples and not ties,
+        named_references=tuple(map(name_as_text, settings.reference or ())),
         provenance=provenance,
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption(),

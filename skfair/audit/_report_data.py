@@ -35,6 +35,7 @@ class ReportData(PageReport):
     assumption: str = ""
     n_without_outcome: int = 0
     unpublished: str = ""
+    named_references: tuple[str, ...] = ()
     reading: Reading = UNREAD
 
     @property

@@ -112,8 +112,8 @@ def findings(report: ReportData) -> list[str]:
     if balance is not None:
         sentences.append(
             f"The least balanced cluster has a balance of {balance.estimate:.2f} (its smallest "
-            f"group over its largest), and at least {balance.low:.2f} in the population if these "
-            "are held-out data."
+            f"group over its largest). In the population that of the clusters that occur is at "
+            f"least {balance.low:.2f} if these are held-out data."
         )
     return sentences
 
@@ -479,11 +479,13 @@ def _adverse_impact_tables(
         f"{100 * report.min_share:g} % of all samples are left out. Standard deviations: "
         "difference of the rates in standard errors of the pooled rate, of which more than two are "
         "held to be significant. P-value: Fisher's exact test, two-sided. Both are of a group by "
-        "itself, whatever else is compared; verdicts on the population are those of impact ratios "
-        "and findings. Shortfall: decisions about the group that must change for equal rates."
+        "itself, and among several equal groups the largest rate is partly luck, so that they find "
+        "differences too often. Adjusted: by Holm's procedure over all pairs of groups, which "
+        "holds whichever has the largest rate, as verdicts of impact ratios and findings do. "
+        "Shortfall, in these data: decisions about the group that must change for equal rates."
     )
     comparisons = ("Impact ratio", "Below four fifths in these data")
-    comparisons += ("Standard deviations, by itself", "P-value, by itself")  # type: ignore[assignment]
+    comparisons += ("Standard deviations, by itself", "P-value, by itself", "P-value, adjusted")  # type: ignore[assignment]
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
@@ -547,9 +549,9 @@ def _adjusted_table(adjusted: pd.DataFrame) -> tuple[str, str, tuple[str, ...], 
     """Table of the differences of groups in all samples and within strata."""
     note = (
         "Each group against the reference group. Mean: of the differences within strata, by their "
-        "samples. Common: by Mantel and Haenszel, with limits that hold for all rows together if "
-        "the difference is the same in all strata. Strata may themselves put a group at a "
-        "disadvantage."
+        "samples. Common: by Mantel and Haenszel, with limits that hold for all rows together, "
+        "whichever group is the reference, if the difference is the same in all strata. Strata may "
+        "themselves put a group at a disadvantage."
     )
     titles = ("Group", "By", "Samples", "Strata", "Difference, points", "Mean", "Common")
     rows = []
@@ -598,9 +600,15 @@ def _adverse_impact_cells(row: dict) -> tuple:
         "left out" if row["is_excluded"] else _format_number(ratio, digits),
         verdict,
         _format_number(row["standard_deviations"], "+.2f"),
-        "< .001" if row["p_value"] < 0.001 else _format_number(row["p_value"], ".3f"),
+        _format_p_value(row["p_value"]),
+        _format_p_value(row["adjusted_p_value"]),
         _format_number(row["shortfall"], ",.0f"),
     )
+
+
+def _format_p_value(p_value: float) -> str:
+    """A p-value to three digits, or a dash where it is unknown."""
+    return "< .001" if p_value < 0.001 else _format_number(p_value, ".3f")
 
 
 def _reliability_tables(reliability: pd.DataFrame) -> Iterator[tuple]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import sparse, stats
 from skfair._groups import Groups
 from skfair._groups.groups import sort_labels
 from skfair._groups.known import MISSING, is_like_unknown
+from skfair._statistics.common_differences import common_difference
 from skfair._statistics.estimates import LogRates, contrast_matrix, pairwise_contrasts
 from skfair._statistics.gaps import Interval, interval_of_largest_contrast
 from skfair._utils.checks import argument_error
@@ -549,8 +550,17 @@ def _compare_groups(table: pd.DataFrame) -> pd.DataFrame:
         known = included[~included["group"].map(is_missing_group)]
         best = (known if len(known) else included)["estimate"].idxmax()
         counts = table[["n", "n_selected"]].to_numpy().tolist()
-        rows = [_compare_counts(*counts[row], *counts[best]) for row in included.index]
-    columns = ("impact_ratio", "standard_deviations", "p_value", "shortfall")
+        adjusted = _adjust_p_values(
+            [counts[row] for row in included.index], included.index.get_loc(best)
+        )
+        rows = [
+            (*_compare_counts(*counts[row], *counts[best]), p_value)
+            for row, p_value in zip(included.index, adjusted, strict=True)
+        ]
+    columns = (
+        *("impact_ratio", "standard_deviations", "p_value", "shortfall"),
+        "adjusted_p_value",
+    )
     return pd.DataFrame(rows, included.index, columns).reindex(table.index).astype(float)
 
 
@@ -562,23 +572,59 @@ def _compare_counts(n: int, selected: int, n_best: int, selected_best: int) -> t
     pooled = (selected + selected_best) / (n + n_best)
     error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / n_best))
     deviations = (selected / n - selected_best / n_best) / error if error > 0 else np.nan
-    # Fisher's exact test of equal rates, two-sided.
-    table = [[selected, n - selected], [selected_best, n_best - selected_best]]
-    p_value = stats.fisher_exact(table).pvalue
+    p_value = _test_equal_rates(n, selected, n_best, selected_best)
     # Smallest number of further selections that makes the rate equal or larger, in integers.
     shortfall = -(-n * selected_best // n_best) - selected
     return ratio, deviations, p_value, shortfall
 
 
+def _test_equal_rates(n: int, selected: int, n_other: int, selected_other: int) -> float:
+    """P-value of Fisher's exact test of equal rates, two-sided."""
+    table = [[selected, n - selected], [selected_other, n_other - selected_other]]
+    return float(stats.fisher_exact(table).pvalue)
+
+
+_MAX_HOLM_GROUPS = 16
+"""Number of groups up to which all pairs are tested; of more, Bonferroni's bound is as valid."""
+
+
+def _adjust_p_values(counts: list[tuple[int, int]], best: int) -> np.ndarray:
+    """P-values of all groups against the one at `best`, adjusted for all pairs by Holm's procedure.
+
+    They hold whichever group is the best. `counts` are numbers of samples and of selected ones.
+    """
+    n_groups = len(counts)
+    n_pairs = n_groups * (n_groups - 1) // 2
+    is_few = n_groups <= _MAX_HOLM_GROUPS
+    pairs = [pair for pair in combinations(range(n_groups), 2) if is_few or best in pair]
+    p_values = np.array([_test_equal_rates(*counts[a], *counts[b]) for a, b in pairs])
+    order = np.argsort(p_values, kind="stable")
+    steps = n_pairs - np.arange(len(pairs)) if is_few else np.full(len(pairs), n_pairs)
+    holm = np.empty(len(pairs))
+    holm[order] = np.minimum(np.maximum.accumulate(steps * p_values[order]), 1.0)
+    adjusted = np.ones(n_groups)
+    for pair, p_value in zip(pairs, holm, strict=True):
+        if best in pair:
+            adjusted[sum(pair) - best] = p_value
+    return adjusted
+
+
 # Differences adjusted for strata.
 
 
-def adjust_differences(frame: pd.DataFrame, level: float) -> pd.DataFrame:
-    """DataFrame of the differences of groups within strata, from the rows of a report."""
+def adjust_differences(
+    frame: pd.DataFrame, level: float, named_references: tuple[str, ...]
+) -> pd.DataFrame:
+    """DataFrame of the differences of groups within strata, from the rows of a report.
+
+    Limits hold for all rows together. A reference that the data chose, and not the user for one of
+    the attributes `named_references`, may be any group, so all pairs of groups share the error.
+    """
     names = frame["attribute"].str.partition(STRATUM_SEPARATOR)
     frame = frame.assign(attribute=names[0], stratum=names[2])
     rows = []
     counts = []
+    n_comparisons = 0
     if not frame["stratum"].any():
         return pd.DataFrame()
     impact_rows = frame[frame["metric"].map(has_impact_ratio)]
@@ -589,6 +635,8 @@ def adjust_differences(frame: pd.DataFrame, level: float) -> pd.DataFrame:
         within = table[is_stratum].pivot(index="group", columns="stratum")
         references = marginal.index[marginal["is_reference"]]
         groups = marginal.index[~marginal["is_reference"] & ~marginal["is_small"]]
+        n = len(groups)
+        n_comparisons += n if attribute in named_references else n * (n + 1) // 2
         for group, reference in product(groups, references):
             # The two groups in the strata that have both, one row for each.
             pair = within.reindex([group, reference])
@@ -611,27 +659,6 @@ def adjust_differences(frame: pd.DataFrame, level: float) -> pd.DataFrame:
                 }
             )
     for row, (sizes, selected) in zip(rows, counts, strict=True):
-        limits = common_difference(sizes, selected, 1.0 - (1.0 - level) / len(rows))
+        limits = common_difference(sizes, selected, 1.0 - (1.0 - level) / n_comparisons)
         row |= dict(zip(("common_difference", "low", "high"), limits, strict=True))
     return pd.DataFrame(rows)
-
-
-def common_difference(sizes: np.ndarray, counts: np.ndarray, level: float) -> Interval:
-    """Mantel-Haenszel difference of two rates that strata share, as an `Interval`.
-
-    `sizes` and `counts` have one row for each group and one column for each stratum. The variance
-    is that of Sato, which holds for few large strata and for many small ones.
-
-    T. Sato, S. Greenland and J. M. Robins, "On the variance estimator for the Mantel-Haenszel risk
-    difference", Biometrics 45, 1989.
-    """
-    n, m = sizes
-    x, y = counts
-    total = n + m
-    weight = (n * m / total).sum()
-    common = ((m * x - n * y) / total).sum() / weight
-    skewed = (n**2 * y - m**2 * x + n * m * (m - n) / 2.0) / total**2
-    mixed = (x * (m - y) + y * (n - x)) / (2.0 * total)
-    variance = (common * skewed.sum() + mixed.sum()) / weight**2
-    margin = stats.norm.ppf((1.0 + level) / 2.0) * np.sqrt(max(variance, 0.0))
-    return Interval(common, max(-1.0, common - margin), min(1.0, common + margin))

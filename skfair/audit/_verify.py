@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from skfair._utils.checks import argument_error
@@ -20,7 +21,8 @@ def verify(
 ) -> list[str]:
     """Recompute a filed claim from the data, and name what differs.
 
-    Read more in the :ref:`guide <audit_certificate>`.
+    Limits are recomputed by the formulas of the version that the claim names. Read more in the
+    :ref:`guide <audit_certificate>`.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def verify(
     # Ratios, floors and ceilings are parameters of the constraint.
     is_parameter = filed.form in (*LOWER_BOUNDS, "ceiling") or filed._thresholds
     tolerance = None if is_parameter else filed.threshold
-    now = audit.certify(
+    now = replace(audit, limits_version=filed.limits_version).certify(
         constraint,
         tolerance,
         confidence_level=filed.confidence_level,

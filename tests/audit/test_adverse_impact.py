@@ -1,10 +1,12 @@
 """The four-fifths rule: four fifths, Fisher's exact test, standard deviations and shortfall."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.stats import hypergeom
+from scipy.stats import binom, fisher_exact, hypergeom
 
+from skfair.audit._tables import adverse_impact
 from tests.audit.doors import report_predictions
 
 
@@ -55,6 +57,56 @@ def test_fishers_exact_test_adds_up_all_tables_that_are_as_rare(counts):
     assert rows["p_value"].min() == pytest.approx(masses[is_rare].sum())
 
 
+def test_p_values_of_three_groups_are_adjusted_by_hand():
+    """Holm over a-b, a-c and b-c: three, two and one times the sorted p-values, never falling."""
+    counts = {"a": (30, 100), "b": (52, 100), "c": (38, 90)}
+    table = table_of(counts)
+    p_values = {}
+    for first, second in ("ab", "ac", "bc"):
+        (x, n), (y, m) = counts[first], counts[second]
+        p_values[first + second] = fisher_exact([[x, n - x], [y, m - y]]).pvalue
+    assert p_values["ab"] < p_values["ac"] < p_values["bc"]
+    holm = 3 * p_values["ab"], 2 * p_values["ac"], p_values["bc"]
+    assert holm[0] < holm[1] and holm[2] > holm[1]
+    assert table["adjusted_p_value"].tolist() == pytest.approx([holm[0], 1.0, holm[2]])
+    # A pair is never adjusted less than one that is rarer.
+    table = table_of({"a": (10, 100), "b": (52, 100), "c": (11, 100), "x": (1, 1)})
+    p_values = table["p_value"]
+    assert table.loc["c", "adjusted_p_value"] == pytest.approx(
+        max(3 * p_values["a"], 2 * p_values["c"])
+    )
+    assert np.isnan(table.loc["x", "adjusted_p_value"])
+
+
+def test_many_groups_have_bonferronis_bound():
+    counts = {f"{i:02d}": (3 + i % 5, 20) for i in range(16)} | {"z": (18, 20)}
+    table = table_of(counts, min_share=0.0)
+    expected = np.minimum(17 * 16 / 2 * table["p_value"], 1.0)
+    np.testing.assert_allclose(table["adjusted_p_value"], expected)
+
+
+@pytest.mark.slow
+def test_equal_groups_rarely_have_a_small_adjusted_p_value():
+    """Unadjusted, one of ten equal groups has p < .05 in half of all samples."""
+    rng = np.random.default_rng(0)
+    smallest = []
+    for _ in range(60):
+        selected = rng.binomial(60, 0.3, 10).tolist()
+        frame = pd.DataFrame(
+            {
+                "attribute": "g",
+                "group": [*"abcdefghij"],
+                "metric": "selection_rate",
+                "n": 60.0,
+                "estimate": np.array(selected) / 60,
+                "impact_ratio": 1.0,
+            }
+        )
+        smallest.append(adverse_impact(frame, 600, 0.02)[["p_value", "adjusted_p_value"]].min())
+    below = (pd.DataFrame(smallest) < 0.05).sum()
+    assert below["p_value"] > 15 and below["adjusted_p_value"] <= binom.ppf(0.999, 60, 0.05)
+
+
 def test_exactly_four_fifths_is_not_below():
     report = report_predictions(
         None,
@@ -64,7 +116,9 @@ def test_exactly_four_fifths_is_not_below():
     row = report.adverse_impact().set_index("group").loc["f"]
     assert row["impact_ratio"] == 0.8
     # -.12 / sqrt(.54 * .46 / 50) = -1.7025; 60 selections of 100 would be equal.
-    cells = f"| f | 100 | 48 | 0.800 | no | -1.70 | {row['p_value']:.3g} | 12 |"
+    p_value = f"{row['p_value']:.3g}"
+    assert row["adjusted_p_value"] == row["p_value"]
+    cells = f"| f | 100 | 48 | 0.800 | no | -1.70 | {p_value} | {p_value} | 12 |"
     assert cells in report.to_markdown()
 
 

@@ -1,6 +1,7 @@
 """Decisions that are a burden: rates, ratios and words of reports, claims, changes and searches."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import special, stats
 
+from skfair._statistics.estimates import LIMITS_VERSION
 from skfair.audit import Audit, Claim, FairnessReport, SensitiveFeatures, last_shown, verify
 from skfair.constraints import DemographicParity, MinimumRate, RateParity
 
@@ -519,6 +521,27 @@ def test_claims_that_were_filed_before_verify():
     assert Claim.from_json(text).text == json.loads(text)["text"]
 
 
+def test_claims_are_verified_by_the_limits_of_their_version():
+    scores = np.append(np.arange(40) * 7 % 41 / 50, np.arange(55) * 11 % 57 / 57)
+    sex = ["f"] * 40 + ["m"] * 55
+    audit = Audit.from_predictions(None, None, y_score=scores, sensitive_features=sex)
+    first, now = (
+        replace(audit, limits_version=version).certify("partial_group_auc", 0.3)
+        for version in (1, LIMITS_VERSION)
+    )
+    # The limit that the first version filed of these scores.
+    assert first.high == pytest.approx(0.18339373924658853)
+    assert now == audit.certify("partial_group_auc", 0.3) and now.high < first.high - 0.002
+    filed = json.loads(first.to_json())
+    assert filed.pop("limits_version") == 1  # which claims of that version did not state
+    assert verify(json.dumps(filed), audit) == verify(now.to_json(), audit) == []
+    edited = json.dumps(filed | {"limits_version": LIMITS_VERSION})
+    assert {"high", "text"} <= {*verify(edited, audit)}
+    for version in (0, LIMITS_VERSION + 1, "2"):
+        with pytest.raises(ValueError, match="fields limits_version .* damaged"):
+            Claim.from_json(json.dumps(filed | {"limits_version": version}))
+
+
 def test_reports_that_were_filed_before_have_the_same_findings():
     text = (FILED / "report_5.json").read_text("utf-8")
     report = FairnessReport.from_json(text)
@@ -528,6 +551,7 @@ def test_reports_that_were_filed_before_have_the_same_findings():
     assert again.pop("version") == 6 and content.pop("version") == 5
     assert again["reading"].pop("burden", "absent") is None
     assert again["subgroups"]["reading"].pop("burden") is None
+    assert again.pop("named_references") == []
     assert {**again, "findings": 0} == {**content, "findings": 0}
 
 
