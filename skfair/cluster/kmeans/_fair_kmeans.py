@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
     from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
-    from skfair.cluster.kmeans._problem import ClusteringPoint
+    from skfair.cluster.kmeans._problem import ClusteringPoint, MeasuredPoint
 
 
 # Input of k-means: from what users pass to a clustering problem, and from its solution back.
@@ -147,7 +147,7 @@ class KMeansInput(NamedTuple):
         return labels[rows].astype(np.int32)
 
     def point_attributes(
-        self, point: ClusteringPoint
+        self, point: MeasuredPoint
     ) -> dict[str, np.ndarray | GroupSummary | float]:
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
@@ -158,11 +158,11 @@ class KMeansInput(NamedTuple):
         assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.group_positions],
-            "assignment_lower_bound_": min(float(assignment.value), point.cost),  # type: ignore[type-var]
+            "assignment_lower_bound_": min(float(assignment.value), point.cost),
             **self.row_label_attributes(point),
         }
 
-    def merge_equal_clusters(self, point: ClusteringPoint) -> tuple[ClusteringPoint, np.ndarray]:
+    def merge_equal_clusters(self, point: MeasuredPoint) -> tuple[MeasuredPoint, np.ndarray]:
         """The point without clusters of equal centres, and the cluster that each was merged with.
 
         They are merged where there are fewer distinct rows than clusters.
