@@ -260,7 +260,7 @@ class BestSubjectTo:
             return self.objective == other
         return isinstance(other, BestSubjectTo) and vars(self) == vars(other)
 
-    def __hash__(self) -> Any:
+    def __hash__(self) -> int:
         return hash(self.objective)
 
     def __call__(self, cv_results: dict[str, Any]) -> int:

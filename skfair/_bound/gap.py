@@ -519,7 +519,7 @@ class RatioForm(Gap):
     def state(self, value: Any) -> Any:
         return 1.0 - value
 
-    def estimates(self, means: Any) -> Any:
+    def estimates(self, means: Any) -> LogMeans:
         return LogRates(means) if means.are_rates else LogMeans(means)
 
     def one_sample_change(self, means: np.ndarray, n_samples: float) -> float:
@@ -778,7 +778,7 @@ class Shortfall(Gap):
     def linear_forms(self, n_events: int) -> Any:
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
-    def estimates(self, means: Any) -> Any:
+    def estimates(self, means: Any) -> ComplementEstimates:
         bounded = RatesAgainstBound(means) if isinstance(means, Rates) else means
         return ComplementEstimates(bounded, self.largest)
 

@@ -641,7 +641,7 @@ def _shares_above(
 def _make_overlap_test(intervals: list[np.ndarray]) -> Any:
     """Function of two limits: whether a share between them may lie in the interval of its event."""
 
-    def may_count(low: np.ndarray, high: np.ndarray) -> Any:
+    def may_count(low: np.ndarray, high: np.ndarray) -> np.ndarray:
         inside = np.zeros(low.shape, dtype=bool)
         for event, pairs in enumerate(intervals):
             for begin, end in pairs:
@@ -680,7 +680,9 @@ def estimate_rank_areas(sums: RankSums, scores: np.ndarray) -> tuple[AUCs, spars
 # Reports, from moments that add up over partitions.
 
 
-def share_moments(bound: BoundConstraint, scores: np.ndarray, thresholds: np.ndarray) -> Any:
+def share_moments(
+    bound: BoundConstraint, scores: np.ndarray, thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Shares above thresholds and sums of squares of events, those of small groups below."""
     above, squares = _event_moments(bound.sums, scores, thresholds)
     if bound.uncompared is None:

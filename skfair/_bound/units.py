@@ -51,7 +51,7 @@ class Unit(NamedTuple):
         return self
 
     @property
-    def rule_unit(self) -> Any:
+    def rule_unit(self) -> Unit:
         """Units in which a rule is linear."""
         return self
 

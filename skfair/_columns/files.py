@@ -321,7 +321,7 @@ def _read_records(path, names, encoding, label):
     return pd.DataFrame(columns, dtype=object)
 
 
-def _entry_text(value: int | str | None) -> Any:
+def _entry_text(value: int | str | None) -> str | None:
     """An entry of a record as CSV has it; missing if it is null or empty."""
     return None if value is None or value == "" else str(value)
 

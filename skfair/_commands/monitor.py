@@ -77,7 +77,7 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     monitor.set_defaults(run=_run)
 
 
-def parse_run_length(text: str) -> Any:
+def parse_run_length(text: str) -> float | None:
     """Number of batches, or None."""
     return None if text.lower() == "none" else float(text)
 

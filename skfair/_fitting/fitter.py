@@ -89,7 +89,7 @@ def limit_iterations(solver: Solver, max_iter: int = 40) -> Solver:
     return clone(solver).set_params(max_iter=max_iter)
 
 
-def _errors_and_margins(system: ConstraintSystem, tol: float) -> Any:
+def _errors_and_margins(system: ConstraintSystem, tol: float) -> tuple[np.ndarray, np.ndarray]:
     """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
 
     Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses, no

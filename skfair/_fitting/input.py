@@ -357,7 +357,7 @@ def _replace_groups(training: TrainingData, groups: Groups) -> TrainingData:
     return training._replace(samples=samples.largest_first())
 
 
-def assumption_attributes(training: TrainingData, missing: str) -> Any:
+def assumption_attributes(training: TrainingData, missing: str) -> dict[str, str]:
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
@@ -471,7 +471,7 @@ def warn_of_group_in_features(setting: str) -> None:
     )
 
 
-def refuse_partitioned(estimator: BaseEstimator, X: TableLike | dict[str, int] | None) -> None:
+def refuse_partitioned(estimator: BaseEstimator, X: TableLike | None) -> None:
     """Raise for partitioned samples, which a fit in memory would gather without being asked."""
     if is_partitioned(X):
         raise TypeError(

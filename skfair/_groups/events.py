@@ -586,7 +586,7 @@ def tabulate_scores(y_score: np.ndarray, codes: np.ndarray, n_groups: int) -> Sc
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval: tuple | list, names: list) -> Any:
+def intervals_by_group(interval: tuple | list, names: list) -> list[np.ndarray]:
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs

@@ -34,7 +34,7 @@ def is_encoded(sensitive_features: TableLike | Groups) -> bool:
 
 
 def attribute_columns(
-    sensitive_features: TableLike | Groups | dict[str, int], name: str = "sensitive_features"
+    sensitive_features: TableLike | Groups, name: str = "sensitive_features"
 ) -> list[TableLike]:
     """One column per sensitive attribute; no conversion may merge values that differ.
 
@@ -214,7 +214,7 @@ def _find_range(label: float | str) -> tuple[float, float] | None:
     return (float(low or -inf), float(end)) if sign else (float(interval[0]), float(interval[1]))
 
 
-def sort_labels(column: TableLike | dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+def sort_labels(column: TableLike) -> tuple[np.ndarray, np.ndarray]:
     """Distinct labels in ascending order, and the position of each entry among them.
 
     Ranges of numbers, such as "[5, 10)", are sorted by number, after which one other label may be.

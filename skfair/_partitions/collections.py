@@ -314,7 +314,7 @@ class Block(dict):
         return Block, (dict(self), self.partition_index, self.first)
 
 
-def _read(columns: dict[str, Blocks], number: int) -> Any:
+def _read(columns: dict[str, Blocks], number: int) -> list[Block]:
     chunks = {name: rows.read(number) for name, rows in columns.items()}
     return _split_into_blocks(
         number, chunks, {name: rows.shape[1:] for name, rows in columns.items()}

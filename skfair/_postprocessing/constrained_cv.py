@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from skfair._postprocessing.base_loss import RuleLoss
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
-    from skfair._utils.api import MatrixLike
+    from skfair._utils.api import CrossValidation, MatrixLike
     from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint, DemographicParity
 
@@ -202,7 +202,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         X_fit: MatrixLike | None = None,
         group_probabilities: MatrixLike | None = None,
         **params: Any,
-    ) -> Any:
+    ) -> CrossFit:
         """The `CrossFit` of the samples: scores by estimators that were not fitted to them."""
         if group_probabilities is not None and sensitive_features is None:
             raise ValueError(
@@ -226,8 +226,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     def _fit_to_folds(
         self,
         cross: CrossFit,
-        X: TableLike | dict[str, int] | None,
-        y: TableLike | dict[str, int] | None,
+        X: TableLike | None,
+        y: TableLike | None,
     ) -> Any:
         """Fit the rule to samples that were scored for another tolerance or level."""
         validate_params(self)
@@ -257,8 +257,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     def _columns_and_scores(
         self,
-        X: TableLike | dict[str, int] | None,
-        sensitive_features: TableLike | dict[str, int] | None,
+        X: TableLike | None,
+        sensitive_features: TableLike | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
         check_is_fitted(self)
@@ -275,7 +275,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         self,
         scores: np.ndarray,
         X: TableLike,
-        sensitive_features: TableLike | dict[str, int] | None,
+        sensitive_features: TableLike | None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
         columns = self._unit.to_unit(scores)
@@ -318,7 +318,7 @@ class CrossFit(NamedTuple):
     group_models: dict  # those fitted so far, by whether they are joint with the class
     operating_point: float | None = None  # score from which on the positive class is predicted
 
-    def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> Any:
+    def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> CrossFit:
         """The same samples and folds for an estimator of another tolerance or level."""
         check_request(estimator, self.training, constraints)
         constraints = [] if self.training.lacks_groups else constraints
@@ -343,7 +343,7 @@ def cross_fit_samples(
     estimator: BaseEstimator,
     arguments: FitArguments,
     constraints: list[Constraint],
-    X_fit: np.ndarray | None,
+    X_fit: TableLike | None,
     params: dict[str, np.ndarray],
 ) -> CrossFit:
     """The `CrossFit` of what ``fit`` was passed.
@@ -839,7 +839,7 @@ def check_exportable(estimator: ConstrainedCV) -> None:
 
 
 def _choose_cv(
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     X: TableLike,
     is_real: bool,
     groups: np.ndarray | None,
@@ -849,7 +849,7 @@ def _choose_cv(
     By default there are no more folds than sets of samples that belong together. Models of events
     are cross-fitted in folds even if the estimator itself is not.
     """
-    if not (cv is None or isinstance(cv, str)):  # type: ignore[comparison-overlap]
+    if not (cv is None or isinstance(cv, str)):
         return cv
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])

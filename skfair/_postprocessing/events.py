@@ -624,7 +624,9 @@ class EventFeatures(NamedTuple):
         weights += [np.zeros_like(per_event)] * (4 - len(weights))
         return log_odds, intercept, np.array(weights)
 
-    def convert_coefficients(self, coef: np.ndarray, intercept: float, unit: Unit) -> Any:
+    def convert_coefficients(
+        self, coef: np.ndarray, intercept: float, unit: Unit
+    ) -> tuple[np.ndarray, float]:
         """Coefficients and intercept of predictions in a unit, for such in the user's."""
         constant, *slopes = np.split(coef[1:], 1 + self.compares_scores)
         constant = unit.spread * constant - unit.center * sum(slopes)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from skfair._partitions.collections import Block
     from skfair._postprocessing.group_models import ScreenedClassifier
     from skfair._postprocessing.logistic import LogisticModel
+    from skfair._utils.api import CrossValidation
     from skfair._utils.tables import TableLike
 
 
@@ -61,14 +62,12 @@ _MAX_SCORE = 1e140
 """Absolute value below which the squares of scores have a finite sum."""
 
 
-def mean_scores(
-    estimators: list[BaseEstimator], X: TableLike | dict[str, int] | None
-) -> np.ndarray:
+def mean_scores(estimators: list[BaseEstimator], X: TableLike | None) -> np.ndarray:
     """Mean of the `estimator_scores` of several estimators, (n_samples, n_scores)."""
     return np.mean([estimator_scores(estimator, X) for estimator in estimators], axis=0)
 
 
-def estimator_scores(estimator: BaseEstimator, X: TableLike | dict[str, int] | None) -> np.ndarray:
+def estimator_scores(estimator: BaseEstimator, X: TableLike | None) -> np.ndarray:
     """Scores of each row, (n_samples, n_scores).
 
     Those of a regressor or ranker are its predictions. Those of a classifier are its decision
@@ -162,7 +161,7 @@ def predict_label_probabilities(
 def _finite_output(
     estimator: ScreenedClassifier | LogisticModel | BaseEstimator,
     method: str,
-    X: TableLike | dict[str, int] | None,
+    X: TableLike | None,
 ) -> np.ndarray:
     """What a method of a classifier returns, as finite numbers, one row per sample."""
     name = f"{method} of {type(estimator).__name__}"
@@ -430,7 +429,7 @@ def cross_fit_and_refit(
     X: TableLike,
     y: np.ndarray,
     params: Bunch | dict[str, np.ndarray],
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     strata: np.ndarray,
     groups: Groups | None = None,
     subtask: Callable = nullcontext,
@@ -500,9 +499,9 @@ def _fit(
 
 def check_held_out(
     estimator: BaseEstimator,
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     X: TableLike,
-    X_fit: np.ndarray | None,
+    X_fit: TableLike | None,
     rows: np.ndarray,
 ) -> None:
     """Raise for rows of X that are among the training data of an estimator that is fitted already.
@@ -760,7 +759,7 @@ _SAME_LEAVES_MESSAGE = "every leaf of a tree has as many samples as in its train
 
 def warn_if_training_data(
     estimator: BaseEstimator,
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     X: TableLike,
     labels: np.ndarray,
     scores: np.ndarray,

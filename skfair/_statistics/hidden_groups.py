@@ -111,7 +111,7 @@ class HiddenGroups(ABC):
         """Whether all members are known."""
         return False
 
-    def to_identified_groups(self) -> Any:
+    def to_identified_groups(self) -> HiddenGroups:
         """The same groups under an assumption that gives estimates, if there is one."""
         return self
 
@@ -293,7 +293,7 @@ def unmix_group_probabilities(features: np.ndarray, probabilities: np.ndarray) -
     return members / members.sum(axis=1, keepdims=True)
 
 
-def _predict_probabilities(features: np.ndarray, probabilities: np.ndarray) -> Any:
+def _predict_probabilities(features: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """Out-of-fold expectation of the probabilities of groups given features."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
     from sklearn.linear_model import Ridge

@@ -331,7 +331,7 @@ def _difference_size(tolerance: float, rates: np.ndarray, level: float, power: f
 
 def _pilot_size(
     pilot: FitPilot, max_accuracy_loss: float | None, power: float, purpose: str
-) -> Any:
+) -> int:
     """Sample size at which fits to samples of a pilot are guaranteed and accurate enough."""
     if purpose != "fit":
         raise ValueError(f"A pilot plans a fit; pass purpose='fit' with it, not {purpose!r}.")

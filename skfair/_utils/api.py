@@ -1,10 +1,10 @@
 """What public signatures share: docstring entries and types."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from re import Match
 from textwrap import dedent, indent
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,16 @@ Label = float | str | bool
 
 RandomState = Annotated[int | np.random.RandomState | None, "random_state"]
 """What `sklearn.utils.check_random_state` takes."""
+
+
+class Splitter(Protocol):
+    """What scikit-learn calls a splitter of cross-validation."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator: ...
+
+
+CrossValidation = int | str | Splitter | Iterable[tuple[np.ndarray, np.ndarray]] | None
+"""What ``cv`` is in a call; None is the default of the estimator."""
 
 Reference = Literal["groups", "overall", "above_overall"]
 Direction = Literal["below", "above"]

@@ -218,9 +218,7 @@ def number_text(
 
 
 @contextmanager
-def explain_conversion(
-    X: TableLike | Graph | dict[str, int] | None, estimator: BaseEstimator
-) -> Iterator[None]:
+def explain_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) -> Iterator[None]:
     """Add to errors of the conversion of X to numbers what to do with text, and with graphs."""
     refuse_devices(X=X)
     try:
@@ -250,7 +248,7 @@ def refuse_devices(**named: Any) -> None:
             )
 
 
-def describe_non_number(name: str, values: TableLike | dict[str, int] | None) -> str:
+def describe_non_number(name: str, values: TableLike | None) -> str:
     """The first entry that is no number, with its place; empty if there is none."""
     if sparse.issparse(values):
         return ""
@@ -278,7 +276,7 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 """Types of missing values other than nan, and of several values in place of one."""
 
 
-def check_column(name: str, column: TableLike | dict[str, int] | None) -> None:
+def check_column(name: str, column: TableLike | None) -> None:
     """Raise unless a column has one value or label for each sample; `name` is the argument."""
     # Objects that only become arrays by themselves are converted before their shape is read.
     refuse_devices(**{name: column})
@@ -313,9 +311,7 @@ def validate_data(
         return validate_by_sklearn(estimator, X, **settings)
 
 
-def _advise_conversion(
-    X: TableLike | Graph | dict[str, int] | None, estimator: BaseEstimator
-) -> str:
+def _advise_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) -> str:
     """What to pass in place of an X that does not consist of numbers; empty if it does."""
     if type(X).__module__.split(".")[0] == "networkx":
         return (

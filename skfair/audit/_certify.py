@@ -612,7 +612,7 @@ def _shown_tolerance(
     limits: _Limits,
     tolerance: float,
     level: float,
-) -> Any:
+) -> float | None:
     """The smallest tolerance, to three digits, that would be shown, or None.
 
     For exact tests there are some candidates, from the large-sample limit to the one that limits of

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from skfair._utils.api import Label, MatrixLike
+    from skfair._utils.api import CrossValidation, Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 
@@ -186,7 +186,7 @@ def fairness_front(
     values: list[float] | None = None,
     constraint: str | Constraint = "demographic_parity",
     parameter: str = "tolerance",
-    cv: Any = 5,
+    cv: CrossValidation = 5,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
@@ -372,7 +372,7 @@ _TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
 
 
 def _split_folds(
-    cv: int | str | list[tuple[np.ndarray, ...]], X: np.ndarray, y: TableLike
+    cv: CrossValidation, X: np.ndarray, y: TableLike
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of each fold; no row is in two test sets."""
     rows = np.arange(len(y))

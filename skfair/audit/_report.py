@@ -452,7 +452,7 @@ class FairnessReport(ReportData):
     def _kicker(self) -> str:
         return write_kicker(REPORT_TITLE, self.provenance)
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
             f"{join_names(self.attributes)}: {self.task}>"

@@ -192,7 +192,7 @@ def cache_folder(data_home: Path | None) -> Path:
     return Path(get_data_home(data_home), "skfair")
 
 
-def find_user_file(remote: RemoteFile) -> Any:
+def find_user_file(remote: RemoteFile) -> Path | None:
     """Path of the file in the folder named by ``SKFAIR_DATA``; None if it is not there."""
     folder = user_folder()
     if folder is None or not (folder / remote.path).is_file():

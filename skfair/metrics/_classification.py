@@ -24,8 +24,6 @@ from skfair.metrics._rates import (
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import ArrayLike
 
     from skfair._groups import Samples
@@ -322,7 +320,9 @@ def accuracy_score_difference(
 # Selection rates compared within strata.
 
 
-def _strata_rates(rows: tuple, pos_label: float | str | None, method: str) -> Any:
+def _strata_rates(
+    rows: tuple, pos_label: float | str | None, method: str
+) -> list[tuple[np.ndarray, float]]:
     """Check the input; selection rates of the groups, and of all samples, in each stratum."""
     y_true, y_pred, sensitive_features, control_features, sample_weight = rows
     strata = to_pandas_table(control_features)

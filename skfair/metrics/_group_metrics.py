@@ -281,7 +281,7 @@ class MeanMetric(GroupMetric):
         groups: Groups,
         weights: np.ndarray,
         clusters: np.ndarray | None = None,
-    ) -> Any:
+    ) -> tuple[Estimates | None, np.ndarray]:
         """As `GroupMetric.estimate`; samples of equal code in `clusters` depend on one another."""
         values = self.metric(columns.get("y_true"), columns[self.response])
         return estimate_means(values, None, groups, weights, clusters)

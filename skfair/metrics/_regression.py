@@ -391,7 +391,7 @@ def _group_means(
     sensitive_features: TableLike,
     sample_weight: TableLike,
     measure: Callable,
-) -> Any:
+) -> tuple[np.ndarray, float]:
     """Mean of a function of the errors, in each group and over all samples."""
     samples, columns = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred

@@ -57,7 +57,7 @@ class GroupScorer(BaseEstimator):
         """Score a fitted estimator, as the method ``score`` does."""
         return self.score(estimator, X, y, **metadata)
 
-    def _accept_sample_weight(self) -> Any:
+    def _accept_sample_weight(self) -> bool:
         # scikit-learn asks this of the scorers of a multi-metric search while routing is off.
         return True
 

@@ -338,7 +338,7 @@ class ParetoFrontDisplay(Display):
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
-    def _names(self) -> Any:
+    def _names(self) -> tuple[str, str]:
         """Columns of cost and balance, or of accuracy and gap."""
         names = ("cost", self.metric), ("accuracy", "gap")
         known = next((pair for pair in names if {*pair} <= {*self.table}), None)

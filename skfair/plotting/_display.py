@@ -86,7 +86,7 @@ def write_legend(
         )
 
 
-def to_text(names: TableLike) -> Any:
+def to_text(names: TableLike) -> list[str]:
     """Convert names to text; tuples, the names of intersections, are joined by commas."""
     return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
 

@@ -179,7 +179,9 @@ class KMeansInput(NamedTuple):
         labels = problem.relabel(point.labels, distinct.astype(np.int32))
         return recompute_point(problem, labels, len(twins)), merged  # type: ignore[arg-type]
 
-    def label_attributes(self, parameters: FairKMeans, labels: np.ndarray) -> Any:
+    def label_attributes(
+        self, parameters: FairKMeans, labels: np.ndarray
+    ) -> dict[str, np.ndarray | GroupSummary | float]:
         """Fitted attributes of labels of all rows in memory."""
         labels_of_samples = labels[self.positive_weight_samples]
         point = recompute_point(self.problem, labels_of_samples, parameters.n_clusters)  # type: ignore[arg-type]

@@ -215,7 +215,7 @@ def assign_sizes(
     candidates: Candidates | None = None,
     max_selections: int = 100,
     weights: np.ndarray | None = None,
-) -> Any:
+) -> tuple[Candidates, SizeDual, SizeEvaluation]:
     """The ascent on candidates, of which those of some samples are selected again in between.
 
     Without ``candidates`` they are selected at the multipliers of the dual, and without ``weights``

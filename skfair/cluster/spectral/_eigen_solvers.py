@@ -363,7 +363,7 @@ def chebyshev(
     n_columns = min(_add_guard_pairs(n_pairs), n_nodes - basis.shape[1])
     stripes = operator.stripes()
 
-    def multiply(X: np.ndarray) -> Any:
+    def multiply(X: np.ndarray) -> np.ndarray:
         image = operator(X)
         stripes.gather(_project, image, excluded, excluded.T @ image)
         return image

@@ -318,7 +318,7 @@ class LandmarkEmbedding:
         self._shifts = shifts @ self.extension
         self._shifts[:, 0] = 0.0
 
-    def transform(self, X: np.ndarray, codes: np.ndarray) -> Any:
+    def transform(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates of samples of known groups, (n_samples, n_components), and degrees."""
         coordinates = np.empty((len(X), len(self.eigenvalues)))
         degrees = np.empty(len(X))
@@ -472,7 +472,7 @@ class Pairs(NamedTuple):
         must_link: np.ndarray | list[list[int] | tuple[int, ...]] | None,
         cannot_link: np.ndarray | list[list[int]] | None,
         n_samples: int,
-    ) -> Any:
+    ) -> Pairs | None:
         """Checked pairs; None if there are none. Raises a ValueError if they contradict."""
         joined = _read_pairs("must_link", must_link, n_samples)
         parted = _read_pairs("cannot_link", cannot_link, n_samples)

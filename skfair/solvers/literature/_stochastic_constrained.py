@@ -561,7 +561,7 @@ class StochasticSwitching(LoopSolver):
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
 
-    def _start_state(self, G: np.ndarray) -> Any:
+    def _start_state(self, G: np.ndarray) -> dict[str, int]:
         """The number of steps, of which `epsilon` may be a function."""
         return {"n_steps": 0}
 
