@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -28,8 +29,6 @@ from skfair._utils.parameters import (
 from skfair._utils.sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
 

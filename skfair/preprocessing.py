@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
@@ -22,15 +23,14 @@ from skfair._groups.arguments import FitArguments
 from skfair._groups.known import encode_groups_for_prediction
 from skfair._groups.samples import check_alignment, check_samples
 from skfair._groups.state import PlainStateMixin
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import check_column, join_names, validate_data, warn
 from skfair._utils.parameters import NonNegativeInt, Share, make_constructor, validate_params
 from skfair._utils.sklearn import check_sample_weight, safe_indexing
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
 

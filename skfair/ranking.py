@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
@@ -35,7 +36,7 @@ from skfair._postprocessing.query_rankers import (
     unwrap_rankers,
 )
 from skfair._problems.model import moments
-from skfair._utils.api import RandomState
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import (
     argument_error,
     check_column,
@@ -65,11 +66,6 @@ from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike
-
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
 

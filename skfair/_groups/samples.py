@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,6 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Literal
 
     from pandas import Index, MultiIndex
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -18,7 +19,6 @@ from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from os import PathLike
     from typing import Any
 
     import pandas as pd

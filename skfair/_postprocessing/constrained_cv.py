@@ -86,6 +86,7 @@ from skfair._postprocessing.out_of_fold_scores import (
     warn_if_scores_alone,
     warn_if_training_data,
 )
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import (
     argument_error,
     check_choice,
@@ -113,7 +114,7 @@ if TYPE_CHECKING:
     from skfair._postprocessing.base_loss import RuleLoss
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
-    from skfair._utils.api import CrossValidation, MatrixLike
+    from skfair._utils.api import CrossValidation
     from skfair._utils.tables import TableLike
     from skfair.constraints import Constraint, DemographicParity
 

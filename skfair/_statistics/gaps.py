@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import betainc, ndtr
 
@@ -23,15 +24,13 @@ from skfair._statistics.estimates import (
     correlation_of,
     pairwise_contrasts,
 )
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import warn
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike
-
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import special, stats
@@ -18,7 +19,7 @@ from skfair._statistics.estimates import (
     rate_limits,
 )
 from skfair._statistics.gaps import range_probability
-from skfair._statistics.pilots import find_size
+from skfair._statistics.pilots import FitPilot, find_size
 from skfair._statistics.planned_draws import (
     total_certificate_size,
     total_fit_size,
@@ -27,10 +28,9 @@ from skfair._utils.checks import argument_error, check_choice, check_tolerance, 
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Literal
+    from collections.abc import Callable
+    from typing import Any
 
-    from skfair._statistics.pilots import FitPilot
     from skfair._utils.tables import TableLike
 
 

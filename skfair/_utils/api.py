@@ -4,11 +4,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from re import Match
 from textwrap import dedent, indent
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from torch import Tensor
+else:  # importing these packages takes long, and PyTorch may be missing
+    Axes = Annotated[object, "matplotlib.axes.Axes"]
+    Tensor = Annotated[object, "torch.Tensor"]
 
 # Types that the signatures of public functions share.
 

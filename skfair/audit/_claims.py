@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from math import isclose, isfinite, isnan, nan
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
 
 from skfair import constraints
 from skfair._columns.reading import UNREAD, Reading
@@ -28,9 +29,6 @@ from skfair.audit._sentences import (
 )
 
 if TYPE_CHECKING:
-    from os import PathLike
-    from typing import Self
-
     import pandas as pd
 
     from skfair.constraints import Constraint

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from skfair._columns.files import check_columns, file_digest, read_columns
@@ -34,7 +36,7 @@ from skfair._groups.groups import attribute_columns
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair._partitions.collections import is_partitioned
-from skfair._utils.api import Label
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
 from skfair._utils.copies import refuse_training_data
 from skfair._utils.parameters import MIN_AUDITED_GROUP
@@ -53,19 +55,13 @@ from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_c
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import attribute_name, group_text
 from skfair.audit._task_metrics import find_positive_label, infer_task
-from skfair.metrics._group_report import check_strata
+from skfair.metrics._group_report import Metrics, check_strata
 from skfair.metrics._scoring import find_positive_class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from os import PathLike
-    from typing import Self
+    from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike
-
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
-    from skfair.metrics._group_report import Metrics
 
 
 _FILE_ROLES = (

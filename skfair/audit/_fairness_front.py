@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import clone, is_clusterer, is_regressor
+from sklearn.base import BaseEstimator, clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -20,6 +21,7 @@ from skfair._groups.samples import check_alignment
 from skfair._statistics.bounded_means import make_estimates
 from skfair._statistics.estimates import check_level
 from skfair._statistics.gaps import interval_of_largest_contrast
+from skfair._utils.api import Axes, CrossValidation, Label, MatrixLike
 from skfair._utils.checks import mute_warnings
 from skfair._utils.copies import check_disjoint_folds
 from skfair._utils.parameters import CONFIDENCE_LEVEL
@@ -43,11 +45,6 @@ from skfair.plotting import ParetoFrontDisplay
 if TYPE_CHECKING:
     from typing import Any
 
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import CrossValidation, Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 

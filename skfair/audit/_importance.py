@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import check_random_state
 
 from skfair._bound.bound import Sums, sample_values
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, is_int, join_names, mute_warnings
 from skfair.audit._audit import Audit
 from skfair.audit._certify import bind_model
 from skfair.audit._sentences import event_text
+from skfair.constraints import Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
     from typing import Any
 
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import Label, MatrixLike
     from skfair._utils.tables import TableLike
-    from skfair.constraints import Constraint
 
 
 _N_FOLDS = 5

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -43,7 +44,7 @@ from skfair._postprocessing.out_of_fold_scores import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
-from skfair._utils.api import Label
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -62,14 +63,10 @@ from skfair.exceptions import ConstraintCostWarning
 from skfair.losses import LogisticLoss
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
     from skfair._fitting.input import TrainingData
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array, csr_array
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
+from skfair._utils.api import RandomState
 from skfair.datasets._fetch import dataset_docs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
     from scipy import sparse
-    from scipy.sparse import csr_array
 
-    from skfair._utils.api import RandomState
     from skfair._utils.tables import TableLike
 
 

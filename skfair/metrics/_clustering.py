@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair._groups.duplicates import merge_duplicate_rows
 from skfair._groups.groups import balances_and_data_balance, count_table, smallest_share_ratios
 from skfair._groups.samples import check_metric_input, to_pandas_index
+from skfair._utils.api import Agg, MatrixLike
 from skfair._utils.arrays import cluster_links
 from skfair._utils.checks import check_choice
 from skfair.metrics._docstrings import clustering_docs
@@ -18,12 +20,8 @@ from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from numpy.typing import ArrayLike
     from scipy import sparse
 
-    from skfair._utils.api import Agg, MatrixLike
     from skfair._utils.tables import TableLike
 
 

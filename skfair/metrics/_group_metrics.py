@@ -18,8 +18,10 @@ from sklearn.metrics import (
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
+from skfair._groups import Groups
 from skfair._groups.samples import check_metric_input, cover_truth
 from skfair._statistics.calibration_errors import BinnedCalibrationErrors
+from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import (
     GroupFunction,
     estimate_areas,
@@ -48,8 +50,7 @@ from skfair.metrics._top_k import TopRate, select_top
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skfair._groups import Groups, Samples
-    from skfair._statistics.estimates import Estimates
+    from skfair._groups import Samples
     from skfair._utils.api import Label
     from skfair._utils.tables import TableLike
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
 from skfair._groups import Groups, check_groups
@@ -21,6 +22,7 @@ from skfair._groups.samples import (
     to_pandas_index,
 )
 from skfair._statistics.estimates import Rates, check_level
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, join_names, refuse_devices
 from skfair._utils.sklearn import count_samples
 from skfair.metrics._docstrings import classification_docs
@@ -39,10 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from numpy.typing import ArrayLike
-
     from skfair._groups import Samples
-    from skfair._utils.api import Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._groups import Groups
 from skfair._groups.duplicates import merge_duplicate_rows
 from skfair._groups.groups import unique_values
 from skfair._groups.samples import check_metric_input
 from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import estimate_means, estimate_quotients
 from skfair._utils.api import Comparison
 from skfair._utils.checks import (
@@ -28,8 +30,7 @@ from skfair._utils.checks import (
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 
 if TYPE_CHECKING:
-    from skfair._groups import Groups, Samples
-    from skfair._statistics.estimates import Estimates
+    from skfair._groups import Samples
     from skfair._utils.api import Label
     from skfair._utils.tables import TableLike
 

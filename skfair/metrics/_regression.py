@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair._groups.samples import check_metric_input
+from skfair._utils.api import Comparison, Label, MatrixLike
 from skfair._utils.checks import resolve_name, to_floats
 from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
@@ -15,13 +18,9 @@ from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import ArrayLike
-
     from skfair._groups import Samples
-    from skfair._utils.api import Comparison, Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skfair._groups.known import HOW_TO_PASS_GROUPS
 from skfair._groups.samples import check_alignment
+from skfair._utils.api import Label
 from skfair._utils.checks import check_choice, join_names, positive_class, spelling_hint
 from skfair._utils.sklearn import transform_before_last_step
 from skfair.exceptions import MissingSensitiveFeaturesError
@@ -27,6 +28,7 @@ from skfair.metrics._group_metrics import (
     RESPONSES_BY_METHOD,
     GroupComparison,
     GroupMetric,
+    ResponseMethod,
     find_group_metric,
 )
 from skfair.metrics._rates import Rate
@@ -34,13 +36,9 @@ from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import COMPARISONS, find_synonym
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from sklearn.utils import Tags
 
-    from skfair._utils.api import Label
     from skfair._utils.tables import TableLike
-    from skfair.metrics._group_metrics import ResponseMethod
 
 
 class GroupScorer(BaseEstimator):

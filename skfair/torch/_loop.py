@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
+from skfair._utils.api import Tensor
 from skfair._utils.checks import resolve_name
+from skfair._utils.tables import TableLike
+from skfair.constraints import Constraint
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
 from skfair.torch._model import join_entries, to_float64_array
 from skfair.torch._samples import disable_autocast, require_torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from torch import Tensor
-
-    from skfair._utils.tables import TableLike
-    from skfair.constraints import Constraint
-
 
 # Constraints as differentiable functions of scores.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -21,7 +22,7 @@ from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
 from skfair._partitions.collections import is_partitioned, row_by_row
-from skfair._utils.api import RandomState
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import resolve_name, validate_data, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -71,12 +72,10 @@ from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
 
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Any
 
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
     from skfair.cluster.kmeans._problem import ClusteringPoint, MeasuredPoint
 

@@ -15,6 +15,7 @@ from skfair._groups import check_groups
 from skfair._groups.known import warn_of_unclear_labels
 from skfair._kernels.sparse_samples import to_dense
 from skfair._partitions.partitions import blocks, make_partitions
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.arrays import group_constraint_basis
 from skfair._utils.checks import spelling_hint, warn
 from skfair._utils.sklearn import StrOptions
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._groups.groups import Groups
-    from skfair._utils.api import MatrixLike, RandomState
     from skfair._utils.tables import TableLike
 
 

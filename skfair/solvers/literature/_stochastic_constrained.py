@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from skfair.solvers.literature._descent import benchmark_switching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Self
 
     from skfair._problems.evaluation import Evaluation
     from skfair._problems.problem import Problem
