@@ -66,7 +66,7 @@ from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # A linear ranker trained on pairs under fairness constraints that its orders keep.
@@ -364,7 +364,7 @@ def _check_documents(
 
 
 def _make_training_pairs(
-    X: TableLike, y: np.ndarray, query: Groups, documents: Samples, draw: Callable
+    X: Table, y: np.ndarray, query: Groups, documents: Samples, draw: Callable
 ) -> TrainingData:
     """Differences of documents, the more minus the less relevant, as samples of target +1."""
     pairs = _make_pairs(y, query.codes)

@@ -63,7 +63,7 @@ from skfair.solvers import Solver, SolverName
 if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # The base of linear regressors: training and predictions.
@@ -666,7 +666,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             check_loss(self, "numbers", is_positive=True)
         return constraints
 
-    def _fit_rule(self, cross: CrossFit, X: TableLike, y: TableLike) -> Self:
+    def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
         # The loss of the rule, and the scale on which it is linear.
         passed = None if self.loss is None else check_loss(self, "numbers", is_positive=True)

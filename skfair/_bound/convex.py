@@ -34,7 +34,7 @@ from skfair._groups.events import Events
 from skfair._utils.arrays import SortedScores, shares_up_to_rank, taper_length
 
 if TYPE_CHECKING:
-    from skfair._utils.tables import TableLike
+    pass
 
 
 _MIN_SHARE = 1e-3
@@ -548,7 +548,7 @@ def _curvatures(
     return lambda v: convex.curvature(weights(v)), aux_curvature
 
 
-def place_buckets(rows: TableLike, aux: np.ndarray) -> MeanExcess | None:
+def place_buckets(rows: ShareRows, aux: np.ndarray) -> MeanExcess | None:
     """Buckets of scores without samples, as `MeanExcess`; None where rows have no disjoint ones."""
     is_ramp = getattr(rows, "convex_means", None) is MeanExcess
     if not is_ramp or rows.events.codes_and_mean_weights is None:

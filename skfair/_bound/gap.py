@@ -25,7 +25,7 @@ from skfair._statistics.gaps import interval_of_largest_contrast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 _MAX_FORMS = 100_000
@@ -647,7 +647,7 @@ class TotalRangeGap(RangeGap):
             yield -tolerance, factors, {}, tolerance
 
 
-def _range_slope(blocks: TableLike, means: np.ndarray, scale: float = 1.0) -> np.ndarray:
+def _range_slope(blocks: Table, means: np.ndarray, scale: float = 1.0) -> np.ndarray:
     """Derivative of the sum of the ranges of some blocks by the means."""
     slope = np.zeros_like(means)
     for block in map(list, blocks):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint
     from skfair._bound.convex import ConvexMeans
     from skfair._bound.rows import SmoothConstraint
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
     from skfair.metrics._partial import Members, ScoredMembers
 
 
@@ -247,9 +247,7 @@ class RankSums:
         cells = self.cells._replace(events=self.events.contribution(rows, factors))
         return replace(self, samples=subset, cells=cells)
 
-    def report_columns(
-        self, bound: BoundConstraint, scores: TableLike, moments: tuple | None
-    ) -> Any:
+    def report_columns(self, bound: BoundConstraint, scores: Table, moments: tuple | None) -> Any:
         """Columns of the report: one entry per event and threshold that is compared.
 
         The rate is the share of those in the interval that score above the threshold. Criteria at

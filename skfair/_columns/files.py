@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from skfair._partitions.blocks import Blocks
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 _SEPARATORS = ",;\t|"
@@ -370,7 +370,7 @@ def _read_checked_header(rows: Any, separator: str, path: Path) -> list[str]:
     return header
 
 
-def check_columns(columns: TableLike | dict[str, None], names: list[str], path: Path | str) -> None:
+def check_columns(columns: Table | dict[str, None], names: list[str], path: Path | str) -> None:
     """Raise for names of columns that a file does not have, or has twice."""
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:

@@ -158,7 +158,7 @@ def _fill_column(column: pd.Series, name: int | str) -> Any:
 
 
 def check_recorded_groups(
-    sensitive_features: np.ndarray, n_samples: int, missing: str = "at_random"
+    sensitive_features: TableLike, n_samples: int, missing: str = "at_random"
 ) -> Groups:
     """`Groups` of samples, of which those without a label are in none.
 

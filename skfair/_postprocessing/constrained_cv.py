@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -107,6 +107,8 @@ from skfair._utils.sklearn import (
 from skfair.losses import LogisticLoss, step_function
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from sklearn.callback import CallbackContext
     from sklearn.utils import Bunch, Tags
 
@@ -115,7 +117,7 @@ if TYPE_CHECKING:
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
     from skfair._utils.api import CrossValidation
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint, DemographicParity
 
 
@@ -344,7 +346,7 @@ def cross_fit_samples(
     estimator: BaseEstimator,
     arguments: FitArguments,
     constraints: list[Constraint],
-    X_fit: TableLike | None,
+    X_fit: Table | None,
     params: dict[str, np.ndarray],
 ) -> CrossFit:
     """The `CrossFit` of what ``fit`` was passed.
@@ -843,7 +845,7 @@ def _choose_cv(
     cv: CrossValidation,
     X: TableLike,
     is_real: bool,
-    groups: np.ndarray | None,
+    groups: TableLike | None,
 ) -> Any:
     """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
 
@@ -857,7 +859,11 @@ def _choose_cv(
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
     is_large = not is_real and (is_wide or shape[0] >= 3_000)
     n_folds = 3 if is_large else 5
-    return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
+    return (
+        n_folds
+        if groups is None
+        else min(n_folds, max(len(set(cast("Iterable[Hashable]", groups))), 2))
+    )
 
 
 def _describe_iterate(fitted: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:

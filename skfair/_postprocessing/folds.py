@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
     from skfair._utils.api import CrossValidation
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 Folds = Annotated[
@@ -27,11 +27,11 @@ Folds = Annotated[
 
 def make_folds(
     cv: CrossValidation,
-    X: TableLike,
-    y: TableLike,
+    X: Table,
+    y: Table,
     strata: np.ndarray,
     params: Bunch | dict | None = None,
-    groups: TableLike = None,
+    groups: Table = None,
     *,
     is_real: bool = False,
 ) -> list[list[np.ndarray]]:

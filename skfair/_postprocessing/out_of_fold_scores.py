@@ -44,12 +44,11 @@ if TYPE_CHECKING:
 
     from skfair._fitting.input import TrainingData
     from skfair._fitting.outcome import Subtask
-    from skfair._groups.groups import Groups
     from skfair._partitions.collections import Block
     from skfair._postprocessing.group_models import ScreenedClassifier
     from skfair._postprocessing.logistic import LogisticModel
     from skfair._utils.api import CrossValidation
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Predictions of fitted regressors, and scores of classifiers on the scale of log-odds, checked.
@@ -231,7 +230,7 @@ _MONOTONE_PARAMETERS = "monotonic_cst", "monotone_constraints"
 """Of scikit-learn, and of XGBoost, LightGBM and CatBoost."""
 
 
-def free_columns(estimator: BaseEstimator | None, features: TableLike) -> np.ndarray | None:
+def free_columns(estimator: BaseEstimator | None, features: Table) -> np.ndarray | None:
     """Positions of columns in which a model is not made monotone; None if that is all of them.
 
     ``features`` are those of the model's final step.
@@ -368,7 +367,7 @@ def _rounding_tolerance(levels: np.ndarray) -> float:
 
 def cross_fit(
     estimator: BaseEstimator,
-    X: TableLike,
+    X: Table,
     y: np.ndarray,
     folds: str | list[list[np.ndarray]],
     *,
@@ -431,7 +430,7 @@ def cross_fit_and_refit(
     params: Bunch | dict[str, np.ndarray],
     cv: CrossValidation,
     strata: np.ndarray,
-    groups: Groups | None = None,
+    groups: TableLike | None = None,
     subtask: Callable = nullcontext,
 ) -> tuple:
     """One classifier of two classes fitted to all samples, those of the folds, and their scores.
@@ -806,7 +805,7 @@ def _compare_stored_rows(classifier: BaseEstimator, features: TableLike) -> str:
     return ""
 
 
-def _compare_leaves(classifier: BaseEstimator, features: TableLike) -> str:
+def _compare_leaves(classifier: BaseEstimator, features: Table) -> str:
     """A sign if every leaf of the first tree has as many samples as in its training."""
     tree = classifier
     if len(members := getattr(classifier, "estimators_", [])):
@@ -828,7 +827,7 @@ def _compare_leaves(classifier: BaseEstimator, features: TableLike) -> str:
     return ""
 
 
-def _compare_boosted_leaves(classifier: BaseEstimator, features: TableLike) -> str:
+def _compare_boosted_leaves(classifier: BaseEstimator, features: Table) -> str:
     """The same sign for histograms of gradients, whose samples in a leaf have one first score.
 
     Samples that were held out for early stopping are not in the leaves.

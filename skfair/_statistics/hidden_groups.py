@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Rates of groups from pseudo-memberships, which may be negative or above 1.
@@ -619,7 +619,7 @@ def to_log_odds(probabilities: np.ndarray) -> np.ndarray:
 
 
 def stack_features(
-    X: TableLike | None, columns: list[np.ndarray], probabilities: pd.DataFrame | None = None
+    X: Table | None, columns: list[np.ndarray], probabilities: pd.DataFrame | None = None
 ) -> np.ndarray:
     """Features of the models of groups and records: columns, X and probabilities, if passed."""
     if probabilities is not None:

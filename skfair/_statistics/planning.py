@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 _NEGLIGIBLE_PROBABILITY = 1e-4
@@ -270,7 +270,7 @@ def _check_groups(n_groups: int | Sequence[float], fewest: int) -> tuple[int, np
     return int(n_groups), shares
 
 
-def check_group_shares(shares: TableLike) -> np.ndarray:
+def check_group_shares(shares: Table) -> np.ndarray:
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
     values = np.asarray(shares, dtype=float)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:

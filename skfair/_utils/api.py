@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from re import Match
 from textwrap import dedent, indent
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ else:  # importing these packages takes long, and PyTorch may be missing
 # Types that the signatures of public functions share.
 
 
-MatrixLike = ArrayLike | sparse.sparray | sparse.spmatrix
+MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 """What scikit-learn calls array-like or sparse matrix."""
 
 Label = float | str | bool
@@ -36,7 +36,7 @@ class Splitter(Protocol):
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator: ...
 
 
-CrossValidation = int | str | Splitter | Iterable[tuple[np.ndarray, np.ndarray]] | None
+CrossValidation: TypeAlias = int | str | Splitter | Iterable[tuple[np.ndarray, np.ndarray]] | None
 """What ``cv`` is in a call; None is the default of the estimator."""
 
 Reference = Literal["groups", "overall", "above_overall"]

@@ -41,7 +41,7 @@ from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
 from skfair._utils.copies import refuse_training_data
 from skfair._utils.parameters import MIN_AUDITED_GROUP
 from skfair._utils.sklearn import safe_indexing
-from skfair._utils.tables import to_pandas_table
+from skfair._utils.tables import Table, is_pandas, to_pandas_table
 from skfair.audit._bins import (
     Bins,
     bin_groups,
@@ -60,8 +60,6 @@ from skfair.metrics._scoring import find_positive_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from skfair._utils.tables import TableLike
 
 
 _FILE_ROLES = (
@@ -851,7 +849,7 @@ def _columns_by_role(audit: AuditData, names: dict[str, str]) -> Iterator[tuple[
         yield "cluster", audit.clusters
 
 
-def _fill_outcomes(columns: dict[str, TableLike | None]) -> Any:
+def _fill_outcomes(columns: dict[str, Table | None]) -> Any:
     """The columns that there are, with the mask "has_outcome" if outcomes are missing.
 
     Another outcome takes their place, so that no class is added, and is never counted.
@@ -860,7 +858,7 @@ def _fill_outcomes(columns: dict[str, TableLike | None]) -> Any:
     y_true = columns.get("y_true")
     if y_true is None or is_partitioned(y_true) or np.ndim(y_true) != 1:
         return columns
-    filled = y_true if hasattr(y_true, "iloc") else pd.Series(y_true)
+    filled = y_true if is_pandas(y_true) else pd.Series(y_true)
     has_outcome = filled.notna().to_numpy()
     if has_outcome.all():
         return columns

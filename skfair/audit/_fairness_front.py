@@ -26,7 +26,7 @@ from skfair._utils.checks import mute_warnings
 from skfair._utils.copies import check_disjoint_folds
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair._utils.sklearn import check_method_params, safe_indexing
-from skfair._utils.tables import to_pandas_table
+from skfair._utils.tables import Table, to_pandas_table
 from skfair.audit._formats import PageReport
 from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
@@ -332,7 +332,7 @@ def _describe_range(values: pd.Series, digits: str) -> str:
 def _largest_gap_with_limits(
     per_class: list[tuple[np.ndarray, dict]],
     constraint: Any,
-    tested: dict[str, TableLike | None],
+    tested: dict[str, Table | None],
     level: float,
 ) -> tuple[float, float, float]:
     """The largest gap of all classes and its limits, with the error divided among the classes.
@@ -369,7 +369,7 @@ _TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
 
 
 def _split_folds(
-    cv: CrossValidation, X: np.ndarray, y: TableLike
+    cv: CrossValidation, X: np.ndarray, y: Table
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of each fold; no row is in two test sets."""
     rows = np.arange(len(y))

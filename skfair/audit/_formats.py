@@ -449,7 +449,7 @@ def decode_report(source: PathLike[str] | str | None, fields: tuple[str, ...]) -
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}
 
 
-def _decode_table(columns: TableLike) -> pd.DataFrame:
+def _decode_table(columns: dict[str, list]) -> pd.DataFrame:
     """A table from lists by name: text, flags and numbers."""
     return pd.DataFrame({name: _decode_column(name, values) for name, values in columns.items()})
 

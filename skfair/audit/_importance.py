@@ -24,7 +24,7 @@ from skfair.constraints import Constraint
 if TYPE_CHECKING:
     from typing import Any
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 _N_FOLDS = 5
@@ -181,7 +181,7 @@ def gap_importance(
     return table
 
 
-def _list_columns(X: TableLike, columns: TableLike) -> Any:
+def _list_columns(X: Table, columns: Table) -> Any:
     """Lists of columns by the name under which they are permuted."""
     known = [*X] if isinstance(X, pd.DataFrame) else [*range(X.shape[1])]
     columns = known if columns is None else columns
@@ -199,7 +199,7 @@ def _count(
     X: TableLike,
     y: TableLike,
     constraint: Constraint | str,
-    settings: dict[str, np.ndarray | str | None],
+    settings: dict[str, TableLike | None],
 ) -> tuple:
     """The constraint bound to predictions of X, what it counts of samples, and which count."""
     audit = Audit.from_estimator(estimator, X, y, **settings)  # type: ignore[arg-type]
@@ -213,9 +213,7 @@ def _count(
     return bound, sample_values(sums, scores), rows
 
 
-def _permute(
-    X: TableLike, members: list[int | str], order: np.ndarray
-) -> np.ndarray | pd.DataFrame:
+def _permute(X: Table, members: list, order: np.ndarray) -> np.ndarray | pd.DataFrame:
     """X with some columns of its samples in another order."""
     moved = X.copy()
     if isinstance(X, pd.DataFrame):

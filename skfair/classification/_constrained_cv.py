@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from skfair._fitting.input import TrainingData
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 @estimator_docs
@@ -373,7 +373,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         check_missing_group_settings(self, constraints, without_groups)
         return constraints
 
-    def _fit_rule(self, cross: CrossFit, X: TableLike, y: TableLike) -> Self:
+    def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
         is_binary = len(cross.per_class) == 1
         rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores=is_binary))

@@ -329,16 +329,16 @@ class PartialParityPostprocessor(
             groups=groups,
         )
         arguments = FitArguments(X=X, **columns)
-        y = arguments.y
+        targets = arguments.y
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
         training, rows = _check_ranked_samples(self, arguments)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         ranked = _RankedTraining.from_training(training, criterion, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=targets)
         # Rank the samples of compared groups within their groups, by out-of-fold scores.
-        strata = stratify_by_class_and_group(training, rows, len(column_or_1d(y)))
+        strata = stratify_by_class_and_group(training, rows, len(column_or_1d(targets)))
         estimator, scorers, scores = _fit_classifier(self, arguments, strata, context)
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
@@ -356,7 +356,7 @@ class PartialParityPostprocessor(
         fitted |= _outcome_attributes(self, ranked, guarantee, shifted)
         store_fit(self, fitted | fitted_feature_attributes(estimator))
         _warn_after_fit(self, guarantee, ranked, shifted)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        context.call_on_fit_task_end(estimator=self, X=X, y=targets)
         return self
 
     @row_by_row(lambda self: np.empty(0))

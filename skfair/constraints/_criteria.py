@@ -710,7 +710,7 @@ def check_constraint(
     """
     # Random classes in three groups of unequal size; X only serves the cells.
     rng = np.random.default_rng(random_state)
-    n_samples = 1200 if X is None else len(X)
+    n_samples = 1200 if X is None else np.shape(X)[0]
     if n_samples < _MIN_CHECKED:
         raise ValueError(
             f"X must have at least {_MIN_CHECKED} samples, which are divided into three groups of "

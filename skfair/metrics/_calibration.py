@@ -21,7 +21,7 @@ from skfair.metrics._rates import find_positive
 
 if TYPE_CHECKING:
     from skfair._groups.groups import Groups
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 def expected_calibration_error(
@@ -226,7 +226,7 @@ def reliability_table(
 def bin_frequencies(
     groups: Groups,
     weights: np.ndarray,
-    is_true: TableLike,
+    is_true: Table,
     probabilities: np.ndarray,
     edges: np.ndarray,
     level: float,

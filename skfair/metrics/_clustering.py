@@ -22,7 +22,7 @@ from skfair.metrics._registry import register_metric
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Balance and composition of clusterings: how groups are distributed over clusters.
@@ -397,7 +397,7 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     return float(np.divide(cut, volumes, out=np.zeros(len(volumes)), where=volumes > 0).sum())
 
 
-def _check_square(affinity: TableLike) -> np.ndarray | sparse.csr_array:
+def _check_square(affinity: Table) -> np.ndarray | sparse.csr_array:
     """Check that an affinity is square and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
         affinity = check_array(affinity, input_name="affinity")

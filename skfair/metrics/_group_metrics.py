@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from skfair._groups import Samples
     from skfair._utils.api import Label
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 RESPONSES = {
@@ -497,7 +497,7 @@ def read_sets(columns: dict[str, TableLike], metrics: Iterable | list) -> dict[s
     return columns
 
 
-def refuse_labels_as_sets(metrics: Iterable | list, columns: dict[str, TableLike]) -> None:
+def refuse_labels_as_sets(metrics: Iterable, columns: Mapping[str, TableLike]) -> None:
     """Raise for a metric of prediction sets unless these have become decisions, without truth."""
     for metric in metrics:
         if "y_true" in columns or (metric.response == "sizes" and "sizes" not in columns):
@@ -542,7 +542,7 @@ def to_numbers(column: np.ndarray, name: str) -> np.ndarray:
         ) from error
 
 
-def check_columns_of(metrics: dict[str, Any], columns: dict[str, TableLike]) -> None:
+def check_columns_of(metrics: dict[str, Any], columns: Mapping[str, TableLike]) -> None:
     """Raise for a metric that takes a column which was not passed, or sets that are labels."""
     refuse_labels_as_sets(metrics.values(), columns)
     for name, metric in metrics.items():
@@ -576,16 +576,16 @@ class GroupComparison:
 
     def __call__(
         self,
-        y_true: TableLike,
+        y_true: Table,
         response: np.ndarray,
         *,
-        sensitive_features: TableLike,
+        sensitive_features: Table,
         sample_weight: np.ndarray | None = None,
         pos_label: int | str | None = None,
     ) -> float:
         """The number, from outcomes and what the metric takes of a model."""
         name = "y_score" if self.k is not None else RESPONSES[self.metric.response]
-        columns = read_sets({"y_true": y_true, name: response}, [self.metric])
+        columns: dict[str, Any] = read_sets({"y_true": y_true, name: response}, [self.metric])
         samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
         columns = dict(zip(columns, arrays, strict=True))
         columns = encode_columns(columns, self._positive_class(columns, pos_label))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress, cycle
@@ -329,7 +329,9 @@ class Rate:
         return counts[outcomes], mask
 
 
-def _check_table(table: TableLike, side: str, name: str) -> tuple[float, float, float, float]:
+def _check_table(
+    table: Mapping[str, float] | Iterable[float], side: str, name: str
+) -> tuple[float, float, float, float]:
     """A table as four floats; a ValueError if it is none."""
     is_named = isinstance(table, Mapping)
     if is_named and not set(table) <= set(_OUTCOMES):
@@ -337,7 +339,9 @@ def _check_table(table: TableLike, side: str, name: str) -> tuple[float, float, 
             f"The {side} of a rate has the keys {join_names(map(repr, _OUTCOMES))}; that of "
             f"{name!r} has {join_names(map(repr, table))}."
         )
-    values = tuple(table.get(key, 0.0) for key in _OUTCOMES) if is_named else table
+    values = (
+        tuple(table.get(key, 0.0) for key in _OUTCOMES) if isinstance(table, Mapping) else table
+    )
     try:
         values = tuple(float(value) for value in values)
     except (TypeError, ValueError):

@@ -36,9 +36,10 @@ from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import COMPARISONS, find_synonym
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 class GroupScorer(BaseEstimator):
@@ -113,7 +114,7 @@ class FairnessScorer(GroupScorer):
         y: TableLike | None = None,
         *,
         sensitive_features: TableLike | None = None,
-        sample_weight: np.ndarray | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Metric of the predictions of a fitted estimator, negated if less of it is better.
 
@@ -152,17 +153,22 @@ class ExposureScorer(FairnessScorer):
     def score(
         self,
         estimator: BaseEstimator,
-        X: np.ndarray,
-        y: np.ndarray | None = None,
+        X: TableLike,
+        y: TableLike | None = None,
         *,
-        sensitive_features: np.ndarray | None = None,
-        query_id: TableLike = None,
-        sample_weight: np.ndarray | None = None,
+        sensitive_features: TableLike | None = None,
+        query_id: TableLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Metric of the rankings of queries by the predictions of a fitted estimator."""
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metric = replace(METRICS[self.metric], params={"query_id": query_id})  # type: ignore[index]
-        return FairnessScorer(metric, self.pos_label).score(estimator, X, y, **columns)
+        return FairnessScorer(metric, self.pos_label).score(
+            estimator,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
 
 
 class PerformanceScorer(GroupScorer):
@@ -178,7 +184,7 @@ class PerformanceScorer(GroupScorer):
         y: np.ndarray | None = None,
         *,
         sensitive_features: np.ndarray | None = None,
-        sample_weight: np.ndarray | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Score of the predictions of a fitted estimator, with groups if these request them."""
         if sensitive_features is not None:
@@ -327,7 +333,7 @@ def _scorer_name(name: str, metric: Metric) -> str:
 def _binary_views(
     estimator: BaseEstimator,
     y: TableLike | None,
-    sensitive_features: TableLike,
+    sensitive_features: Table,
     pos_label: int | str | None,
 ) -> list[tuple]:
     """Binary classifiers to score, each with its truth and positive class.
@@ -456,9 +462,9 @@ def _regression_arguments(estimator, X, y, sensitive_features, pos_label=None):
 
 def _score_arguments(
     estimator: _OneVsRest | BaseEstimator,
-    X: TableLike,
+    X: Table,
     y: TableLike | None,
-    sensitive_features: TableLike | None,
+    sensitive_features: Table | None,
     pos_label: int | str | None = None,
 ) -> tuple[tuple[np.ndarray], dict]:
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""

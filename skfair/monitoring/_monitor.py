@@ -534,7 +534,7 @@ class GapMonitor(BaseEstimator):
         settings: Settings,
         audit: Audit | None,
         ids: TableLike | None,
-        X: np.ndarray | None,
+        X: TableLike | None,
         time: Timestamp | int | str | None,
     ) -> Self:
         """Read a batch; `audit` is None for one without samples."""

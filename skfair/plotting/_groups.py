@@ -271,7 +271,7 @@ class GroupRateDisplay(Display):
 
 def _find_scores(
     estimator: BaseEstimator,
-    X: np.ndarray,
+    X: MatrixLike,
     y: TableLike,
     sensitive_features: TableLike,
     metrics: Metrics,

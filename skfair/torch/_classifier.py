@@ -91,11 +91,12 @@ def _check_samples(
             "solver=None trains no layer and enforcement=None enforces none, so that nothing "
             "is fitted; pass a solver, or enforcement='auto'."
         )
-    samples = X
-    if not reads_lazily(X):
+    if reads_lazily(X):
+        n_samples = count_lazy(X)
+    else:
         samples = check_array(X, dtype=_DTYPES, allow_nd=True, estimator=estimator)
+        n_samples = len(samples)
     # Classes, groups and weights are checked with row numbers in place of features.
-    n_samples = count_lazy(X) if reads_lazily(X) else len(samples)
     positions = np.arange(n_samples)[:, np.newaxis]
     training = check_training_data(estimator, replace(arguments, X=positions), compares_groups)
     rows = training.X[:, 0].astype(np.intp)

@@ -172,7 +172,7 @@ def disable_compilation(function: Callable) -> Any:
 # Samples of other processes.
 
 
-def gather_samples(scores: Tensor, target: Tensor, sensitive_features: TableLike) -> tuple:
+def gather_samples(scores: Tensor, target: Tensor, sensitive_features: Tensor) -> tuple:
     """Collect the samples of all processes of ``torch.distributed``, for `constraint_values`.
 
     Gaps are no means over samples: the mean of the gaps of several processes is not the gap of

@@ -804,7 +804,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
         return X, groups[codes.reshape(X.shape[0], -1)].sum(axis=1)
 
-    def _count_free_places(self, X: TableLike, sensitive_features: np.ndarray | None) -> np.ndarray:
+    def _count_free_places(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Number of new samples of weight 1 that still fit into each cluster."""
         if self.max_cluster_size is None or is_partitioned(X, sensitive_features):
             raise ValueError(

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from skfair._groups.groups import Groups
     from skfair._partitions.partitions import Partitions
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 BLOCK_ROWS = BLOCK_SIZE // 4  # where data have several blocks: their distances stay in the cache
@@ -724,7 +724,7 @@ def recompute_point(
 
 
 def replace_labels(
-    problem: ClusteringProblem, point: ClusteringPoint, labels: TableLike
+    problem: ClusteringProblem, point: ClusteringPoint, labels: Table
 ) -> MeasuredPoint:
     """The point of other labels, recomputed, with the dual solution that led to a point."""
     return recompute_point(problem, labels, point.n_clusters, point.dual)
