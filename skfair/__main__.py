@@ -70,7 +70,7 @@ def _add_warm_up_command(commands: _SubParsersAction) -> None:
     command.set_defaults(run=_warm_up, parser=command)
 
 
-def _warm_up(options: Namespace) -> Any:
+def _warm_up(options: Namespace) -> int:
     """Compile all kernels, and report where they are stored."""
     # takes a second: `report` need not wait
     from skfair._warm_up import check_stored_kernels, fit_all

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from skfair._utils.sklearn import can_reuse_listener, open_listener, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     import numpy as np
-    from sklearn.base import BaseEstimator
     from sklearn.callback import CallbackContext
 
 

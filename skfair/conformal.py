@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +27,7 @@ from skfair._postprocessing.coverage import (
 )
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import mean_scores
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -41,12 +43,7 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.regression import ConstrainedRegressorCV
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike
-
     from skfair._postprocessing.constrained_cv import CrossFit
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
 

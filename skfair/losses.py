@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -28,8 +29,6 @@ from skfair._utils.parameters import (
 from skfair._utils.sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
 
@@ -194,7 +193,7 @@ class LogisticLoss(ScoreFunction):
     _code = LOGISTIC
     targets = ("classes",)
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
         margins = target * scores
         # One exponential of a non-positive number serves all three.
         decay = np.exp(-np.abs(margins))
@@ -220,7 +219,7 @@ class SquaredHingeLoss(ScoreFunction):
     targets = ("classes",)
     width = 1.0  # as of the squared loss
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         slope = -target * shortfall / self.width
         curvature = (shortfall > 0) / self.width
@@ -254,7 +253,7 @@ class HingeLoss(ScoreFunction):
 
     width: float = 0.1
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         # A parabola within a width of the margin, then a line of the same slope.
         rounded = np.minimum(shortfall, self.width)
@@ -279,7 +278,7 @@ class SquaredLoss(ScoreFunction):
     degree = 2
     width = 1.0  # twice the factor of the square is one over it
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
         residual = scores - target
         slope = residual / self.width
         curvature = np.full_like(residual, 1.0 / self.width)
@@ -317,7 +316,7 @@ class AbsoluteLoss(ScoreFunction):
 
     width: float | None = None
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
         residual = scores - target
         width = self.width or _ABSOLUTE_WIDTH
         # Quadratic within the width; the constant makes both pieces meet.
@@ -359,7 +358,7 @@ class QuantileLoss(ScoreFunction):
     quantile: OpenShare = 0.5
     width: float | None = None
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
         validate_params(self)
         # Half the absolute loss, and a line.
         value, slope, curvature = AbsoluteLoss(self.width)(scores, target)
@@ -402,7 +401,7 @@ class TweedieLoss(ScoreFunction):
 
     power: Annotated[float, Interval(Real, 1, 2, closed="both")] = 1.0
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
         validate_params(self)
         p = self.power
         is_possible = (target > 0.0) if p == 2.0 else (target >= 0.0)
@@ -574,7 +573,7 @@ class AUCLoss(BaseEstimator):
     loss: Annotated[str, StrOptions({*_HINGE_TERMS, *_NON_HINGE_LOSSES})] = "squared_hinge"
     taper: Share = 0.1
 
-    def __call__(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Any:
+    def __call__(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Pointwise:
         r"""Losses of samples with classes -1 and +1 and weights in the mean, as `Pointwise`.
 
         Their mean is the loss of pairs, and likewise the derivatives: the loss of a pair is
@@ -829,9 +828,9 @@ class SignedError:
         return pointwise_score(scores - target, target)
 
 
-def kernel_rate_kind(rate: float) -> tuple[int, float, bool] | None:
+def kernel_rate_kind(rate: Callable) -> tuple[int, float, bool] | None:
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
-    if rate is pointwise_score:  # type: ignore[comparison-overlap]
+    if rate is pointwise_score:
         return SCORE, 1.0, False
     table = getattr(rate, "table", None)
     surrogate = getattr(rate, "surrogate", None)

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import argument_error, check_tolerance, warn
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import MatrixLike
-
 
 __all__ = ["best_subject_to", "fit_ladder"]
 
@@ -260,7 +252,7 @@ class BestSubjectTo:
             return self.objective == other
         return isinstance(other, BestSubjectTo) and vars(self) == vars(other)
 
-    def __hash__(self) -> Any:
+    def __hash__(self) -> int:
         return hash(self.objective)
 
     def __call__(self, cv_results: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
@@ -22,16 +23,15 @@ from skfair._groups.arguments import FitArguments
 from skfair._groups.known import encode_groups_for_prediction
 from skfair._groups.samples import check_alignment, check_samples
 from skfair._groups.state import PlainStateMixin
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import check_column, join_names, validate_data, warn
 from skfair._utils.parameters import NonNegativeInt, Share, make_constructor, validate_params
 from skfair._utils.sklearn import check_sample_weight, safe_indexing
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair._utils.api import MatrixLike
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 __all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]
@@ -474,13 +474,13 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True  # where the column says nothing of the class
         return tags
 
-    def _read(self, X: TableLike, reset: bool) -> np.ndarray:
+    def _read(self, X: Table, reset: bool) -> np.ndarray:
         """The scores of the column, (n_samples,), checked."""
         is_frame = hasattr(X, "columns")
         # Other columns may be of any type, and may have missing values.
         X = X if is_frame else check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        names = list(X.columns) if is_frame else []
+        names = list(getattr(X, "columns", ())) if is_frame else []
         n_columns = len(names) or X.shape[1]
         is_there = self.column in names if isinstance(self.column, str) else self.column < n_columns
         if not is_there:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator
@@ -35,7 +36,7 @@ from skfair._postprocessing.query_rankers import (
     unwrap_rankers,
 )
 from skfair._problems.model import moments
-from skfair._utils.api import RandomState
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import (
     argument_error,
     check_column,
@@ -65,12 +66,7 @@ from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike
-
-    from skfair._utils.api import MatrixLike
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # A linear ranker trained on pairs under fairness constraints that its orders keep.
@@ -368,7 +364,7 @@ def _check_documents(
 
 
 def _make_training_pairs(
-    X: TableLike, y: np.ndarray, query: Groups, documents: Samples, draw: Callable
+    X: Table, y: np.ndarray, query: Groups, documents: Samples, draw: Callable
 ) -> TrainingData:
     """Differences of documents, the more minus the less relevant, as samples of target +1."""
     pairs = _make_pairs(y, query.codes)

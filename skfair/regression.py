@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
 from skfair._bound.units import LogScale
@@ -31,7 +32,7 @@ from skfair._postprocessing.constrained_cv import (
     write_rule,
 )
 from skfair._postprocessing.folds import Folds
-from skfair._utils.api import RandomState
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
     Array,
@@ -60,14 +61,9 @@ from skfair.losses import AbsoluteLoss, LossName, QuantileLoss, SquaredLoss, Twe
 from skfair.solvers import Solver, SolverName
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from numpy.typing import ArrayLike
-
     from skfair._fitting.input import TrainingData
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
-    from skfair._utils.api import MatrixLike
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # The base of linear regressors: training and predictions.
@@ -670,7 +666,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             check_loss(self, "numbers", is_positive=True)
         return constraints
 
-    def _fit_rule(self, cross: CrossFit, X: TableLike, y: TableLike) -> Self:
+    def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
         # The loss of the rule, and the scale on which it is linear.
         passed = None if self.loss is None else check_loss(self, "numbers", is_positive=True)

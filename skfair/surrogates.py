@@ -1,7 +1,5 @@
 """Surrogates of decisions: functions of the score that have a slope, which fits can follow."""
 
-from typing import Any
-
 import numpy as np
 
 from skfair._kernels import RAMP, SIGMOID
@@ -66,7 +64,7 @@ class Ramp(ScoreFunction):
     def __init__(self, width: float = 1.0):
         self.width = width
 
-    def _evaluate(self, scores: np.ndarray) -> Any:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray) -> Pointwise:  # type: ignore[override]
         height = scores / self.width + 0.5
         rising = (height > 0) & (height < 1)
         return Pointwise(np.clip(height, 0.0, 1.0), rising / self.width, np.zeros_like(height))

@@ -120,7 +120,7 @@ class BoundConstraint:
         """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
         return replace(self, offset=self.offset + step_size * (residual - self.offset))
 
-    def linearize_at(self, scores: np.ndarray) -> Any:
+    def linearize_at(self, scores: np.ndarray) -> BoundConstraint:
         """The same constraint with the rows that suit scores near the given ones."""
         if self.sums.metric_input != "ranks":
             return self

@@ -34,7 +34,7 @@ from skfair._groups.events import Events
 from skfair._utils.arrays import SortedScores, shares_up_to_rank, taper_length
 
 if TYPE_CHECKING:
-    from skfair._utils.tables import TableLike
+    pass
 
 
 _MIN_SHARE = 1e-3
@@ -90,7 +90,7 @@ class ConvexMeans(ABC):
         each breakpoint, (n_breakpoints,); those by two breakpoints are 0.
         """
 
-    def exact(self) -> Any:
+    def exact(self) -> ConvexMeans:
         """The same with exact curvatures, where they are others."""
         return self
 
@@ -296,7 +296,7 @@ def sort_members(
     shares: np.ndarray,
     bounds: np.ndarray,
     n_events: int,
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Members sorted into cells; a cell is an event and an interval between bounds, which ascend.
 
     Interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
@@ -394,7 +394,7 @@ class Majorant(ABC):
         rows = of_upper.reshape(self.n_blocks, -1), of_lower.reshape(self.n_blocks, -1)
         return np.concatenate(rows, axis=1).reshape(2 * of_upper.shape[0], *of_upper.shape[1:])
 
-    def initial_aux(self, scores: np.ndarray) -> Any:
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """Auxiliary unknowns of the point, (n_aux,)."""
         return self.aux
 
@@ -476,7 +476,7 @@ class ShareRows:
         return self.convex_at(scores, aux).values @ np.subtract(*self.ramp_factors).T
 
     @cached_property
-    def ramp_factors(self) -> Any:
+    def ramp_factors(self) -> list[np.ndarray]:
         """Matrices that pick the convex functions where each ramp begins, and where it ends."""
         n = len(self.origin)
         return np.split(np.eye(2 * n) / self.width, [n])
@@ -548,7 +548,7 @@ def _curvatures(
     return lambda v: convex.curvature(weights(v)), aux_curvature
 
 
-def place_buckets(rows: TableLike, aux: np.ndarray) -> MeanExcess | None:
+def place_buckets(rows: ShareRows, aux: np.ndarray) -> MeanExcess | None:
     """Buckets of scores without samples, as `MeanExcess`; None where rows have no disjoint ones."""
     is_ramp = getattr(rows, "convex_means", None) is MeanExcess
     if not is_ramp or rows.events.codes_and_mean_weights is None:

@@ -25,7 +25,7 @@ from skfair._statistics.gaps import interval_of_largest_contrast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 _MAX_FORMS = 100_000
@@ -519,7 +519,7 @@ class RatioForm(Gap):
     def state(self, value: Any) -> Any:
         return 1.0 - value
 
-    def estimates(self, means: Any) -> Any:
+    def estimates(self, means: Any) -> LogMeans:
         return LogRates(means) if means.are_rates else LogMeans(means)
 
     def one_sample_change(self, means: np.ndarray, n_samples: float) -> float:
@@ -647,7 +647,7 @@ class TotalRangeGap(RangeGap):
             yield -tolerance, factors, {}, tolerance
 
 
-def _range_slope(blocks: TableLike, means: np.ndarray, scale: float = 1.0) -> np.ndarray:
+def _range_slope(blocks: Table, means: np.ndarray, scale: float = 1.0) -> np.ndarray:
     """Derivative of the sum of the ranges of some blocks by the means."""
     slope = np.zeros_like(means)
     for block in map(list, blocks):
@@ -778,7 +778,7 @@ class Shortfall(Gap):
     def linear_forms(self, n_events: int) -> Any:
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
-    def estimates(self, means: Any) -> Any:
+    def estimates(self, means: Any) -> ComplementEstimates:
         bounded = RatesAgainstBound(means) if isinstance(means, Rates) else means
         return ComplementEstimates(bounded, self.largest)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint
     from skfair._bound.convex import ConvexMeans
     from skfair._bound.rows import SmoothConstraint
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
     from skfair.metrics._partial import Members, ScoredMembers
 
 
@@ -247,9 +247,7 @@ class RankSums:
         cells = self.cells._replace(events=self.events.contribution(rows, factors))
         return replace(self, samples=subset, cells=cells)
 
-    def report_columns(
-        self, bound: BoundConstraint, scores: TableLike, moments: tuple | None
-    ) -> Any:
+    def report_columns(self, bound: BoundConstraint, scores: Table, moments: tuple | None) -> Any:
         """Columns of the report: one entry per event and threshold that is compared.
 
         The rate is the share of those in the interval that score above the threshold. Criteria at
@@ -641,7 +639,7 @@ def _shares_above(
 def _make_overlap_test(intervals: list[np.ndarray]) -> Any:
     """Function of two limits: whether a share between them may lie in the interval of its event."""
 
-    def may_count(low: np.ndarray, high: np.ndarray) -> Any:
+    def may_count(low: np.ndarray, high: np.ndarray) -> np.ndarray:
         inside = np.zeros(low.shape, dtype=bool)
         for event, pairs in enumerate(intervals):
             for begin, end in pairs:
@@ -680,7 +678,9 @@ def estimate_rank_areas(sums: RankSums, scores: np.ndarray) -> tuple[AUCs, spars
 # Reports, from moments that add up over partitions.
 
 
-def share_moments(bound: BoundConstraint, scores: np.ndarray, thresholds: np.ndarray) -> Any:
+def share_moments(
+    bound: BoundConstraint, scores: np.ndarray, thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Shares above thresholds and sums of squares of events, those of small groups below."""
     above, squares = _event_moments(bound.sums, scores, thresholds)
     if bound.uncompared is None:

@@ -290,7 +290,7 @@ class SmoothConstraint(Protocol):
     def initial_aux(self, scores: np.ndarray) -> Any:
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
 
-    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> None:
+    def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
         """Rows and their derivatives, as `ConstraintValues`."""
 
 
@@ -354,7 +354,7 @@ class StackedRows:
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return concatenate(one.constant_term(of_one) for one, of_one in pairs)
 
-    def majorant(self, scores: np.ndarray, aux: np.ndarray) -> Any:
+    def majorant(self, scores: np.ndarray, aux: np.ndarray) -> StackedRows:
         """Convex rows that are nowhere easier to keep, and equal to these at one point."""
         pairs = zip(self.components, self.split_aux(aux), strict=True)
         return StackedRows(one.majorant(scores, of_one) for one, of_one in pairs)

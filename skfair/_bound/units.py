@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._groups import Samples
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
     from skfair.losses import TweedieLoss
 
 
@@ -38,7 +38,7 @@ class Unit(NamedTuple):
     center: float = 0.0
     spread: float = 1.0
 
-    def to_unit(self, values: TableLike) -> Any:
+    def to_unit(self, values: Table) -> Any:
         """Values in these units."""
         return (values - self.center) / self.spread
 
@@ -52,7 +52,7 @@ class Unit(NamedTuple):
         return self
 
     @property
-    def rule_unit(self) -> Any:
+    def rule_unit(self) -> Unit:
         """Units in which a rule is linear."""
         return self
 
@@ -72,7 +72,7 @@ class DecisionFunction(Unit):
 class LogScale(Unit):
     """Units of scores that are logarithms of predictions over the spread of the target."""
 
-    def to_unit(self, values: TableLike) -> np.ndarray:
+    def to_unit(self, values: Table) -> np.ndarray:
         """Logarithms of predictions."""
         return np.log(np.maximum(values, np.finfo(float).tiny) / self.spread)
 
@@ -95,7 +95,7 @@ _MAX_EXPONENT = 300.0
 """Largest size of a logarithm: squares of its exponential are finite."""
 
 
-def _bounded_exponential(values: TableLike) -> np.ndarray:
+def _bounded_exponential(values: Table) -> np.ndarray:
     """Exponential that is positive and finite."""
     return np.exp(np.clip(values, -_MAX_EXPONENT, _MAX_EXPONENT))
 

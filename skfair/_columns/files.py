@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from skfair._partitions.blocks import Blocks
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 _SEPARATORS = ",;\t|"
@@ -339,7 +339,7 @@ def _read_records(path, names, encoding, label):
     return pd.DataFrame(columns, dtype=object)
 
 
-def _entry_text(value: int | str | None) -> Any:
+def _entry_text(value: int | str | None) -> str | None:
     """An entry of a record as CSV has it; missing if it is null or empty."""
     return None if value is None or value == "" else str(value)
 
@@ -388,7 +388,7 @@ def _read_checked_header(rows: Any, separator: str, path: Path) -> list[str]:
     return header
 
 
-def check_columns(columns: TableLike | dict[str, None], names: list[str], path: Path | str) -> None:
+def check_columns(columns: Table | dict[str, None], names: list[str], path: Path | str) -> None:
     """Raise for names of columns that a file does not have, or has twice."""
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:

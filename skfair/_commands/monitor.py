@@ -88,7 +88,7 @@ def add_monitor_options(monitor: ArgumentParser) -> None:
     monitor.set_defaults(run=_run)
 
 
-def parse_run_length(text: str) -> Any:
+def parse_run_length(text: str) -> float | None:
     """Number of batches, or None."""
     return None if text.lower() == "none" else float(text)
 
@@ -201,8 +201,16 @@ def _list_stored(options: Namespace) -> dict[str, Any]:
     }
 
 
-_SERIES_COLUMNS = ("prediction", "sensitive", "target", "time", "id", "weight", "count")
-_SERIES_COLUMNS += ("outcome_date",)
+_SERIES_COLUMNS = (
+    "prediction",
+    "sensitive",
+    "target",
+    "time",
+    "id",
+    "weight",
+    "count",
+    "outcome_date",
+)
 """Options that name the columns of a series; all files of a state have the same."""
 
 
@@ -246,7 +254,7 @@ def _list_names(columns: dict[str, Any]) -> list[str]:
 
 def _parse_renamed(options: Namespace, stored: list[str], requested: list[str]) -> dict[str, str]:
     """The new name of each column of --renamed."""
-    renamed = {}
+    renamed: dict[str, str] = {}
     for text in options.renamed:
         # Names may contain the sign, too.
         ends = [place for place, sign in enumerate(text) if sign == "="]

@@ -425,7 +425,7 @@ def _rate_table(monitor: GapMonitor) -> tuple:
     return "Rates in all batches", note, titles, rows
 
 
-def _describe_method(monitor: GapMonitor, period: str) -> Any:
+def _describe_method(monitor: GapMonitor, period: str) -> list[str]:
     """Return sentences on how the statements are to be read."""
     error = f"{100 * (1 - monitor.confidence_level):.3g} %"
     periods = f"{period}s"

@@ -349,7 +349,7 @@ def describe_file(options: Namespace, **facts: Any) -> dict[str, str]:
     return described | facts
 
 
-def output_results(options: Namespace, sentences: Iterable, text: str) -> Any:
+def output_results(options: Namespace, sentences: Iterable, text: str) -> None:
     """Print sentences, and write JSON if it was requested; on standard output it is alone.
 
     JSON on standard output is ASCII, so that no encoding of a console changes it.

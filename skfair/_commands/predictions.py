@@ -172,7 +172,7 @@ def refuse_empty_groups(known: SensitiveFeatures) -> None:
         )
 
 
-def _parse_top_k(options: Namespace) -> Any:
+def _parse_top_k(options: Namespace) -> int | float | None:
     """The number of places, or their share, of --top; None without it."""
     text = getattr(options, "top", None)
     if text is None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
-    from skfair._utils.tables import TableLike
 
 
 SLACK = 0.01
@@ -158,11 +157,11 @@ def _find_active(
 
 
 def _is_final(
-    fitter: Fitter | SimpleNamespace, rows: TableLike, candidate: Candidate | SimpleNamespace
+    fitter: Fitter | SimpleNamespace, rows: ConstraintSystem, candidate: Candidate | SimpleNamespace
 ) -> bool:
     """Whether a candidate keeps the bound, and all constraints with active rows use theirs."""
     is_used = candidate.gaps >= fitter.constraint.tolerances - SLACK
-    return candidate.keeps_bound and is_used[_find_active(fitter, rows, candidate)].all()
+    return candidate.keeps_bound and bool(is_used[_find_active(fitter, rows, candidate)].all())
 
 
 def _aimed_gap(tolerance: float) -> float:

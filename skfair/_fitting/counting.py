@@ -323,7 +323,7 @@ class Candidate(NamedTuple):
         return self.is_solver_result and not self.result.multipliers.any()
 
     @property
-    def sort_key(self) -> Any:
+    def sort_key(self) -> tuple[float, bool, float]:
         """Key of comparisons: violation first, then clear decisions, then errors."""
         return (
             round(self.violation, DECIMALS),
@@ -478,7 +478,7 @@ class PartitionedCounter(DecisionCounter):
 
     def predict_scores(self, parameters: np.ndarray) -> Any:
         """None: scores are not brought into memory."""
-        return None
+        return
 
     def correct(
         self, system: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0

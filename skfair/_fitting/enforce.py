@@ -320,7 +320,7 @@ def enforce_in_population(
     confidence: float | None,
     train_without: Callable | None = None,
     clusters: np.ndarray | None = None,
-) -> Any:
+) -> Guarantee:
     """The guarantee of a model that meets the constraint of a fitter, in the population too.
 
     `enforcement` is the estimator's: "auto", or None for the smooth rates as they are. `confidence`

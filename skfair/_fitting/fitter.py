@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skfair._fitting.counting import DecisionCounter
     from skfair._problems.linear import LinearModel
     from skfair._problems.problem import Problem
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
     from skfair.solvers import Solver
     from skfair.solvers._solver import Progress, Result
 
@@ -89,7 +89,7 @@ def limit_iterations(solver: Solver, max_iter: int = 40) -> Solver:
     return clone(solver).set_params(max_iter=max_iter)
 
 
-def _errors_and_margins(system: ConstraintSystem, tol: float) -> Any:
+def _errors_and_margins(system: ConstraintSystem, tol: float) -> tuple[np.ndarray, np.ndarray]:
     """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
 
     Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses, no
@@ -405,7 +405,7 @@ class _LineSearch:
         self.model = self.scored.model if problem.is_partitioned else model
         self.n_in_memory = len(self.scored.target)
 
-    def scale(self, directions: TableLike) -> Any:
+    def scale(self, directions: Table) -> Any:
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
 
         Directions that move no score are left out.

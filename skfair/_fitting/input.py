@@ -49,6 +49,7 @@ from skfair._utils.checks import (
 )
 from skfair._utils.copies import hash_rows, warn_of_clustered_samples
 from skfair._utils.sklearn import safe_indexing
+from skfair._utils.tables import is_sparse
 from skfair.losses import LogisticLoss, gives_log_odds, is_pairwise, step_function
 from skfair.solvers import SQP
 
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from skfair._groups.groups import Groups
     from skfair._partitions.partitions import Partitions
     from skfair._problems.problem import ConstrainedProblem, Problem
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint
 
 
@@ -187,18 +188,18 @@ def _check_features_and_target(estimator: BaseEstimator, arguments: FitArguments
     X = arguments.X
     y = arguments.y
     # Models decide which dense float32 features become float64.
-    dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]
+    dtype = np.float64 if is_sparse(X) else [np.float64, np.float32]
     settings = {"accept_sparse": "csr", "dtype": dtype, "estimator": estimator}
     check_lengths(X=X, y=y)
     check_column("y", y)
     with explain_conversion(X, estimator):
         X, y = check_X_y(X, y, **settings, ensure_all_finite=False)
     check_finite_squares(X, "X", estimator)  # which squares are if X is
-    return sparse.csr_array(X) if sparse.issparse(X) else X, y
+    return sparse.csr_array(X) if is_sparse(X) else X, y
 
 
 def _encode_classes(
-    estimator: BaseEstimator, X: TableLike, y: np.ndarray, samples: Samples, is_compared: bool
+    estimator: BaseEstimator, X: Table, y: np.ndarray, samples: Samples, is_compared: bool
 ) -> TrainingData:
     """Training data of classes, whose groups are compared or not."""
     is_object = y.dtype.kind == "O"  # labels of several types cannot be sorted
@@ -332,7 +333,7 @@ def estimate_group_probabilities(training: TrainingData, columns: list[np.ndarra
 
 def _stack(columns: list[np.ndarray]) -> np.ndarray:
     """Matrices of columns side by side, of which the first may be sparse."""
-    if sparse.issparse(columns[0]):
+    if is_sparse(columns[0]):
         return sparse.hstack(columns).tocsr()
     return np.hstack(columns)
 
@@ -357,7 +358,7 @@ def _replace_groups(training: TrainingData, groups: Groups) -> TrainingData:
     return training._replace(samples=samples.largest_first())
 
 
-def assumption_attributes(training: TrainingData, missing: str) -> Any:
+def assumption_attributes(training: TrainingData, missing: str) -> dict[str, str]:
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
@@ -427,7 +428,7 @@ def standardize_target(
     return training._replace(samples=samples, unit=unit)
 
 
-def warn_if_revealed(X: TableLike, groups: Groups, setting: str) -> None:
+def warn_if_revealed(X: Table, groups: Groups, setting: str) -> None:
     """Warn if sensitive attributes are columns of X, as they are or one-hot encoded.
 
     Groups that overlap are not looked for.
@@ -443,7 +444,7 @@ def warn_if_revealed(X: TableLike, groups: Groups, setting: str) -> None:
             return
 
 
-def _is_revealed(X: TableLike, of_group: np.ndarray, codes: np.ndarray) -> bool:
+def _is_revealed(X: Table, of_group: np.ndarray, codes: np.ndarray) -> bool:
     """Whether columns that are constant within every value of an attribute identify all values.
 
     ``of_group`` is the value of each group, and ``codes`` the group of each sample.
@@ -454,7 +455,7 @@ def _is_revealed(X: TableLike, of_group: np.ndarray, codes: np.ndarray) -> bool:
     for rows in (slice(200), slice(None)):
         _, first, numbers = np.unique(of_group[codes[rows]], return_index=True, return_inverse=True)
         values = X[rows][:, columns]
-        values = values.toarray() if sparse.issparse(values) else values
+        values = values.toarray() if is_sparse(values) else values
         is_constant = (values == values[first][numbers]).all(axis=0)
         columns = columns[is_constant]
         if not len(columns):
@@ -471,7 +472,7 @@ def warn_of_group_in_features(setting: str) -> None:
     )
 
 
-def refuse_partitioned(estimator: BaseEstimator, X: TableLike | dict[str, int] | None) -> None:
+def refuse_partitioned(estimator: BaseEstimator, X: TableLike | None) -> None:
     """Raise for partitioned samples, which a fit in memory would gather without being asked."""
     if is_partitioned(X):
         raise TypeError(
@@ -516,7 +517,7 @@ def find_min_group_size(estimator: BaseEstimator) -> Any:
 # Warning for samples that depend on one another: copies, and members of one household.
 
 
-def warn_of_dependence(X: np.ndarray, training: TrainingData) -> None:
+def warn_of_dependence(X: TableLike, training: TrainingData) -> None:
     """Warn if samples seem to belong together: ``confidence_level`` needs independent ones.
 
     X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
@@ -541,7 +542,7 @@ def warn_of_dependence(X: np.ndarray, training: TrainingData) -> None:
     )
 
 
-def _share_of_copies(X: np.ndarray, training: TrainingData) -> float:
+def _share_of_copies(X: TableLike, training: TrainingData) -> float:
     """Share of samples that repeat another one, if it is large and no chance; else 0."""
     features = hash_rows(X)
     if features is None or len(features) != len(training.samples.target):

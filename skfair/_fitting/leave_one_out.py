@@ -15,8 +15,6 @@ from skfair._bound.rows import spread_over_samples
 from skfair._fitting.planes import PlainFit, assign_folds
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
     from skfair._problems.problem import Problem
@@ -160,7 +158,9 @@ def _inverse_root(hessian: np.ndarray) -> np.ndarray:
     return axes / np.sqrt(sizes)
 
 
-def _active_rows(system: ConstraintSystem, scores: np.ndarray, multipliers: np.ndarray) -> Any:
+def _active_rows(
+    system: ConstraintSystem, scores: np.ndarray, multipliers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Active rows of constraints, and the part that each sample has in them, (n_samples, n_rows).
 
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.

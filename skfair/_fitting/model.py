@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -16,7 +17,7 @@ from skfair._fitting.outcome import REPORT_ATTRIBUTE
 from skfair._groups.samples import check_metric_input
 from skfair._groups.state import PlainStateMixin
 from skfair._problems.problem import ConstrainedProblem
-from skfair._utils.api import make_docstring_decorator
+from skfair._utils.api import MatrixLike, make_docstring_decorator
 from skfair._utils.checks import join_names, resolve_name
 from skfair._utils.sklearn import CallbackSupportMixin
 from skfair.constraints._constraint import bind_all
@@ -25,12 +26,10 @@ from skfair.solvers import SOLVERS
 from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
     from skfair._fitting.input import TrainingData
     from skfair._problems.linear import GroupInterceptsModel, GroupwiseModel, LinearModel
-    from skfair._utils.api import MatrixLike
     from skfair.constraints import Constraint
     from skfair.losses import ScoreFunction
     from skfair.solvers import Solver

@@ -254,7 +254,7 @@ def _check_enforced(scores: np.ndarray, enforced: np.ndarray) -> None:
 
 def _split_held_out(
     strata: np.ndarray, fraction: float, random_state: np.random.RandomState
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows to train on and rows held out, the same share of each stratum."""
     held_out = np.zeros(len(strata), dtype=bool)
     for stratum in np.unique(strata):

@@ -625,7 +625,7 @@ def _draw_subsample(problem: Problem, size: int) -> Any:
 
 def warn_of_moved_decisions(
     weights: np.ndarray, scores: np.ndarray, plain_scores: np.ndarray
-) -> Any:
+) -> None:
     """Warn if far more or fewer decisions are positive than without constraint, or nearly none.
 
     Rates of nearly constant decisions are nearly equal in all groups of any population, so that a

@@ -50,7 +50,7 @@ class QuadraticProgram:
     hessians: np.ndarray
 
     @classmethod
-    def from_problem(cls, problem: Problem) -> Any:
+    def from_problem(cls, problem: Problem) -> QuadraticProgram | None:
         """The program of a problem in memory; None if it is not quadratic, or too large."""
         if problem.is_partitioned or not isinstance(problem.loss, SquaredLoss):
             return None

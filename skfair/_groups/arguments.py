@@ -44,13 +44,13 @@ class FitArguments:
         If one is in the memory of an accelerator.
     """
 
-    X: TableLike = None
-    y: TableLike = None
-    query_id: TableLike = None
-    sensitive_features: TableLike = None
-    sample_weight: TableLike = None
-    groups: TableLike = None
-    group_probabilities: TableLike = None
+    X: TableLike | None = None
+    y: TableLike | None = None
+    query_id: TableLike | None = None
+    sensitive_features: TableLike | None = None
+    sample_weight: TableLike | None = None
+    groups: TableLike | None = None
+    group_probabilities: TableLike | None = None
 
     def __post_init__(self) -> None:
         check_alignment(**vars(self))

@@ -21,12 +21,13 @@ from skfair._groups.groups import (
 from skfair._partitions import partitions_of
 from skfair._partitions.collections import check_alignment, is_partitioned
 from skfair._partitions.partitions import BLOCK_SIZE, blocks, make_partitions
+from skfair._utils.tables import is_pandas
 
 if TYPE_CHECKING:
     from typing import Any
 
     from skfair._partitions.collections import Block
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 def merge_duplicate_rows(
@@ -134,18 +135,18 @@ def _merge_in_memory(
     return rows[distinct], sums
 
 
-def _attribute_arrays(sensitive_features: TableLike) -> list[TableLike]:
+def _attribute_arrays(sensitive_features: Table) -> list[Table]:
     """One array for each sensitive attribute."""
     if getattr(sensitive_features, "ndim", 1) != 2:
         columns = [sensitive_features]
     elif hasattr(sensitive_features, "iloc"):
         columns = [sensitive_features.iloc[:, j] for j in range(sensitive_features.shape[1])]
     else:
-        columns = sensitive_features.T
+        columns = list(sensitive_features.T)
     return [_plain_array(column) for column in columns]
 
 
-def _plain_array(column: TableLike) -> Any:
+def _plain_array(column: Table) -> Any:
     """A column as an array of numpy, or of pandas where that has codes."""
     if getattr(column, "ndim", 1) != 1:  # such as a table of one column
         raise _NotMergeableError
@@ -154,7 +155,7 @@ def _plain_array(column: TableLike) -> Any:
         is_table_column and column.dtype == object and holds_string_objects(column)
     ):
         return getattr(column, "array", column)
-    array = column.to_numpy() if is_table_column else column
+    array = column.to_numpy() if is_pandas(column) else column
     is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
     if not is_plain or array.dtype.kind not in "biufUS":
         raise _NotMergeableError
@@ -162,7 +163,7 @@ def _plain_array(column: TableLike) -> Any:
 
 
 def _merge_duplicates_in_block(
-    arrays: list[TableLike], weights: np.ndarray | None, block: slice
+    arrays: list[Table], weights: np.ndarray | None, block: slice
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `_merge_duplicates`, of a block of rows."""
     summands = None if weights is None else _weight_powers(np.asarray(weights[block], dtype=float))
@@ -173,7 +174,7 @@ def _merge_duplicates_in_block(
 
 
 def _merge_duplicates(
-    arrays: list[TableLike], summands: np.ndarray | None
+    arrays: list[Table], summands: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Position of one row of each set of duplicates, and sums over the set; None: all weigh 1."""
     if not len(arrays[0]) or (summands is not None and not (summands >= 0.0).all()):
@@ -191,7 +192,7 @@ def _merge_duplicates(
     return rows[present], sums[present].astype(float)
 
 
-def _encode_column(array: TableLike) -> tuple[np.ndarray, int]:
+def _encode_column(array: Table) -> tuple[np.ndarray, int]:
     """Codes from 0 on, equal where entries are equal, and an upper bound of their number."""
     if prefers_factorize(array):
         codes, values = array.factorize()
@@ -226,12 +227,12 @@ def _combine_codes(
     return codes, len(values)
 
 
-def _take_rows(table: TableLike, rows: np.ndarray | slice) -> Any:
+def _take_rows(table: Table, rows: np.ndarray | slice) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 def _merge_partitions(
-    sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
+    sensitive_features: Table, sample_weight: Table | None, columns: dict[str, Any]
 ) -> tuple:
     """Distinct rows of partitioned data, and their sums, gathered in memory."""
     partitions = partitions_of(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 # Events: sets of samples over which means are taken.
@@ -162,7 +162,7 @@ class Events:
         codes, mean_weights = self.codes_and_mean_weights
         return mean_weights * np.append(v, 0.0)[codes]
 
-    def take(self, rows: TableLike) -> Events:
+    def take(self, rows: Table) -> Events:
         """The events of selected samples; the weights in each sum to 1 again.
 
         `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
@@ -182,7 +182,7 @@ class Events:
         events = Events(self.n_events, len(codes), (codes, mean_weights))
         return events.copy_with_multiplicity(self.take_multiplicity(rows))
 
-    def contribution(self, rows: TableLike, factors: TableLike = 1.0) -> Events:
+    def contribution(self, rows: Table, factors: Table = 1.0) -> Events:
         """The weights of selected samples in the events: means of subsets add up to those of all.
 
         `factors` multiply the weights. Rows are samples of a block, and stand for one each.
@@ -586,7 +586,7 @@ def tabulate_scores(y_score: np.ndarray, codes: np.ndarray, n_groups: int) -> Sc
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval: tuple | list, names: list) -> Any:
+def intervals_by_group(interval: tuple | list, names: list) -> list[np.ndarray]:
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs

@@ -15,11 +15,11 @@ import pandas as pd
 from scipy import sparse
 
 from skfair._utils.checks import argument_error, check_exact_labels, join_names, warn
-from skfair._utils.tables import to_pandas_table
+from skfair._utils.tables import Table, to_pandas_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, TypeGuard
 
     from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
 
-def is_encoded(sensitive_features: TableLike | Groups) -> bool:
+def is_encoded(sensitive_features: object) -> TypeGuard[Groups]:
     """Whether they are `Groups`, as of an audit, which were encoded before."""
     return getattr(sensitive_features, "is_encoded", False)
 
 
 def attribute_columns(
-    sensitive_features: TableLike | Groups | dict[str, int], name: str = "sensitive_features"
-) -> list[TableLike]:
+    sensitive_features: TableLike | Groups, name: str = "sensitive_features"
+) -> list[Table]:
     """One column per sensitive attribute; no conversion may merge values that differ.
 
     They are arrays of numpy, or of pandas where that has codes of its own. `name` is the argument
@@ -70,12 +70,12 @@ def attribute_columns(
     return columns
 
 
-def _values_of(column: TableLike) -> Any:
+def _values_of(column: pd.Series) -> Any:
     """The values of a column of pandas, polars or arrow, as numpy has them unless it has codes."""
     return getattr(column, "array", column) if prefers_factorize(column) else column.to_numpy()
 
 
-def prefers_factorize(column: TableLike) -> bool:
+def prefers_factorize(column: TableLike) -> TypeGuard[pd.Series]:
     """Whether pandas finds the distinct values of a column faster than numpy does.
 
     That holds for its strings and categories. Its decimals are excluded: there nan is a value.
@@ -89,7 +89,7 @@ def holds_string_objects(column: TableLike) -> bool:
     return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
-def unique_labels_and_codes(column: TableLike, about: str) -> Any:
+def unique_labels_and_codes(column: Table, about: str) -> Any:
     """Sorted distinct values of an attribute, and the position of each sample's among them.
 
     Messages say `about` what attribute they are.
@@ -214,7 +214,7 @@ def _find_range(label: float | str) -> tuple[float, float] | None:
     return (float(low or -inf), float(end)) if sign else (float(interval[0]), float(interval[1]))
 
 
-def sort_labels(column: TableLike | dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+def sort_labels(column: Table) -> tuple[np.ndarray, np.ndarray]:
     """Distinct labels in ascending order, and the position of each entry among them.
 
     Ranges of numbers, such as "[5, 10)", are sorted by number, after which one other label may be.

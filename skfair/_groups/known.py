@@ -158,7 +158,7 @@ def _fill_column(column: pd.Series, name: int | str) -> Any:
 
 
 def check_recorded_groups(
-    sensitive_features: np.ndarray, n_samples: int, missing: str = "at_random"
+    sensitive_features: TableLike, n_samples: int, missing: str = "at_random"
 ) -> Groups:
     """`Groups` of samples, of which those without a label are in none.
 
@@ -226,7 +226,7 @@ HOW_TO_PASS_GROUPS = (
 
 
 def encode_known_groups(
-    sensitive_features: TableLike | dict[str, int],
+    sensitive_features: TableLike,
     n_samples: int,
     summary: GroupSummary,
     handle_unknown: str = "error",
@@ -253,7 +253,7 @@ def encode_known_groups(
 
 
 def encode_groups_for_prediction(
-    sensitive_features: TableLike | dict[str, int] | None,
+    sensitive_features: TableLike | None,
     n_samples: int,
     summary: GroupSummary,
     reason: str,
@@ -301,7 +301,7 @@ def encode_known_values(
     return codes
 
 
-def _encode_recorded(sensitive_features: TableLike | dict[str, int], n_samples: int) -> tuple:
+def _encode_recorded(sensitive_features: TableLike, n_samples: int) -> tuple:
     """Whether no attribute of a sample is missing, and the groups of the samples that have all."""
     if sparse.issparse(sensitive_features):
         return None, check_groups(sensitive_features, n_samples)  # which raises

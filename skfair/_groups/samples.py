@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,12 +41,11 @@ from skfair._utils.checks import (
     warn,
 )
 from skfair._utils.sklearn import check_sample_weight, count_samples
-from skfair._utils.tables import to_pandas_table
+from skfair._utils.tables import Table, to_pandas_table
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Literal
 
     from pandas import Index, MultiIndex
 
@@ -329,7 +328,7 @@ def _take_present(groups: Groups, rows: np.ndarray) -> Groups:
     return taken
 
 
-def check_clusters(groups: np.ndarray | list[int | None], n_samples: int) -> np.ndarray:
+def check_clusters(groups: TableLike, n_samples: int) -> np.ndarray:
     """Code of the cluster of each sample, from ids of any type."""
     groups = column_or_1d(groups, dtype=None if hasattr(groups, "dtype") else object)
     if len(groups) != n_samples:
@@ -485,7 +484,7 @@ def merge_samples(
 
 
 def _drop_zero_weights(
-    sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
+    sensitive_features: Table, sample_weight: TableLike | None, columns: dict[str, TableLike]
 ) -> Any:
     """Samples of positive weight, in groups that may overlap, and their positions."""
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)

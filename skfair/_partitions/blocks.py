@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -18,7 +19,6 @@ from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from os import PathLike
     from typing import Any
 
     import pandas as pd
@@ -54,7 +54,7 @@ class Blocks:
         self.columns = list(columns)
         self._is_series = is_series
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return f"<{self.n_blocks} blocks of shape {self.shape}>"
 
     @property
@@ -98,7 +98,7 @@ class Blocks:
         return map(self.read, range(self.n_blocks))
 
 
-def open_blocks(path: str | PathLike[str]) -> Any:
+def open_blocks(path: str | PathLike[str]) -> Blocks:
     """Open a table that is larger than memory, to be read block by block.
 
     Parameters

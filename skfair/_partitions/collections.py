@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from functools import partial, wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -19,18 +19,19 @@ from skfair._partitions.blocks import Blocks
 from skfair._partitions.dask import DaskWorkers, acquire_client, check_worker_imports, gather
 from skfair._partitions.partitions import Partitions, Reader, Threads, blocks
 from skfair._utils.checks import join_names, refuse_devices, warn
+from skfair._utils.tables import is_pandas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeGuard
 
     from dask.array import Array
-    from dask.dataframe import Series
+    from dask.dataframe import DataFrame, Series
     from dask.delayed import Delayed
     from pandas import RangeIndex
 
     from skfair._utils.api import Decorated
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Checks of columns side by side: the same rows, in the same order, with the expected names.
@@ -91,9 +92,9 @@ def _find_misaligned(named: dict[str, Any]) -> tuple[tuple[str, str], str] | Non
     return None
 
 
-def expected_layout(rows: TableLike, name: str) -> tuple[int, ...] | list[str]:
+def expected_layout(rows: Array | DataFrame | Series, name: str) -> tuple[int, ...] | list[str]:
     """What each partition of a collection must have: names of columns, or the shape of a row."""
-    if hasattr(rows, "map_partitions") and rows.ndim == 2:
+    if has_frame_partitions(rows) and rows.ndim == 2:
         return list(rows.columns)
     shape = tuple(rows.shape[1:])
     if np.isnan(shape).any():
@@ -105,7 +106,7 @@ def expected_layout(rows: TableLike, name: str) -> tuple[int, ...] | list[str]:
 
 
 def arrange_columns(
-    number: int, name: str, chunk: TableLike, expected: tuple[int, ...] | list[str]
+    number: int, name: str, chunk: Table, expected: tuple[int, ...] | list[str]
 ) -> np.ndarray | pd.DataFrame | pd.Series:
     """Rows of a partition with columns in the expected order; raises if they are others.
 
@@ -115,7 +116,7 @@ def arrange_columns(
         names = list(getattr(chunk, "columns", ()))
         if names == expected:
             return chunk
-        if sorted(map(repr, names)) == sorted(map(repr, expected)) and chunk.columns.is_unique:
+        if sorted(map(repr, names)) == sorted(map(repr, expected)) and pd.Index(names).is_unique:
             return chunk[expected]
         raise ValueError(
             f"Partition {number}: the columns of {name} must be "
@@ -154,9 +155,14 @@ def _describe_difference(names: list[str], expected: list[str]) -> str:
 # From collections of Dask, or of files, to partitions with the rows of all of them.
 
 
-def is_lazy(rows: TableLike) -> bool:
+def is_lazy(rows: TableLike) -> TypeGuard[Array | DataFrame | Series]:
     """Whether something is an array, a series or a dataframe of Dask."""
     return hasattr(rows, "__dask_graph__")
+
+
+def has_frame_partitions(rows: object) -> TypeGuard[DataFrame]:
+    """Whether something is a series or a dataframe of Dask, and no array."""
+    return hasattr(rows, "map_partitions")
 
 
 def is_partitioned(*data: TableLike) -> bool:
@@ -164,7 +170,7 @@ def is_partitioned(*data: TableLike) -> bool:
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
 
 
-def feature_attributes(X: TableLike) -> dict[str, np.ndarray | int]:
+def feature_attributes(X: Table) -> dict[str, np.ndarray | int]:
     """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
     if is_partitioned(X):
         names = getattr(X, "columns", None)
@@ -220,9 +226,9 @@ def _compute_together(collections: list[TableLike]) -> list[TableLike] | tuple[T
     return gather(client, client.compute(collections))
 
 
-def _check_columns_lazily(name: str, rows: TableLike) -> Any:
+def _check_columns_lazily(name: str, rows: Array | DataFrame | Series) -> Any:
     """A dataframe of Dask whose partitions are checked when they are computed; others unchanged."""
-    if not (hasattr(rows, "map_partitions") and rows.ndim == 2):
+    if not (has_frame_partitions(rows) and rows.ndim == 2):
         return rows
     check = partial(_arrange_frame, name, expected_layout(rows, name))
     return rows.map_partitions(check, meta=rows._meta)
@@ -230,7 +236,7 @@ def _check_columns_lazily(name: str, rows: TableLike) -> Any:
 
 def _arrange_frame(
     name: str,
-    expected: TableLike,
+    expected: tuple[int, ...] | list[str],
     frame: pd.DataFrame,
     partition_info: dict[str, int] | None = None,
 ) -> pd.DataFrame:
@@ -242,7 +248,7 @@ def partition_number(partition_info: dict | None) -> Any:
     return "?" if partition_info is None else partition_info["number"]
 
 
-def _concatenate(chunks: list[TableLike], ignore_index: bool = False) -> Any:
+def _concatenate(chunks: list[Table], ignore_index: bool = False) -> Any:
     if not hasattr(chunks[0], "iloc"):
         return np.concatenate(chunks)
     return pd.concat(chunks, ignore_index=ignore_index)
@@ -314,7 +320,7 @@ class Block(dict):
         return Block, (dict(self), self.partition_index, self.first)
 
 
-def _read(columns: dict[str, Blocks], number: int) -> Any:
+def _read(columns: dict[str, Blocks], number: int) -> list[Block]:
     chunks = {name: rows.read(number) for name, rows in columns.items()}
     return _split_into_blocks(
         number, chunks, {name: rows.shape[1:] for name, rows in columns.items()}
@@ -322,7 +328,7 @@ def _read(columns: dict[str, Blocks], number: int) -> Any:
 
 
 def _split_into_blocks(
-    number: int, columns: dict[str, TableLike], expected: dict[str, tuple[int, ...] | list[str]]
+    number: int, columns: dict[str, Table], expected: dict[str, tuple[int, ...] | list[str]]
 ) -> list[Block]:
     """Split a partition into blocks, at least one; raise if its columns differ in length."""
     for name, column in columns.items():
@@ -339,7 +345,7 @@ def _split_into_blocks(
     # Slices of positions, of dataframes as of arrays.
     sliced = {name: getattr(column, "iloc", column) for name, column in columns.items()}
     return [
-        Block({name: column[rows] for name, column in sliced.items()}, number, rows.start)  # type: ignore[index]
+        Block({name: column[rows] for name, column in sliced.items()}, number, rows.start)
         for rows in blocks(max(1, n_rows))  # an empty partition is one empty block
     ]
 
@@ -354,7 +360,7 @@ def _check_same_number(numbers: dict[str, int], where: str) -> None:
 
 
 def _partitions_of_dask(columns: dict[str, TableLike], n_jobs: int | None) -> Partitions:
-    partitions = _delayed_partitions(columns)
+    partitions = _delayed_partitions(cast("dict[str, Array | DataFrame | Series]", columns))
     client = acquire_client()
     if client is not None:
         check_worker_imports(client)
@@ -397,13 +403,14 @@ def _checksum(column: TableLike) -> int:
     return zlib.crc32(values if isinstance(values, bytes) else values.tobytes())
 
 
-def _delayed_partitions(columns: dict[str, TableLike]) -> Any:
+def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> Any:
     """Return one delayed list of blocks per partition, with the columns of all collections."""
     from dask import delayed
 
     expected = {name: expected_layout(rows, name) for name, rows in columns.items()}
-    frames = {name: rows for name, rows in columns.items() if hasattr(rows, "map_partitions")}
-    arrays = _rechunk_arrays({name: rows for name, rows in columns.items() if name not in frames})
+    frames = {name: rows for name, rows in columns.items() if has_frame_partitions(rows)}
+    others = {name: rows for name, rows in columns.items() if name not in frames}
+    arrays = _rechunk_arrays(cast("dict[str, Array]", others))
     chunks = [rows.to_delayed().ravel().tolist() for rows in arrays.values()]
     numbers = {name: rows.npartitions for name, rows in frames.items()}
     numbers |= {name: len(of_array) for name, of_array in zip(arrays, chunks, strict=True)}
@@ -422,10 +429,10 @@ def _assemble_blocks(
     frames: tuple[str, ...],
     arrays: tuple[str, ...],
     number: int,
-    *chunks: TableLike,
+    *chunks: np.ndarray | pd.DataFrame | pd.Series,
 ) -> list[Block]:
     """The blocks of a partition, from its bundle of frames, if any, and its chunks of arrays."""
-    bundled = chunks[0].iloc[0] if frames else ()
+    bundled = chunks[0].iloc[0] if frames and is_pandas(chunks[0]) else ()
     columns = dict(zip(frames + arrays, (*bundled, *chunks[bool(frames) :]), strict=True))
     return _split_into_blocks(number, {name: columns[name] for name in expected}, expected)
 
@@ -449,7 +456,7 @@ def _rechunk_arrays(arrays: dict[str, Array]) -> dict[str, Array]:
     return arrays
 
 
-def _bundles(frames: dict[str, TableLike]) -> list[Delayed]:
+def _bundles(frames: Mapping[str, DataFrame | Series]) -> list[Delayed]:
     """Delayed partitions of dataframes and series, those of equal number as one object.
 
     They are taken from one expression: two that read the same files may be given other partitions
@@ -500,6 +507,7 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
             if isinstance(X, Blocks):
                 return _gather_answers(method, self, X, others, empty(self))
             # Compute chunk by chunk: the method is called again, with chunks that are in memory.
+            X = cast("Array | DataFrame | Series", X)
             return _apply_to_chunks(getattr(self, method.__name__), X, others, empty(self))
 
         return answer
@@ -550,12 +558,15 @@ def _call_on_chunk(
 
 
 def _apply_to_chunks(
-    method: Callable, X: TableLike, others: dict[str, TableLike], empty: np.ndarray
+    method: Callable,
+    X: Array | DataFrame | Series,
+    others: dict[str, Array | DataFrame | Series],
+    empty: np.ndarray,
 ) -> Array | Series:
     """A method of chunks of X and of other collections with the same rows, as one of Dask."""
-    is_frame = hasattr(X, "map_partitions")
+    is_frame = has_frame_partitions(X)
     for name, rows in others.items():
-        if not is_lazy(rows) or hasattr(rows, "map_partitions") != is_frame:
+        if not is_lazy(rows) or has_frame_partitions(rows) != is_frame:
             kinds = [f"{type(one).__module__}.{type(one).__name__}" for one in (X, rows)]
             raise TypeError(
                 f"X is lazy, and {name} must be of its kind: both arrays of Dask with the same "
@@ -565,7 +576,7 @@ def _apply_to_chunks(
     columns = {"X": X, **others}
     expected = {name: expected_layout(rows, name) for name, rows in columns.items()}
     answer = partial(_call_on_chunk, method, expected, empty)
-    if is_frame:
+    if has_frame_partitions(X):
         return X.map_partitions(
             partial(_apply_to_frame_chunk, answer),
             *others.values(),
@@ -581,7 +592,8 @@ def _apply_to_chunks(
     if empty.ndim > 1:
         shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}  # type: ignore[dict-item]
     n_axes = [rows.ndim for rows in columns.values()]
-    return X.map_blocks(partial(_apply_to_array_chunk, answer, n_axes), *wide, meta=empty, **shape)
+    apply = partial(_apply_to_array_chunk, answer, n_axes)
+    return X.map_blocks(apply, *wide, meta=empty, **shape)  # type: ignore[arg-type]
 
 
 def _apply_to_array_chunk(
@@ -597,7 +609,9 @@ def _apply_to_array_chunk(
 
 
 def _apply_to_frame_chunk(
-    answer: Callable, *chunks: TableLike, partition_info: dict[str, int | None] | None = None
+    answer: Callable,
+    *chunks: pd.DataFrame | pd.Series,
+    partition_info: dict[str, int | None] | None = None,
 ) -> pd.Series:
     return _as_frame(answer(partition_number(partition_info), *chunks), chunks[0].index)
 

@@ -100,7 +100,7 @@ class DaskWorkers:
             return DaskWorkers(self.client, self._submit(task, others))
 
     @property
-    def n_workers(self) -> Any:
+    def n_workers(self) -> int:
         """How many workers there are."""
         return len(_worker_addresses(self.client))
 
@@ -195,7 +195,7 @@ class DaskWorkers:
         return futures
 
 
-def acquire_client() -> Any:
+def acquire_client() -> Client | None:
     """The client of this process or task, or None.
 
     A task secedes from the thread pool of its worker, whose threads the tasks that it submits may

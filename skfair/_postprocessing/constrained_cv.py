@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -88,6 +88,7 @@ from skfair._postprocessing.out_of_fold_scores import (
     warn_if_scores_alone,
     warn_if_training_data,
 )
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import (
     argument_error,
     check_choice,
@@ -108,6 +109,8 @@ from skfair._utils.sklearn import (
 from skfair.losses import LogisticLoss, step_function
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from sklearn.callback import CallbackContext
     from sklearn.utils import Bunch, Tags
 
@@ -118,8 +121,8 @@ if TYPE_CHECKING:
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
     from skfair._problems.problem import ConstrainedProblem
-    from skfair._utils.api import MatrixLike
-    from skfair._utils.tables import TableLike
+    from skfair._utils.api import CrossValidation, MatrixLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint, DemographicParity
 
 
@@ -207,7 +210,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         X_fit: MatrixLike | None = None,
         group_probabilities: MatrixLike | None = None,
         **params: Any,
-    ) -> Any:
+    ) -> CrossFit:
         """The `CrossFit` of the samples: scores by estimators that were not fitted to them."""
         if group_probabilities is not None and sensitive_features is None:
             raise ValueError(
@@ -231,8 +234,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     def _fit_to_folds(
         self,
         cross: CrossFit,
-        X: TableLike | dict[str, int] | None,
-        y: TableLike | dict[str, int] | None,
+        X: TableLike | None,
+        y: TableLike | None,
     ) -> Any:
         """Fit the rule to samples that were scored for another tolerance or level."""
         validate_params(self)
@@ -262,8 +265,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     def _columns_and_scores(
         self,
-        X: TableLike | dict[str, int] | None,
-        sensitive_features: TableLike | dict[str, int] | None,
+        X: TableLike | None,
+        sensitive_features: TableLike | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
         check_is_fitted(self)
@@ -280,7 +283,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         self,
         scores: np.ndarray,
         X: TableLike,
-        sensitive_features: TableLike | dict[str, int] | None,
+        sensitive_features: TableLike | None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
         columns = self._unit.to_unit(scores)
@@ -323,7 +326,7 @@ class CrossFit(NamedTuple):
     group_models: dict  # those fitted so far, by whether they are joint with the class
     operating_point: float | None = None  # score from which on the positive class is predicted
 
-    def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> Any:
+    def replace_request(self, estimator: BaseEstimator, constraints: list[Constraint]) -> CrossFit:
         """The same samples and folds for an estimator of another tolerance or level."""
         check_request(estimator, self.training, constraints)
         constraints = [] if self.training.lacks_groups else constraints
@@ -348,7 +351,7 @@ def cross_fit_samples(
     estimator: BaseEstimator,
     arguments: FitArguments,
     constraints: list[Constraint],
-    X_fit: np.ndarray | None,
+    X_fit: Table | None,
     params: dict[str, np.ndarray],
 ) -> CrossFit:
     """The `CrossFit` of what ``fit`` was passed.
@@ -886,24 +889,28 @@ def check_exportable(estimator: ConstrainedCV) -> None:
 
 
 def _choose_cv(
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     X: TableLike,
     is_real: bool,
-    groups: np.ndarray | None,
+    groups: TableLike | None,
 ) -> Any:
     """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
 
     By default there are no more folds than sets of samples that belong together. Models of events
     are cross-fitted in folds even if the estimator itself is not.
     """
-    if not (cv is None or isinstance(cv, str)):  # type: ignore[comparison-overlap]
+    if not (cv is None or isinstance(cv, str)):
         return cv
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
     is_large = not is_real and (is_wide or shape[0] >= 3_000)
     n_folds = 3 if is_large else 5
-    return n_folds if groups is None else min(n_folds, max(len(set(groups)), 2))
+    return (
+        n_folds
+        if groups is None
+        else min(n_folds, max(len(set(cast("Iterable[Hashable]", groups))), 2))
+    )
 
 
 def _describe_iterate(fitted: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from skfair._groups import Samples
     from skfair._groups.arguments import FitArguments
     from skfair._groups.groups import Groups
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint
 
 
@@ -236,7 +236,7 @@ def _probability_source(subset: np.ndarray, training: TrainingData) -> str:
     return "negatives" if np.array_equal(subset, target < 0) else "learned"
 
 
-def _tabulate_features(columns: TableLike, n_subsets: int, n_codes: int) -> np.ndarray:
+def _tabulate_features(columns: Table, n_subsets: int, n_codes: int) -> np.ndarray:
     """Features as an array of weights, (n_subsets, n_codes, n_features).
 
     Features that are multiples of others, as several constraints share, are left out.
@@ -624,7 +624,9 @@ class EventFeatures(NamedTuple):
         weights += [np.zeros_like(per_event)] * (4 - len(weights))
         return log_odds, intercept, np.array(weights)
 
-    def convert_coefficients(self, coef: np.ndarray, intercept: float, unit: Unit) -> Any:
+    def convert_coefficients(
+        self, coef: np.ndarray, intercept: float, unit: Unit
+    ) -> tuple[np.ndarray, float]:
         """Coefficients and intercept of predictions in a unit, for such in the user's."""
         constant, *slopes = np.split(coef[1:], 1 + self.compares_scores)
         constant = unit.spread * constant - unit.center * sum(slopes)

@@ -110,8 +110,9 @@ def search_offsets(documents: RankedDocuments) -> OffsetSearch:
     """
     sides = _split_by_offset(documents)
     pairs = None if sides is None else _pair_documents(*sides)
-    if pairs is not None:
-        return OffsetSearch(_sweep_offsets(documents, *sides, pairs), 1, True)  # type: ignore[call-arg]
+    if sides is not None and pairs is not None:
+        low, high = sides
+        return OffsetSearch(_sweep_offsets(documents, low, high, pairs), 1, True)
     results = []
     # One dual problem, or three where that leads to no ranking within the tolerance: each has the
     # exposures of the ranking by the last one.
@@ -148,7 +149,7 @@ class _Pairs(NamedTuple):
     offsets: np.ndarray  # at which their scores are equal
 
 
-def _split_by_offset(documents: RankedDocuments) -> Any:
+def _split_by_offset(documents: RankedDocuments) -> list[_Side] | None:
     """The two `_Side` of documents that one offset moves relative to each other; None if not so."""
     values = np.unique(documents.features)
     if documents.features.shape[1] != 1 or len(values) != 2:
@@ -178,7 +179,7 @@ def _split_by_offset(documents: RankedDocuments) -> Any:
     return sides
 
 
-def _pair_documents(low: _Side, high: _Side) -> Any:
+def _pair_documents(low: _Side, high: _Side) -> _Pairs | None:
     """All `_Pairs` of two sides; None if they are too many."""
     first = np.searchsorted(high.query, low.query, side="left")
     n_others = np.searchsorted(high.query, low.query, side="right") - first

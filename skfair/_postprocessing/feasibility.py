@@ -71,7 +71,7 @@ class Conflict(NamedTuple):
 
 def find_conflict(
     constraints: ConstraintSystem, weights: np.ndarray, outcomes: np.ndarray, chances: np.ndarray
-) -> Any:
+) -> Conflict | None:
     """The `Conflict` of bound constraints; None where decisions may keep all of them.
 
     ``outcomes`` number the groups of negatives first, then those of positives; ``chances`` are

@@ -15,7 +15,8 @@ from skfair._utils.sklearn import Interval, StrOptions
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.api import CrossValidation
+    from skfair._utils.tables import Table, TableLike
 
 
 Folds = Annotated[
@@ -25,12 +26,12 @@ Folds = Annotated[
 
 
 def make_folds(
-    cv: int | str | list[tuple[np.ndarray, ...]],
-    X: TableLike,
-    y: TableLike,
+    cv: CrossValidation,
+    X: Table,
+    y: Table,
     strata: np.ndarray,
     params: Bunch | dict | None = None,
-    groups: TableLike = None,
+    groups: Table = None,
     *,
     is_real: bool = False,
 ) -> list[list[np.ndarray]]:
@@ -103,9 +104,7 @@ def _stratified_folds(
     return [(present[fold != k], present[fold == k]) for k in np.unique(fold)]
 
 
-def _check_folds(
-    cv: int | str | list[tuple[np.ndarray, ...]], folds: list[list[np.ndarray]], y: np.ndarray
-) -> None:
+def _check_folds(cv: CrossValidation, folds: list[list[np.ndarray]], y: np.ndarray) -> None:
     """Raise for folds that do not score each sample once, by a model that was not fitted to it."""
     tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
     if not np.array_equal(np.sort(tested), np.arange(len(y))):
@@ -126,7 +125,7 @@ def _check_folds(
             )
 
 
-def check_out_of_bag(cv: int | str | list[tuple[np.ndarray, ...]], groups: TableLike) -> Any:
+def check_out_of_bag(cv: CrossValidation, groups: TableLike) -> Any:
     """Raise for out-of-bag scores of samples that belong together: trees draw single samples."""
     if groups is not None and isinstance(cv, str) and cv == "oob":
         raise ValueError(

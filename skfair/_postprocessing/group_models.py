@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._postprocessing.logistic import LogisticModel
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 MAX_NARROW_COLUMNS = 64
@@ -36,7 +36,7 @@ _N_PAIRS = 4
 """Squares, and products of columns, that are taken."""
 
 
-def default_model_names(features: TableLike) -> list[str]:
+def default_model_names(features: Table) -> list[str]:
     """Kinds of default classifiers that the features allow; `fit_classifier` takes their names."""
     if sparse.issparse(features):
         return ["linear"]
@@ -180,9 +180,7 @@ def _make_frame(features: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(dict(enumerate(attribute_columns(features)))).infer_objects()
 
 
-def _fit_scaled_logistic(
-    features: TableLike, target: np.ndarray, weights: np.ndarray
-) -> LogisticModel:
+def _fit_scaled_logistic(features: Table, target: np.ndarray, weights: np.ndarray) -> LogisticModel:
     """Logistic regression fitted to features of unit scale, for features as they are."""
     settings = {"penalty": 1.0 / len(target), "max_iter": 1000, "tol": 1e-3}
     if not sparse.issparse(features):

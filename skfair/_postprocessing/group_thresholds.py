@@ -142,7 +142,7 @@ class _Window(NamedTuple):
     tolerance: float
     is_ratio: bool
 
-    def bounds(self, rates: np.ndarray) -> Any:
+    def bounds(self, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest rate beside given ones."""
         if self.is_ratio:
             smallest = (1.0 - self.tolerance) * rates

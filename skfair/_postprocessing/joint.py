@@ -154,7 +154,7 @@ class JointProbabilities(NamedTuple):
 
     def refit_as_one_model(
         self, base: BaseEstimator, training: TrainingData, constraint_events: ConstraintEvents
-    ) -> Any:
+    ) -> JointProbabilities:
         """The same probabilities with one model of all samples."""
         rows = np.arange(len(constraint_events.codes))
         models = [

@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp, softmax
 if TYPE_CHECKING:
     from typing import Any
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 class LogisticModel(NamedTuple):
@@ -31,7 +31,7 @@ class LogisticModel(NamedTuple):
         return softmax(as_floats(X) @ self.coef.T + self.intercept, axis=1)
 
 
-def as_floats(features: TableLike) -> Any:
+def as_floats(features: Table) -> Any:
     """The features as an array or sparse matrix of floats; single precision stays."""
     features = features if sparse.issparse(features) else np.asarray(features)
     return features if features.dtype == np.float32 else features.astype(float, copy=False)

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
     from skfair._fitting.input import TrainingData
     from skfair._fitting.outcome import Subtask
-    from skfair._groups.groups import Groups
     from skfair._partitions.collections import Block
     from skfair._postprocessing.group_models import ScreenedClassifier
     from skfair._postprocessing.logistic import LogisticModel
-    from skfair._utils.tables import TableLike
+    from skfair._utils.api import CrossValidation
+    from skfair._utils.tables import Table, TableLike
 
 
 # Predictions of fitted regressors, and scores of classifiers on the scale of log-odds, checked.
@@ -61,14 +61,12 @@ _MAX_SCORE = 1e140
 """Absolute value below which the squares of scores have a finite sum."""
 
 
-def mean_scores(
-    estimators: list[BaseEstimator], X: TableLike | dict[str, int] | None
-) -> np.ndarray:
+def mean_scores(estimators: list[BaseEstimator], X: TableLike | None) -> np.ndarray:
     """Mean of the `estimator_scores` of several estimators, (n_samples, n_scores)."""
     return np.mean([estimator_scores(estimator, X) for estimator in estimators], axis=0)
 
 
-def estimator_scores(estimator: BaseEstimator, X: TableLike | dict[str, int] | None) -> np.ndarray:
+def estimator_scores(estimator: BaseEstimator, X: TableLike | None) -> np.ndarray:
     """Scores of each row, (n_samples, n_scores).
 
     Those of a regressor or ranker are its predictions. Those of a classifier are its decision
@@ -162,7 +160,7 @@ def predict_label_probabilities(
 def _finite_output(
     estimator: ScreenedClassifier | LogisticModel | BaseEstimator,
     method: str,
-    X: TableLike | dict[str, int] | None,
+    X: TableLike | None,
 ) -> np.ndarray:
     """What a method of a classifier returns, as finite numbers, one row per sample."""
     name = f"{method} of {type(estimator).__name__}"
@@ -232,7 +230,7 @@ _MONOTONE_PARAMETERS = "monotonic_cst", "monotone_constraints"
 """Of scikit-learn, and of XGBoost, LightGBM and CatBoost."""
 
 
-def free_columns(estimator: BaseEstimator | None, features: TableLike) -> np.ndarray | None:
+def free_columns(estimator: BaseEstimator | None, features: Table) -> np.ndarray | None:
     """Positions of columns in which a model is not made monotone; None if that is all of them.
 
     ``features`` are those of the model's final step.
@@ -369,7 +367,7 @@ def _rounding_tolerance(levels: np.ndarray) -> float:
 
 def cross_fit(
     estimator: BaseEstimator,
-    X: TableLike,
+    X: Table,
     y: np.ndarray,
     folds: str | list[list[np.ndarray]],
     *,
@@ -430,9 +428,9 @@ def cross_fit_and_refit(
     X: TableLike,
     y: np.ndarray,
     params: Bunch | dict[str, np.ndarray],
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     strata: np.ndarray,
-    groups: Groups | None = None,
+    groups: TableLike | None = None,
     subtask: Callable = nullcontext,
 ) -> tuple:
     """One classifier of two classes fitted to all samples, those of the folds, and their scores.
@@ -500,9 +498,9 @@ def _fit(
 
 def check_held_out(
     estimator: BaseEstimator,
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     X: TableLike,
-    X_fit: np.ndarray | None,
+    X_fit: TableLike | None,
     rows: np.ndarray,
 ) -> None:
     """Raise for rows of X that are among the training data of an estimator that is fitted already.
@@ -760,7 +758,7 @@ _SAME_LEAVES_MESSAGE = "every leaf of a tree has as many samples as in its train
 
 def warn_if_training_data(
     estimator: BaseEstimator,
-    cv: int | str | list[tuple[np.ndarray, ...]],
+    cv: CrossValidation,
     X: TableLike,
     labels: np.ndarray,
     scores: np.ndarray,
@@ -807,7 +805,7 @@ def _compare_stored_rows(classifier: BaseEstimator, features: TableLike) -> str:
     return ""
 
 
-def _compare_leaves(classifier: BaseEstimator, features: TableLike) -> str:
+def _compare_leaves(classifier: BaseEstimator, features: Table) -> str:
     """A sign if every leaf of the first tree has as many samples as in its training."""
     tree = classifier
     if len(members := getattr(classifier, "estimators_", [])):
@@ -829,7 +827,7 @@ def _compare_leaves(classifier: BaseEstimator, features: TableLike) -> str:
     return ""
 
 
-def _compare_boosted_leaves(classifier: BaseEstimator, features: TableLike) -> str:
+def _compare_boosted_leaves(classifier: BaseEstimator, features: Table) -> str:
     """The same sign for histograms of gradients, whose samples in a leaf have one first score.
 
     Samples that were held out for early stopping are not in the leaves.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from skfair._postprocessing.constrained_cv import CrossFit
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 class QueryArguments(NamedTuple):
@@ -59,7 +59,7 @@ class QueryRanker(BaseEstimator):
         self,
         X: np.ndarray,
         y: np.ndarray,
-        query_id: TableLike = None,
+        query_id: Table = None,
         sample_weight: np.ndarray | None = None,
         **params: Any,
     ) -> Self:

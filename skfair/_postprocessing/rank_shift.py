@@ -181,7 +181,7 @@ class RankedSamples:
         return curves
 
     @cached_property
-    def pooled_curve(self) -> Any:
+    def pooled_curve(self) -> tuple[np.ndarray, np.ndarray]:
         """The `rank_curve` of all samples together, on the common scale where groups share one."""
         scores, ranks = rank_curve(self.y_score, self.weights)
         return scores, self._align(ranks)

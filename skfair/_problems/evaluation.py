@@ -355,7 +355,7 @@ class CompiledBlock:
         return self._countable_arguments(_stack_arguments(sums, "exact"))
 
     @cached_property
-    def _report_arguments(self) -> Any:
+    def _report_arguments(self) -> tuple[np.ndarray, ...] | None:
         """Arguments for the exact means of each constraint, followed by those of small groups."""
         pairs = ((one.sums, one.uncompared) for one in self.block.constraint)
         return self._countable_arguments(

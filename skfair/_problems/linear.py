@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from skfair._utils.api import MatrixLike, RandomState
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 # Linear scores of standardised columns.
@@ -208,7 +208,7 @@ class LinearModel:
         X.flags.writeable = False  # as blocks of files are: kernels are compiled for one type
         return X, self.center, self.scale
 
-    def parameters(self, coef: ArrayLike, intercept: float) -> np.ndarray:
+    def parameters(self, coef: ArrayLike, intercept: float) -> Any:
         """Parameters from coefficients.
 
         Parameters
@@ -303,7 +303,7 @@ class LinearModel:
             gram=self.gram,
         )
 
-    def last_layer(self, parameters: np.ndarray) -> Any:
+    def last_layer(self, parameters: np.ndarray) -> LinearModel:
         """The model itself, which is linear in its parameters.
 
         Parameters
@@ -504,12 +504,12 @@ class LinearBlocks:
 
     models: Sequence[LinearModel]
 
-    def _split(self, parameters: np.ndarray) -> Any:
+    def _split(self, parameters: np.ndarray) -> list[np.ndarray]:
         """Parameters of each model."""
         ends = np.cumsum([model.n_parameters for model in self.models])
         return np.split(parameters, ends[:-1])
 
-    def parameters(self, coef: TableLike, intercept: TableLike) -> np.ndarray:
+    def parameters(self, coef: Table, intercept: Table) -> np.ndarray:
         """Parameters from the coefficients and the intercept of each model."""
         triples = zip(self.models, coef, intercept, strict=True)
         return np.concatenate([model.parameters(*values) for model, *values in triples])
@@ -520,7 +520,7 @@ class LinearBlocks:
         coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
         return list(coef), np.array(intercept)
 
-    def intercept_direction(self) -> Any:
+    def intercept_direction(self) -> np.ndarray | None:
         """Direction in which all scores rise equally, or None without an intercept."""
         directions = [model.intercept_direction() for model in self.models]
         return None if directions[0] is None else np.concatenate(directions)  # type: ignore[arg-type]
@@ -530,7 +530,7 @@ class LinearBlocks:
         return np.concatenate([model.ridge(alpha) for model in self.models])
 
 
-def _align_memory(X: TableLike) -> np.ndarray | None:
+def _align_memory(X: Table) -> np.ndarray | None:
     """The rows in aligned memory.
 
     Arrays received over a network may be unaligned, and numpy would sum them in another order.
@@ -569,7 +569,7 @@ class GroupInterceptsModel(LinearModel):
         original = None if model.original is None else X
         return replace(model, n_unpenalized=others.shape[1], original=original)
 
-    def parameters(self, coef: np.ndarray, intercept: TableLike) -> Any:  # type: ignore[override]
+    def parameters(self, coef: np.ndarray, intercept: Table) -> np.ndarray:  # type: ignore[override]
         """Parameters from coefficients (n_features,) and intercepts (n_groups,)."""
         first, *others = intercept
         return super().parameters(np.append(coef, np.array(others) - first), first)

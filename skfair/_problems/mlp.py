@@ -20,14 +20,14 @@ from skfair._problems.model import (
     pull_back_sparse_rows,
     replace_zeros,
 )
-from skfair._utils.api import MatrixLike
+from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
     from typing import Any, Self
 
     from numpy.typing import DTypeLike
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 _CHUNK_SIZE = 4096
@@ -51,9 +51,9 @@ ACTIVATIONS = {"relu": (_relu_in_place, np.sign), "tanh": (_tanh_in_place, _tanh
 """Activation functions by name: one that works in place, and the slope from its values."""
 
 
-def _column_ranges(X: TableLike) -> tuple[np.ndarray, np.ndarray]:
+def _column_ranges(X: Table) -> tuple[np.ndarray, np.ndarray]:
     """Minimum and maximum of each column."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     return X.min(axis=0), X.max(axis=0)
 
@@ -99,7 +99,7 @@ class MLPModel:
 
     def __init__(
         self,
-        X: MatrixLike,
+        X: Table,
         hidden_layer_sizes: Sequence[int] = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
         center: np.ndarray | float = 0.0,
@@ -127,7 +127,7 @@ class MLPModel:
     @classmethod
     def from_features(
         cls,
-        X: MatrixLike,
+        X: Table,
         weights: np.ndarray,
         hidden_layer_sizes: Sequence[int] = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
@@ -156,7 +156,7 @@ class MLPModel:
         -------
         model : MLPModel
         """
-        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        X = sparse.csr_array(X) if is_sparse(X) else X
         center, variance = moments(X, weights / weights.sum())
         rounding = 1e-13 * np.abs(center)  # below it a column is constant
         low, high = _column_ranges(X)
@@ -165,7 +165,7 @@ class MLPModel:
         # Dummies are scaled to half their range, so that rare categories do not get huge columns.
         scale = np.where(has_two_values, (high - low) / 2.0, np.sqrt(variance))
         scale = replace_zeros(np.where(np.sqrt(variance) > rounding, scale, np.abs(center)))
-        X = X if sparse.issparse(X) else (X - center) / scale
+        X = X if is_sparse(X) else (X - center) / scale
         return cls(X.astype(dtype), hidden_layer_sizes, activation, center, scale)
 
     @property
@@ -288,7 +288,7 @@ class MLPModel:
         model : MLPModel
             Its parameters mean the same: columns are scaled as before.
         """
-        if sparse.issparse(self.X):
+        if is_sparse(self.X):
             X = (self.X[rows].toarray() - self.center) / self.scale
             return self._replace_X(X.astype(self.X.dtype))
         return self._replace_X(self.X[rows])
@@ -307,7 +307,7 @@ class MLPModel:
             Scores, and derivatives by the parameters; see `Model.evaluate`.
         """
         parameters = parameters.astype(self.X.dtype, copy=False)
-        if self.X.shape[0] > _CHUNK_SIZE or sparse.issparse(self.X):
+        if self.X.shape[0] > _CHUNK_SIZE or is_sparse(self.X):
             chunks = partial(iter_points, self, parameters, self.X.shape[0], _CHUNK_SIZE)
             return ChunkedPoint(self, parameters, chunks)
         return MLPPoint(self, parameters)

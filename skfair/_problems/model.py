@@ -10,12 +10,13 @@ import numpy as np
 from scipy import sparse
 
 from skfair._partitions.partitions import BLOCK_SIZE, blocks, make_partitions
+from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skfair._utils.api import RandomState
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # The protocol of models, and the base of models that are linear in their parameters.
@@ -249,7 +250,7 @@ def to_dense_or_csr(X: TableLike) -> np.ndarray | sparse.csr_array:
 
     Dense float32 features of very many samples stay as they are. All sums are in float64.
     """
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         X = np.asarray(X)
         if X.dtype != np.float32 or len(X) <= MAX_DOUBLED:
             X = np.asarray(X, dtype=np.float64)
@@ -285,7 +286,7 @@ _MIN_RANGE = 1e-140
 
 
 def moments(
-    X: TableLike, weights: np.ndarray, n_jobs: int | None = None, min_spread: float = 1e-10
+    X: Table, weights: np.ndarray, n_jobs: int | None = None, min_spread: float = 1e-10
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
 
@@ -302,7 +303,7 @@ def moments(
     (array([2.]), array([1.]))
     """
     # Two passes: means, then deviations from them, so that no digits cancel.
-    if sparse.issparse(X):
+    if is_sparse(X):
         mean = X.T @ weights
         residual, squares = _sum_sparse_deviations(X, weights, mean)
     elif len(weights) <= BLOCK_SIZE:
@@ -327,7 +328,7 @@ def moments(
     if len(tiny):
         ranges = np.zeros_like(variance)
         of_tiny = X[:, tiny].max(axis=0) - X[:, tiny].min(axis=0)
-        ranges[tiny] = of_tiny.toarray().ravel() if sparse.issparse(of_tiny) else of_tiny
+        ranges[tiny] = of_tiny.toarray().ravel() if is_sparse(of_tiny) else of_tiny
         check_ranges(ranges)
     return mean, variance
 
@@ -373,30 +374,30 @@ def _sum_sparse_deviations(
     return residual - absent * mean, squares + absent * mean**2
 
 
-def full_column_mask(X: TableLike) -> np.ndarray:
+def full_column_mask(X: Table) -> np.ndarray:
     """Whether all entries of a column are stored."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return np.ones(X.shape[1], dtype=bool)
     return np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
 
 
-def shift_columns(X: TableLike, origin: TableLike) -> Any:
+def shift_columns(X: Table, origin: Table) -> Any:
     """X with its full columns shifted by their origin."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return X - origin
     return sparse.csr_array((X.data - origin[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
-def times_vector(X: TableLike, coef: np.ndarray) -> np.ndarray:
+def times_vector(X: Table, coef: np.ndarray) -> np.ndarray:
     """``X @ coef``; float32 features become float64 a few rows at a time."""
-    if X.dtype != np.float32 or sparse.issparse(X):
+    if X.dtype != np.float32 or is_sparse(X):
         return X @ coef
     return np.concatenate([X[rows] @ coef for rows in blocks(len(X), _CHUNK_SIZE)] or [np.empty(0)])
 
 
-def rows_times(rows: sparse.csr_array, X: TableLike) -> np.ndarray:
+def rows_times(rows: sparse.csr_array, X: Table) -> np.ndarray:
     """Product of a few sparse rows with X, dense."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         # A sparse product would copy columns that are stored one after the other: few rows are
         # made dense.
         is_small = rows.shape[0] <= 16
@@ -408,9 +409,9 @@ def rows_times(rows: sparse.csr_array, X: TableLike) -> np.ndarray:
     return sum_outer_products(left, right, rows.shape[0], X.shape[1])
 
 
-def weighted_outer_sum(X: TableLike, weights: np.ndarray) -> np.ndarray:
+def weighted_outer_sum(X: Table, weights: np.ndarray) -> np.ndarray:
     """``X.T @ diag(weights) @ X``."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         from skfair._kernels.scores import weighted_gram
 
         return weighted_gram(X.data, X.indices, X.indptr, weights, X.shape[1])

@@ -373,7 +373,7 @@ class MiniBatches:
         self._cumulative_weights = np.cumsum(problem.mean_weights)
 
     @cached_property
-    def full(self) -> Any:
+    def full(self) -> Problem:
         """The problem with all samples as its mini-batch."""
         problem = self.problem
         if not hasattr(problem.model, "batch"):
@@ -385,7 +385,7 @@ class MiniBatches:
         n_samples: int,
         n_per_event: int,
         random_state: np.random.RandomState | int | None = None,
-    ) -> Any:
+    ) -> Problem:
         """The problem on samples drawn for the loss, and samples drawn for the constraint.
 
         Objective and its gradient, and the means that the constraint compares, are those of the

@@ -272,7 +272,7 @@ class _EventMeans(Estimates):
         return np.sqrt(self._error_variances)
 
     @cached_property
-    def correlation(self) -> Any:  # type: ignore[override]
+    def correlation(self) -> np.ndarray | None:  # type: ignore[override]
         """Correlation of the means; None if the events share no samples."""
         if self._unit_contributions is None:
             return None
@@ -609,7 +609,7 @@ class OutcomeMeans(_EventMeans):
         return self.values - below, self.values + above
 
     @property
-    def rare_values(self) -> Any:  # type: ignore[override]
+    def rare_values(self) -> tuple[RareValue, ...]:  # type: ignore[override]
         """The values of up to three samples that make up most of a limit at .95, by event."""
         squares = np.maximum(*self._squared_margins(0.95, self.sizes))
         is_rare = (2.0 * squares > squares.sum(axis=0)) & (self._n_samples <= _MAX_EXACT_COUNT)

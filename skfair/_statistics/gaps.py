@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import betainc, ndtr
 from sklearn.base import BaseEstimator
@@ -25,15 +26,13 @@ from skfair._statistics.estimates import (
     correlation_of,
     pairwise_contrasts,
 )
+from skfair._utils.api import MatrixLike
 from skfair._utils.checks import argument_error, warn
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike
-
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
 

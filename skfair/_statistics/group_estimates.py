@@ -204,7 +204,7 @@ class FixedTotalRates(Estimates):
         return np.sqrt(self.values * (1.0 - self.values) * rest / self.sizes)
 
     @property
-    def correlation(self) -> Any:  # type: ignore[override]
+    def correlation(self) -> np.ndarray:  # type: ignore[override]
         """Correlation of the shares of sets without common samples."""
         ratios = self._n_in_sets / np.maximum(self._n_samples - self._n_in_sets, 1e-100)
         correlation = -np.sqrt(np.minimum(np.outer(ratios, ratios), 1.0))
@@ -416,7 +416,7 @@ class BootstrapEstimates(Estimates):
         return len(np.unique(rows)) == len(rows)
 
     @cached_property
-    def correlation(self) -> Any:  # type: ignore[override]
+    def correlation(self) -> np.ndarray | None:  # type: ignore[override]
         """Correlation of the draws of overlapping groups; None of disjoint ones."""
         if self._is_disjoint:
             return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Rates of groups from pseudo-memberships, which may be negative or above 1.
@@ -111,7 +111,7 @@ class HiddenGroups(ABC):
         """Whether all members are known."""
         return False
 
-    def to_identified_groups(self) -> Any:
+    def to_identified_groups(self) -> HiddenGroups:
         """The same groups under an assumption that gives estimates, if there is one."""
         return self
 
@@ -293,7 +293,7 @@ def unmix_group_probabilities(features: np.ndarray, probabilities: np.ndarray) -
     return members / members.sum(axis=1, keepdims=True)
 
 
-def _predict_probabilities(features: np.ndarray, probabilities: np.ndarray) -> Any:
+def _predict_probabilities(features: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """Out-of-fold expectation of the probabilities of groups given features."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # takes long to import
     from sklearn.linear_model import Ridge
@@ -619,7 +619,7 @@ def to_log_odds(probabilities: np.ndarray) -> np.ndarray:
 
 
 def stack_features(
-    X: TableLike | None, columns: list[np.ndarray], probabilities: pd.DataFrame | None = None
+    X: Table | None, columns: list[np.ndarray], probabilities: pd.DataFrame | None = None
 ) -> np.ndarray:
     """Features of the models of groups and records: columns, X and probabilities, if passed."""
     if probabilities is not None:

@@ -173,7 +173,7 @@ class FitPilot:
 
     def _fit_and_evaluate(self, rows: np.ndarray, rest: np.ndarray) -> tuple[bool, float, float]:
         """Whether a fit of some samples is guaranteed; its accuracy, and that of the plain fit."""
-        weights = self.metadata.get("sample_weight", np.ones(len(self.y)))
+        weights = np.asarray(self.metadata.get("sample_weight", np.ones(len(self.y))))
         metadata = {name: safe_indexing(one, rows) for name, one in self.metadata.items()}
         level = self.estimator.confidence_level
         accuracies = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import special, stats
@@ -18,7 +19,7 @@ from skfair._statistics.estimates import (
     rate_limits,
 )
 from skfair._statistics.gaps import range_probability
-from skfair._statistics.pilots import find_size
+from skfair._statistics.pilots import FitPilot, find_size
 from skfair._statistics.planned_draws import (
     total_certificate_size,
     total_fit_size,
@@ -27,11 +28,10 @@ from skfair._utils.checks import argument_error, check_choice, check_tolerance, 
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Literal
+    from collections.abc import Callable
+    from typing import Any
 
-    from skfair._statistics.pilots import FitPilot
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 _NEGLIGIBLE_PROBABILITY = 1e-4
@@ -270,7 +270,7 @@ def _check_groups(n_groups: int | Sequence[float], fewest: int) -> tuple[int, np
     return int(n_groups), shares
 
 
-def check_group_shares(shares: TableLike) -> np.ndarray:
+def check_group_shares(shares: Table) -> np.ndarray:
     """Shares of groups as an array; raise unless they are positive and add up to 1."""
     values = np.asarray(shares, dtype=float)
     if not (values > 0).all() or abs(values.sum() - 1.0) > 1e-6:
@@ -331,7 +331,7 @@ def _difference_size(tolerance: float, rates: np.ndarray, level: float, power: f
 
 def _pilot_size(
     pilot: FitPilot, max_accuracy_loss: float | None, power: float, purpose: str
-) -> Any:
+) -> int:
     """Sample size at which fits to samples of a pilot are guaranteed and accurate enough."""
     if purpose != "fit":
         raise ValueError(f"A pilot plans a fit; pass purpose='fit' with it, not {purpose!r}.")

@@ -1,19 +1,26 @@
 """What public signatures share: docstring entries and types."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from re import Match
 from textwrap import dedent, indent
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from torch import Tensor
+else:  # importing these packages takes long, and PyTorch may be missing
+    Axes = Annotated[object, "matplotlib.axes.Axes"]
+    Tensor = Annotated[object, "torch.Tensor"]
+
 # Types that the signatures of public functions share.
 
 
-MatrixLike = ArrayLike | sparse.sparray | sparse.spmatrix
+MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 """What scikit-learn calls array-like or sparse matrix."""
 
 Label = float | str | bool
@@ -21,6 +28,16 @@ Label = float | str | bool
 
 RandomState = Annotated[int | np.random.RandomState | None, "random_state"]
 """What `sklearn.utils.check_random_state` takes."""
+
+
+class Splitter(Protocol):
+    """What scikit-learn calls a splitter of cross-validation."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator: ...
+
+
+CrossValidation: TypeAlias = int | str | Splitter | Iterable[tuple[np.ndarray, np.ndarray]] | None
+"""What ``cv`` is in a call; None is the default of the estimator."""
 
 Reference = Literal["groups", "overall", "above_overall"]
 Direction = Literal["below", "above"]

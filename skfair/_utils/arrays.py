@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 # Degrees, links to clusters and the group constraint of a graph or kernel matrix.
 
 
-def filled_node_degrees(affinity: TableLike) -> tuple[np.ndarray, np.ndarray]:
+def filled_node_degrees(affinity: Table) -> tuple[np.ndarray, np.ndarray]:
     """Row sums (n_nodes,), and a mask of the nodes without edges, whose degree is the median.
 
     Any other constant would give these nodes a share in the group constraint that depends on the
@@ -31,7 +31,7 @@ def fill_isolated_degrees(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cluster_links(
-    affinity: TableLike, codes: np.ndarray, n_clusters: int
+    affinity: Table, codes: np.ndarray, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of affinities of every node to every cluster, within clusters, and volumes.
 

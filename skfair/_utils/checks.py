@@ -20,6 +20,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data as validate_by_sklearn
 
+from skfair._utils.tables import is_sparse
+
 if TYPE_CHECKING:
     from collections import ChainMap
     from collections.abc import Iterable, Iterator
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from networkx import Graph
     from sklearn.base import BaseEstimator
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Messages to users: warnings at their line, lists of names, and look-up of names.
@@ -218,9 +220,7 @@ def number_text(
 
 
 @contextmanager
-def explain_conversion(
-    X: TableLike | Graph | dict[str, int] | None, estimator: BaseEstimator
-) -> Iterator[None]:
+def explain_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) -> Iterator[None]:
     """Add to errors of the conversion of X to numbers what to do with text, and with graphs."""
     refuse_devices(X=X)
     try:
@@ -250,9 +250,9 @@ def refuse_devices(**named: Any) -> None:
             )
 
 
-def describe_non_number(name: str, values: TableLike | dict[str, int] | None) -> str:
+def describe_non_number(name: str, values: TableLike | None) -> str:
     """The first entry that is no number, with its place; empty if there is none."""
-    if sparse.issparse(values):
+    if is_sparse(values):
         return ""
     for place, value in np.ndenumerate(np.asarray(values, dtype=object)):
         try:
@@ -278,19 +278,19 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 """Types of missing values other than nan, and of several values in place of one."""
 
 
-def check_column(name: str, column: TableLike | dict[str, int] | None) -> None:
+def check_column(name: str, column: TableLike | None) -> None:
     """Raise unless a column has one value or label for each sample; `name` is the argument."""
     # Objects that only become arrays by themselves are converted before their shape is read.
     refuse_devices(**{name: column})
-    values = column if sparse.issparse(column) else np.asarray(column)
-    shape = values.shape  # type: ignore[union-attr]
-    if sparse.issparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
+    values = column if is_sparse(column) else np.asarray(column)
+    shape = values.shape
+    if is_sparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
         got = f"an array of shape {shape}" if shape else repr(column)
         raise ValueError(
             f"{name} should be a 1d array, got {got} instead: pass one value or label for each "
             "sample, as a list, an array or a Series."
         )
-    values = values.ravel()  # type: ignore[union-attr]
+    values = values.ravel()
     if not len(values):
         raise ValueError(f"{name} has 0 sample(s), while a minimum of 1 is required.")
     if values.dtype.kind == "c":
@@ -313,9 +313,7 @@ def validate_data(
         return validate_by_sklearn(estimator, X, **settings)
 
 
-def _advise_conversion(
-    X: TableLike | Graph | dict[str, int] | None, estimator: BaseEstimator
-) -> str:
+def _advise_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) -> str:
     """What to pass in place of an X that does not consist of numbers; empty if it does."""
     if type(X).__module__.split(".")[0] == "networkx":
         return (
@@ -338,7 +336,7 @@ def _advise_conversion(
     )
 
 
-def text_columns(X: TableLike) -> list[int | str]:
+def text_columns(X: Table) -> list[int | str]:
     """Names, or positions, of the columns that are no numbers."""
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=object)
@@ -351,15 +349,13 @@ def text_columns(X: TableLike) -> list[int | str]:
     return [name for name, values, absent in columns if (values.isna() & ~absent).any()]
 
 
-def check_finite_squares(
-    values: TableLike, name: str, estimator: BaseEstimator | None = None
-) -> None:
+def check_finite_squares(values: Table, name: str, estimator: BaseEstimator | None = None) -> None:
     """Raise for numbers that are not finite, or whose squares have an infinite sum.
 
     Squares of float32 are added in float64, which holds them. `name` is what users call the
     numbers; the error names the place of the largest one, or `estimator`.
     """
-    stored = values.data if sparse.issparse(values) else values
+    stored = values.data if is_sparse(values) else values
     if stored.dtype.kind != "f" or not stored.size:
         return
     flat = stored.ravel(order="K")  # no copy, whichever way the columns are stored
@@ -370,7 +366,7 @@ def check_finite_squares(
         return
     assert_all_finite(values, estimator_name=type(estimator).__name__, input_name=name)
     # Find the largest number, for the message.
-    if sparse.issparse(values):
+    if is_sparse(values):
         values = values.tocoo()
         entry = abs(values.data).argmax()
         largest = values.data[entry]

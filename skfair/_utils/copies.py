@@ -10,12 +10,13 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from skfair._utils.checks import warn
+from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Tables, and a number for each of their rows.
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def _as_table(X: TableLike) -> Any:
     """X with two axes, from which both can be selected; None for what is no table."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return sparse.csr_array(X)
     if isinstance(X, pd.DataFrame):
         return X
@@ -33,10 +34,10 @@ def _as_table(X: TableLike) -> Any:
     return X if X.dtype.kind in "biuf" else pd.DataFrame(X)
 
 
-def hash_rows(X: TableLike | None) -> Any:
+def hash_rows(X: Table | None) -> Any:
     """Return a number for each row, equal for equal rows; None for what is no table."""
     X = _as_table(X)
-    if sparse.issparse(X):
+    if is_sparse(X):
         X.sum_duplicates()
         # The hash of 0 is 0, so that columns are numbered from 1 on.
         columns, values = (pd.util.hash_array(part) for part in (X.indices + 1, X.data))
@@ -104,9 +105,9 @@ def check_disjoint_folds(folds: list) -> None:
             )
 
 
-def _columns(X: TableLike) -> dict[int | str, np.ndarray]:
+def _columns(X: Table) -> dict[int | str, np.ndarray]:
     """Columns as arrays by name; by position where they have no names."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         X = X.toarray()
     if hasattr(X, "columns"):  # pandas, polars
         return {name: X[name].to_numpy() for name in X.columns}
@@ -246,11 +247,9 @@ def describe_clustered_samples(X: TableLike) -> str | None:
     return None
 
 
-def _to_numbers(
-    X: TableLike, positions: np.ndarray | slice, columns: np.ndarray | slice
-) -> np.ndarray:
+def _to_numbers(X: Table, positions: np.ndarray | slice, columns: np.ndarray | slice) -> np.ndarray:
     """Selected samples and columns as finite numbers; labels are hashed to numbers below 1."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         numbers = X[positions][:, columns].toarray()
     elif isinstance(X, np.ndarray):
         numbers = X[positions][:, columns]
@@ -293,9 +292,7 @@ def _column_information(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return information, is_first.sum(axis=1)
 
 
-def _are_neighbours_similar(
-    X: TableLike, columns: np.ndarray | slice, information: np.ndarray
-) -> bool:
+def _are_neighbours_similar(X: Table, columns: np.ndarray | slice, information: np.ndarray) -> bool:
     """Whether consecutive samples are correlated in half of the columns, and distant ones less.
 
     A sorted column correlates distant samples, too, so that it shows nothing. Columns count by
@@ -316,7 +313,7 @@ def _are_neighbours_similar(
 
 
 def _share_of_near_copies(
-    X: TableLike,
+    X: Table,
     columns: np.ndarray | slice,
     examined: np.ndarray,
     information: np.ndarray,
@@ -358,7 +355,7 @@ def _share_of_near_neighbours(ranks: np.ndarray, n_compared: int) -> float:
     return np.mean(leads[:, -1] - leads[:, -_N_LEADING] > _MIN_LEAD * mean_lead)
 
 
-def _draw_ranks(X: TableLike, columns: slice, information: np.ndarray) -> np.ndarray:
+def _draw_ranks(X: Table, columns: slice, information: np.ndarray) -> np.ndarray:
     """Ranks within up to 20 columns of most information, from 0 to 1, (n_columns, n_candidates).
 
     Equal values have random ranks: chance makes independent samples equal no more often than it
@@ -383,7 +380,7 @@ def _draw_ranks(X: TableLike, columns: slice, information: np.ndarray) -> np.nda
 
 
 def _find_partners(
-    X: TableLike, columns: np.ndarray | slice, examined: np.ndarray, information: np.ndarray
+    X: Table, columns: np.ndarray | slice, examined: np.ndarray, information: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Examined samples and another one that equals each in a block of columns, for three blocks.
 

@@ -137,7 +137,7 @@ def _checks(hint: Any) -> Iterator[Any]:
         for member in members:
             yield from _checks(member)
     elif origin is Literal:
-        yield StrOptions({*members})  # type: ignore[arg-type]
+        yield StrOptions({*members})
     elif hint is Callable:
         yield callable
     else:

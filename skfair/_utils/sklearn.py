@@ -26,7 +26,8 @@ from skfair._utils.checks import Registry, check_column, to_floats
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from scipy import sparse
     from sklearn.base import BaseEstimator
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 class StrOptions(SklearnStrOptions):
     """One of several names, sorted in errors; `options` is a set, or a mapping that may grow."""
 
-    def __init__(self, options: Namespace) -> None:
+    def __init__(self, options: set[str] | Mapping[str, object]) -> None:
         super().__init__(options if isinstance(options, set) else options.keys())
         self.known = options
 
@@ -45,9 +46,7 @@ class StrOptions(SklearnStrOptions):
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
 
 
-def check_sample_weight(
-    sample_weight: TableLike | dict[str, int] | None, X: TableLike, **options: Any
-) -> Any:
+def check_sample_weight(sample_weight: TableLike | None, X: TableLike, **options: Any) -> Any:
     """The checked weights, which are numbers, none of them negative, and not all zero."""
     if isinstance(sample_weight, str) or not (sample_weight is None or np.isscalar(sample_weight)):
         check_column("sample_weight", sample_weight)
@@ -100,7 +99,7 @@ def read_scorer(scorer: Any) -> ScoredFunction | None:
     function = scorer._score_func
     if scorer._kwargs:
         function = partial(function, **scorer._kwargs)
-    methods = scorer._response_method
+    methods: ResponseMethod | Sequence[ResponseMethod] = scorer._response_method
     return ScoredFunction(function, methods if isinstance(methods, str) else methods[0])
 
 
@@ -115,7 +114,7 @@ except ImportError:
         def call_on_fit_task_begin(self, **data: Any) -> None:
             """Do nothing."""
 
-        def call_on_fit_task_end(self, **data: Any) -> Any:
+        def call_on_fit_task_end(self, **data: Any) -> bool:
             """Continue the fit."""
             return False
 

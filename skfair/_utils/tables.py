@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
+import numpy as np
 import pandas as pd
+from scipy import sparse
 
-if TYPE_CHECKING:
-    import numpy as np
+from skfair._utils.api import MatrixLike
 
 
-TableLike = Any
+class ArrowStream(Protocol):
+    """A table or column that can be read by Arrow, as of pandas, polars, pyarrow or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class InterchangeTable(Protocol):
+    """A table that can be read by the protocol for data frames, as of pandas, polars or Modin."""
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object: ...
+
+
+class DaskCollection(Protocol):
+    """An array or data frame of Dask."""
+
+    def __dask_graph__(self) -> object: ...
+
+
+TableLike: TypeAlias = (
+    MatrixLike | pd.DataFrame | pd.Series | ArrowStream | InterchangeTable | DaskCollection
+)
 """An array, sparse matrix, list or data frame, or a column of one, of any library."""
+
+Table: TypeAlias = np.ndarray | sparse.sparray | sparse.spmatrix | pd.DataFrame | pd.Series
+"""What computations take: a `TableLike` once it is in memory as NumPy, SciPy or pandas has it."""
+
+
+def is_sparse(table: object) -> TypeGuard[sparse.csr_array]:
+    """Whether a table is a sparse matrix or array of SciPy."""
+    return sparse.issparse(table)
+
+
+def is_pandas(table: object) -> TypeGuard[pd.DataFrame]:
+    """Whether a table or column is of pandas, or of a library with its interface."""
+    return hasattr(table, "iloc")
 
 
 def to_pandas_table(table: TableLike) -> Any:
@@ -22,7 +56,7 @@ def to_pandas_table(table: TableLike) -> Any:
     """
     if hasattr(table, "iloc") or hasattr(table, "__dask_graph__"):
         return table
-    if hasattr(table, "struct") and str(table.dtype).startswith("Struct"):
+    if hasattr(table, "struct") and str(getattr(table, "dtype", "")).startswith("Struct"):
         table = table.struct.unnest()  # a column of polars whose values are rows of a table
     if hasattr(table, "get_columns"):  # polars, which needs no pyarrow for it
         return pd.DataFrame({one.name: one.to_numpy() for one in table.get_columns()})
@@ -36,7 +70,7 @@ def to_pandas_table(table: TableLike) -> Any:
     return table
 
 
-def _read_stream(table: np.ndarray) -> Any:
+def _read_stream(table: object) -> Any:
     """A DataFrame of an object that only exports a stream of Arrow."""
     if hasattr(pd.DataFrame, "from_arrow"):  # pandas 3
         return pd.DataFrame.from_arrow(table)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from skfair._statistics.estimates import (
     check_level,
     limit_against_fixed_pairs,
 )
+from skfair._utils.api import Axes
 from skfair._utils.checks import argument_error, check_choice, join_names, warn
 from skfair._utils.tables import to_pandas_table
 from skfair.audit._certify import bind_audit
@@ -46,10 +48,6 @@ from skfair.metrics._group_metrics import to_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from os import PathLike
-    from typing import Self
-
-    from matplotlib.axes import Axes
 
     from skfair._statistics.estimates import Estimates
     from skfair.audit._data import AuditData

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
 
 from skfair._utils.checks import join_names, mute_warnings, refuse_clusters
 from skfair._utils.parameters import CONFIDENCE_LEVEL
-from skfair.audit._alternatives import find_alternatives
+from skfair.audit._alternatives import Alternatives, find_alternatives
 from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit, protect_claim
-from skfair.audit._changes import compare_audits
+from skfair.audit._changes import Changes, compare_audits
+from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._formats import render_fragment
 from skfair.audit._front import write_headline
 from skfair.audit._ledger import digest_with_salt
-from skfair.audit._report import ReportSettings, report_audit
+from skfair.audit._report import FairnessReport, ReportSettings, report_audit
 from skfair.audit._report_input import check_share
-from skfair.audit._subgroups import search_audit
+from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.audit._task_metrics import find_positive_label, infer_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from os import PathLike
-    from typing import Any, Literal
-
-    from numpy.typing import ArrayLike
-
-    from skfair.audit._alternatives import Alternatives
-    from skfair.audit._changes import Changes
-    from skfair.audit._claims import Claim
-    from skfair.audit._report import FairnessReport
-    from skfair.audit._subgroups import SubgroupReport
-    from skfair.constraints import Constraint
-    from skfair.metrics._group_report import Metrics
+from skfair.constraints import Constraint
+from skfair.metrics._group_report import Metrics
 
 
 class Audit(AuditData):

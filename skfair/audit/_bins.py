@@ -162,7 +162,9 @@ def read_bins(
     return read_as(role, column, weights=counts)._replace(notation=bins.notation)
 
 
-def find_group_bins(groups: Groups, columns: TableLike | None, named: Any = None) -> Any:
+def find_group_bins(
+    groups: Groups, columns: TableLike | None, named: Any = None
+) -> dict[int, Bins]:
     """The bins of attributes of groups by place: those named, and of more than 30 numbers.
 
     `columns` are the attributes as they were passed, None for a file. `named` are cuts by the name

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
     from skfair._bound.bound import BoundConstraint
     from skfair._statistics.estimates import Estimates
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
     from skfair.audit._data import AuditData
     from skfair.audit._predictions import HiddenGroupConstraint
     from skfair.constraints import Constraint, ExposureParity
@@ -424,7 +424,7 @@ def _make_claim(
 
 def _find_positive(
     constraint: Constraint,
-    columns: TableLike,
+    columns: Table,
     params: dict[str, int | str],
     per_class: list[tuple[tuple, dict]],
 ) -> int | str | None:
@@ -617,7 +617,7 @@ def _shown_tolerance(
     limits: _Limits,
     tolerance: float,
     level: float,
-) -> Any:
+) -> float | None:
     """The smallest tolerance, to three digits, that would be shown, or None.
 
     For exact tests there are some candidates, from the large-sample limit to the one that limits of

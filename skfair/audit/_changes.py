@@ -55,11 +55,11 @@ from skfair.metrics._group_metrics import find_group_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, TypeGuard
 
     from skfair._groups.groups import Groups
     from skfair._statistics.estimates import Estimates
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.audit._data import AuditData
     from skfair.audit._sentences import Quantity
     from skfair.metrics._group_report import Metrics
@@ -172,7 +172,7 @@ class _Periods(NamedTuple):
 
 def compare_audits(
     before: AuditData,
-    after: TableLike | AuditData,
+    after: Table | AuditData,
     metrics: Metrics,
     confidence_level: float,
     ids: tuple | list[np.ndarray] | None = None,
@@ -185,7 +185,8 @@ def compare_audits(
             f"Changes are of known groups, but {before.known.argument} models them. Pass "
             "missing='exclude' or missing='group', or compare reports of both."
         )
-    is_one_audit = not hasattr(after, "samples")
+    other = after if _is_audit(after) else before
+    is_one_audit = not _is_audit(after)
     further = find_group_metrics(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
@@ -203,17 +204,17 @@ def compare_audits(
         tables = _paired_columns(before, after)
         units = np.tile(np.arange(len(before.samples.weights)), 2)
     else:
-        before.check_same_burden(after)
-        after = after.rebin(before)
+        before.check_same_burden(other)
+        other = other.rebin(before)
         units = _match_ids(ids_before, ids_after)
         merged = [
             (one.samples, one.columns) if units is not None else one.rows()[:2]
-            for one in (before, after)
+            for one in (before, other)
         ]
         both = [samples for samples, _ in merged]
-        tables = _period_columns((before, after), [columns for _, columns in merged])
-    audits = [before] if is_one_audit else [before, after]
-    clusters = _match_clusters(before, before if is_one_audit else after)
+        tables = _period_columns((before, other), [columns for _, columns in merged])
+    audits = [before] if is_one_audit else [before, other]
+    clusters = _match_clusters(before, other)
     periods = _stack_periods(both, tables, units)._replace(clusters=clusters)
     report = _report_changes(audits, periods, metrics, level)
     if min_published is None:
@@ -326,13 +327,21 @@ def _protect_changes(
     return replace(report, **changed, unpublished=join_names(unpublished, len(unpublished)))
 
 
-def _check_ids(audits: Sequence[AuditData], ids: tuple | list[np.ndarray]) -> list[np.ndarray]:
+def _is_audit(thing: object) -> TypeGuard[AuditData]:
+    """Whether something is an audit, and no predictions."""
+    return hasattr(thing, "samples")
+
+
+def _check_ids(
+    audits: Sequence[AuditData | Table], ids: tuple | list[np.ndarray]
+) -> list[np.ndarray]:
     """The ids of the samples that count, of two audits of single samples; raise for others."""
-    n_rows = [
-        len(one.is_used)
+    used = [
+        one.is_used
         for one in audits
-        if hasattr(one, "is_used") and one.samples.groups.multiplicity is None
+        if _is_audit(one) and hasattr(one, "is_used") and one.samples.groups.multiplicity is None
     ]
+    n_rows = [len(mask) for mask in used]
     sizes = [len(one) for one in ids]
     if len(n_rows) != 2 or sizes != n_rows:
         raise argument_error(
@@ -340,7 +349,7 @@ def _check_ids(audits: Sequence[AuditData], ids: tuple | list[np.ndarray]) -> li
             f"{join_names(map(str, sizes))} names, where these audits have "
             f"{join_names(map(str, n_rows))} rows. Pass the names of all rows, or leave ids out."
         )
-    return [np.asarray(one)[audit.is_used] for audit, one in zip(audits, ids, strict=True)]
+    return [np.asarray(one)[mask] for mask, one in zip(used, ids, strict=True)]
 
 
 def _match_ids(before: np.ndarray | None, after: np.ndarray | None) -> Any:
@@ -523,8 +532,8 @@ def tabulate_changes(
                 further["is_small"] = sizes < min_group_size
                 tables = [one for one in (columns, further) if len(one)]
                 columns = pd.concat(tables, ignore_index=True)
-            labels = [names[g] for g in (*known, *alone)]
-            about = {"attribute": attribute, "group": labels, "metric": metric}
+            listed = [names[g] for g in (*known, *alone)]
+            about = {"attribute": attribute, "group": listed, "metric": metric}
             rows.append(pd.DataFrame(about).join(columns))
             if attribute == OVERALL:
                 continue

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from math import isclose, isfinite, isnan, nan
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
 
 from skfair import constraints
 from skfair._columns.reading import UNREAD, Reading
@@ -29,9 +30,6 @@ from skfair.audit._sentences import (
 )
 
 if TYPE_CHECKING:
-    from os import PathLike
-    from typing import Self
-
     import pandas as pd
 
     from skfair.constraints import Constraint
@@ -499,7 +497,7 @@ Claim._settings = tuple(one.name for one in fields(Claim))
 
 def describe_constraint(constraint: Constraint) -> dict[str, Any]:
     """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
-    params = {}
+    params: dict[str, str | int | float | dict | list] = {}
     unfiled = []
     for name, value in constraint.get_params(deep=False).items():
         if isinstance(value, str | int | float | dict):

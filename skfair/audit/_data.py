@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from skfair._columns.files import check_columns, file_digest, read_columns
@@ -35,12 +37,12 @@ from skfair._groups.known import MISSING, check_group_probabilities, fill_missin
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair._partitions.collections import is_partitioned
 from skfair._statistics.estimates import LIMITS_VERSION
-from skfair._utils.api import Label
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
 from skfair._utils.copies import refuse_training_data
 from skfair._utils.parameters import MIN_AUDITED_GROUP
 from skfair._utils.sklearn import safe_indexing
-from skfair._utils.tables import to_pandas_table
+from skfair._utils.tables import Table, is_pandas, to_pandas_table
 from skfair.audit._bins import (
     Bins,
     bin_groups,
@@ -54,19 +56,11 @@ from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_c
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import attribute_name, group_text
 from skfair.audit._task_metrics import find_positive_label, infer_task
-from skfair.metrics._group_report import check_strata
+from skfair.metrics._group_report import Metrics, check_strata
 from skfair.metrics._scoring import find_positive_class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from os import PathLike
-    from typing import Self
-
-    from numpy.typing import ArrayLike
-
-    from skfair._utils.api import MatrixLike
-    from skfair._utils.tables import TableLike
-    from skfair.metrics._group_report import Metrics
+    from collections.abc import Iterator
 
 
 _FILE_ROLES = (
@@ -857,7 +851,7 @@ def _columns_by_role(audit: AuditData, names: dict[str, str]) -> Iterator[tuple[
         yield "cluster", audit.clusters
 
 
-def _fill_outcomes(columns: dict[str, TableLike | None]) -> Any:
+def _fill_outcomes(columns: dict[str, Table | None]) -> Any:
     """The columns that there are, with the mask "has_outcome" if outcomes are missing.
 
     Another outcome takes their place, so that no class is added, and is never counted.
@@ -866,7 +860,7 @@ def _fill_outcomes(columns: dict[str, TableLike | None]) -> Any:
     y_true = columns.get("y_true")
     if y_true is None or is_partitioned(y_true) or np.ndim(y_true) != 1:
         return columns
-    filled = y_true if hasattr(y_true, "iloc") else pd.Series(y_true)
+    filled = y_true if is_pandas(y_true) else pd.Series(y_true)
     has_outcome = filled.notna().to_numpy()
     if has_outcome.all():
         return columns

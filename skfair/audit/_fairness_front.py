@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import clone, is_clusterer, is_regressor
+from sklearn.base import BaseEstimator, clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -20,11 +21,12 @@ from skfair._groups.samples import check_alignment
 from skfair._statistics.bounded_means import make_estimates
 from skfair._statistics.estimates import check_level
 from skfair._statistics.gaps import interval_of_largest_contrast
+from skfair._utils.api import Axes, CrossValidation, Label, MatrixLike
 from skfair._utils.checks import mute_warnings
 from skfair._utils.copies import check_disjoint_folds
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair._utils.sklearn import check_method_params, safe_indexing
-from skfair._utils.tables import to_pandas_table
+from skfair._utils.tables import Table, to_pandas_table
 from skfair.audit._formats import PageReport
 from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
@@ -43,11 +45,6 @@ from skfair.plotting import ParetoFrontDisplay
 if TYPE_CHECKING:
     from typing import Any
 
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 
@@ -186,7 +183,7 @@ def fairness_front(
     values: list[float] | None = None,
     constraint: str | Constraint = "demographic_parity",
     parameter: str = "tolerance",
-    cv: Any = 5,
+    cv: CrossValidation = 5,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
@@ -335,7 +332,7 @@ def _describe_range(values: pd.Series, digits: str) -> str:
 def _largest_gap_with_limits(
     per_class: list[tuple[np.ndarray, dict]],
     constraint: Any,
-    tested: dict[str, TableLike | None],
+    tested: dict[str, Table | None],
     level: float,
 ) -> tuple[float, float, float]:
     """The largest gap of all classes and its limits, with the error divided among the classes.
@@ -372,7 +369,7 @@ _TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
 
 
 def _split_folds(
-    cv: int | str | list[tuple[np.ndarray, ...]], X: np.ndarray, y: TableLike
+    cv: CrossValidation, X: np.ndarray, y: Table
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of each fold; no row is in two test sets."""
     rows = np.arange(len(y))

@@ -452,7 +452,7 @@ def decode_report(source: PathLike[str] | str | None, fields: tuple[str, ...]) -
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}
 
 
-def _decode_table(columns: TableLike) -> pd.DataFrame:
+def _decode_table(columns: dict[str, list]) -> pd.DataFrame:
     """A table from lists by name: text, flags and numbers."""
     return pd.DataFrame({name: _decode_column(name, values) for name, values in columns.items()})
 
@@ -559,7 +559,7 @@ class PageReport(Report):
         """Return what stands above the heading: what the page is, of which date and file."""
         return write_kicker(self.title, self.source)
 
-    def _repr_html_(self) -> Any:
+    def _repr_html_(self) -> str:
         return render_fragment(self._headline(), self._sections(), self._kicker())
 
 
@@ -619,13 +619,15 @@ def write_kicker(title: str, facts: dict[str, str]) -> str:
     return " · ".join([title, *(facts[name] for name in ("date", "file") if name in facts)])
 
 
-def tabulate_facts(facts: Iterable[tuple[str, str]]) -> Any:
+def tabulate_facts(
+    facts: Iterable[tuple[str, str]],
+) -> tuple[Folded, list[tuple]]:
     """The section of a page on what was audited."""
     rows = [(fact, False) for fact in facts]
     return Folded("What was audited"), [("Facts", "", ("Fact", "Value"), rows)]
 
 
-def titled_facts(facts: dict[str, str]) -> Any:
+def titled_facts(facts: dict[str, str]) -> list[tuple[str, str]]:
     """Pairs of the title and the text of each fact, the known ones first."""
     names = dict.fromkeys((*FACT_TITLES, *facts))
     return [(FACT_TITLES.get(name, name), facts[name]) for name in names if name in facts]

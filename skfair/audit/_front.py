@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pandas.arrays import ArrowStringArray
 
     from skfair._utils.api import Label
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
     from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
 
@@ -215,13 +215,13 @@ _MAX_SHOWN_GROUPS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
 
 
-def largest_groups(rows: TableLike) -> Any:
+def largest_groups(rows: Table) -> Any:
     """Rows of the largest groups, as many as the page shows, in their order."""
     smallest = sorted(row["n"] for row in rows)[-_MAX_SHOWN_GROUPS:][0]
     return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
 
 
-def find_axis(quantity: Quantity, values: TableLike, top: float = 1.0) -> Axis:
+def find_axis(quantity: Quantity, values: Table, top: float = 1.0) -> Axis:
     """Axis of values: from 0 to 100 % of shares, symmetric if some are negative."""
     values = [0.0, *filter(isfinite, values)]
     high = max(map(abs, values)) or 1.0
@@ -247,8 +247,8 @@ def draw_limited(
 
 def metric_table(
     report: ReportData,
-    tables: TableLike,
-    key: tuple[str, ...],
+    tables: dict[tuple[str, str], list[dict]],
+    key: tuple[str, str],
     comparisons: Sequence[str] = ("difference", "ratio"),
 ) -> tuple[str, str, list[str], list[tuple]]:
     """Table and pictures of one metric by one attribute, with comparisons to the reference."""
@@ -276,7 +276,9 @@ def metric_table(
     return f"{title} by {attribute}", note, titles, cells
 
 
-def glance_table(report: ReportData, tables: TableLike, attribute: str) -> tuple:
+def glance_table(
+    report: ReportData, tables: dict[tuple[str, str], list[dict]], attribute: str
+) -> tuple:
     """Table of all rates by one attribute: a dot for each group, and the gap."""
     cells = []
     for gap in report.gaps[report.gaps["attribute"] == attribute].to_dict("records"):
@@ -301,7 +303,10 @@ def glance_table(report: ReportData, tables: TableLike, attribute: str) -> tuple
 
 
 def rate_table(
-    tables: TableLike, attribute: str, names: ArrowStringArray, groups: list[str]
+    tables: dict[tuple[str, str], list[dict]],
+    attribute: str,
+    names: ArrowStringArray,
+    groups: list[str],
 ) -> Any:
     """Table of metrics of groups by one attribute, with intervals."""
     rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]

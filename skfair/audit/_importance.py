@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import check_random_state
 
 from skfair._bound.bound import Sums, sample_values
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, is_int, join_names, mute_warnings
 from skfair.audit._audit import Audit
 from skfair.audit._certify import bind_model
 from skfair.audit._sentences import event_text
+from skfair.constraints import Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
     from typing import Any
 
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import Label, MatrixLike
-    from skfair._utils.tables import TableLike
-    from skfair.constraints import Constraint
+    from skfair._utils.tables import Table, TableLike
 
 
 _N_FOLDS = 5
@@ -183,7 +181,7 @@ def gap_importance(
     return table
 
 
-def _list_columns(X: TableLike, columns: TableLike) -> Any:
+def _list_columns(X: Table, columns: Table) -> Any:
     """Lists of columns by the name under which they are permuted."""
     known = [*X] if isinstance(X, pd.DataFrame) else [*range(X.shape[1])]
     columns = known if columns is None else columns
@@ -201,7 +199,7 @@ def _count(
     X: TableLike,
     y: TableLike,
     constraint: Constraint | str,
-    settings: dict[str, np.ndarray | str | None],
+    settings: dict[str, TableLike | None],
 ) -> tuple:
     """The constraint bound to predictions of X, what it counts of samples, and which count."""
     audit = Audit.from_estimator(estimator, X, y, **settings)  # type: ignore[arg-type]
@@ -215,9 +213,7 @@ def _count(
     return bound, sample_values(sums, scores), rows
 
 
-def _permute(
-    X: TableLike, members: list[int | str], order: np.ndarray
-) -> np.ndarray | pd.DataFrame:
+def _permute(X: Table, members: list, order: np.ndarray) -> np.ndarray | pd.DataFrame:
     """X with some columns of its samples in another order."""
     moved = X.copy()
     if isinstance(X, pd.DataFrame):

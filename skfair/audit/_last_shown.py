@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from os import PathLike
 
 from skfair._statistics.estimates import check_level
 from skfair._utils.parameters import CONFIDENCE_LEVEL
+from skfair.audit._audit import Audit
+from skfair.audit._claims import Claim
 from skfair.audit._ledger import check_same_samples, count_attempt, divide_level
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from os import PathLike
-
-    from skfair.audit._audit import Audit
-    from skfair.audit._claims import Claim
-    from skfair.constraints import Constraint
+from skfair.constraints import Constraint
 
 
 def last_shown(

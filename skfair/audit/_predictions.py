@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from skfair._bound.gap import RangeGap
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint
     from skfair.losses import TweedieLoss
 
@@ -321,7 +321,7 @@ def _arrange_decisions(
     y_true: np.ndarray | None,
     y_pred: np.ndarray,
     pos_label: Label | None,
-    classes: TableLike,
+    classes: Table,
 ) -> list[tuple[tuple, dict]]:
     """Decisions of two classes, or of each class against the rest."""
     if type_of_target(y_pred) == "continuous":

@@ -254,7 +254,7 @@ def _counts_by_group(estimators: dict[str, Callable], groups: Groups) -> np.ndar
     return np.array(rows)
 
 
-def _cover_equations(groups: Groups) -> Any:
+def _cover_equations(groups: Groups) -> np.ndarray:
     """The equation that groups of a matrix add up to all samples, if each sample is in one."""
     is_cover = bool((np.asarray(groups.matrix.sum(axis=1)) == 1).all())
     return np.ones((int(is_cover), len(groups.counts)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -56,8 +57,7 @@ from skfair.audit._thresholds import tabulate_thresholds
 from skfair.metrics._group_report import Metrics
 
 if TYPE_CHECKING:
-    from os import PathLike
-    from typing import Any, Literal, Self
+    from typing import Any
 
     from skfair.audit._data import AuditData
     from skfair.audit._protection import Protection
@@ -462,7 +462,7 @@ class FairnessReport(ReportData):
     def _kicker(self) -> str:
         return write_kicker(REPORT_TITLE, self.provenance)
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
             f"{join_names(self.attributes)}: {self.task}>"

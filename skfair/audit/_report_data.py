@@ -1,7 +1,5 @@
 """The tables and facts of a fairness report, which its sections are written from."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 

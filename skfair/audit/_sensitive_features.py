@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from skfair._groups import check_groups
+from skfair._groups import Groups, check_groups
 from skfair._groups.known import (
     MISSING,
     check_group_probabilities,
@@ -19,6 +20,8 @@ from skfair._groups.known import (
 )
 from skfair._statistics.estimates import check_level
 from skfair._statistics.hidden_groups import (
+    HiddenGap,
+    HiddenGroups,
     ProbabilisticGroups,
     RecordedGroups,
     check_hidden_values,
@@ -35,12 +38,6 @@ from skfair._utils.sklearn import count_samples
 from skfair.audit._bins import bin_groups, find_group_bins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from skfair._groups import Groups
-    from skfair._statistics.hidden_groups import HiddenGap, HiddenGroups
     from skfair._utils.tables import TableLike
 
 

@@ -637,7 +637,7 @@ class SubgroupReport(Report):
         """
         return self.flagged.copy() if all else self.subgroups
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         n_searched = self.searches["n_searched"].sum()
         return f"<SubgroupReport of {n_searched:,} subgroups: {len(self.subgroups)} listed>"
 

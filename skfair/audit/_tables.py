@@ -313,7 +313,9 @@ def _ratios_with_limits(
     return ratios, np.exp(low), np.exp(high)
 
 
-def gap_row(estimates: Estimates, level: float, compared: np.ndarray, names: np.ndarray) -> Any:
+def gap_row(
+    estimates: Estimates, level: float, compared: np.ndarray, names: np.ndarray
+) -> dict[str, float | None]:
     """The gap among the compared groups, the ratio of their rates and their limits, as a dict.
 
     ``lowest`` and ``highest`` name the groups, and are None where all are equal.

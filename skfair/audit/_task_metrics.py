@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
     from skfair._utils.api import Label
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
     from skfair.audit._sensitive_features import SensitiveFeatures
 
 
@@ -117,7 +117,7 @@ def select_known_outcomes(
     return selected
 
 
-def _distinct_labels(columns: TableLike) -> Any:
+def _distinct_labels(columns: Table) -> Any:
     """The classes of columns, sorted as text; a ValueError if there are very many."""
     classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
     _check_number_of_labels(classes, "classes")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -30,7 +31,7 @@ from skfair._fitting.outcome import FitTask
 from skfair._groups.arguments import FitArguments
 from skfair._partitions.collections import row_by_row
 from skfair._problems.mlp import MLPModel
-from skfair._utils.api import Label, RandomState
+from skfair._utils.api import Label, MatrixLike, RandomState
 from skfair._utils.checks import validate_data
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -51,14 +52,10 @@ from skfair.losses import AUCLoss, LossName, gives_log_odds
 from skfair.solvers import IDCA, Solver, SolverName
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
     from sklearn.utils import Tags
 
     from skfair._fitting.input import TrainingData
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
 
 

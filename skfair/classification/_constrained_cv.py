@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -43,7 +44,7 @@ from skfair._postprocessing.out_of_fold_scores import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
-from skfair._utils.api import Label
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -62,9 +63,6 @@ from skfair.exceptions import ConstraintCostWarning
 from skfair.losses import LogisticLoss
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
     from skfair._fitting.input import TrainingData
@@ -72,7 +70,7 @@ if TYPE_CHECKING:
     from skfair._postprocessing.events import EventFeatures
     from skfair._postprocessing.joint import JointProbabilities
     from skfair._utils.api import MatrixLike
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 @estimator_docs
@@ -385,7 +383,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         check_missing_group_settings(self, constraints, without_groups)
         return constraints
 
-    def _fit_rule(self, cross: CrossFit, X: TableLike, y: TableLike) -> Self:
+    def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
         is_binary = len(cross.per_class) == 1
         rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores=is_binary))

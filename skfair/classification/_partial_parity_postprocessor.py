@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
@@ -58,7 +59,7 @@ from skfair._postprocessing.rank_shift import (
     search_with_guarantee,
     shifted_scores,
 )
-from skfair._utils.api import Label
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import bound_text, limit_text, warn
 from skfair._utils.fit import fitted_feature_attributes, restore_on_failure, store_fit
 from skfair._utils.parameters import (
@@ -80,9 +81,6 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import partial_statistical_parity_difference
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike
     from sklearn.callback import CallbackContext
     from sklearn.utils import Tags
 
@@ -90,7 +88,6 @@ if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
     from skfair._groups import Samples
     from skfair._postprocessing.rank_shift import RankShift
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
     from skfair.constraints import PartialStatisticalParity
     from skfair.constraints._partial import PartialParity
@@ -332,16 +329,16 @@ class PartialParityPostprocessor(
             groups=groups,
         )
         arguments = FitArguments(X=X, **columns)
-        y = arguments.y
+        targets = arguments.y
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
         training, rows = _check_ranked_samples(self, arguments)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         ranked = _RankedTraining.from_training(training, criterion, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=targets)
         # Rank the samples of compared groups within their groups, by out-of-fold scores.
-        strata = stratify_by_class_and_group(training, rows, len(column_or_1d(y)))
+        strata = stratify_by_class_and_group(training, rows, len(column_or_1d(targets)))
         estimator, scorers, scores = _fit_classifier(self, arguments, strata, context)
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
@@ -359,7 +356,7 @@ class PartialParityPostprocessor(
         fitted |= _outcome_attributes(self, ranked, guarantee, shifted)
         store_fit(self, fitted | fitted_feature_attributes(estimator))
         _warn_after_fit(self, guarantee, ranked, shifted)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        context.call_on_fit_task_end(estimator=self, X=X, y=targets)
         return self
 
     @row_by_row(lambda self: np.empty(0))

@@ -31,7 +31,7 @@ from skfair._partitions.collections import feature_attributes
 from skfair._utils.checks import check_finite_squares, explain_conversion, join_names, warn
 from skfair._utils.fit import store_fit
 from skfair._utils.sklearn import CallbackSupportMixin
-from skfair._utils.tables import TableLike
+from skfair._utils.tables import Table, TableLike
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import non_dominated_mask
 
@@ -373,7 +373,7 @@ def _balance_details(
 
 
 def _describe_size_violations(
-    sizes: TableLike, requirements: ClusterRequirements, rounding_weight: float
+    sizes: Table, requirements: ClusterRequirements, rounding_weight: float
 ) -> Iterator[tuple[float, str]]:
     """Yield amounts and sentences of the sizes that are missed, as `list_shortfalls` does."""
     # Integer counts make integer sizes.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -17,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from skfair._groups.arguments import FitArguments
 from skfair._groups.groups import balances_and_data_balance, smallest_share_ratios
+from skfair._utils.api import Axes, MatrixLike
 from skfair._utils.checks import check_choice, join_names, resolve_name, warn
 from skfair._utils.fit import fitted_feature_attributes, single_threaded_blas, store_fit
 from skfair._utils.parameters import validate_params
@@ -43,11 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from skfair._utils.api import MatrixLike
     from skfair.cluster._base import FairClusterer
     from skfair.cluster.kmeans._fair_kmeans import KMeansInput
     from skfair.cluster.spectral._problem import SpectralProblem

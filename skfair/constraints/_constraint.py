@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import chain
@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skfair._bound.bound import BoundConstraint, Sums
-from skfair._bound.gap import RangeGap, RatioGap
+from skfair._bound.gap import Gap, RangeGap, RatioGap
 from skfair._bound.pair_gap import AGGREGATES, REFERENCE_GAPS
 from skfair._bound.units import USER_UNIT, DecisionFunction, LogOdds, make_terms
+from skfair._groups import Groups, Samples
 from skfair._groups.events import cell_events
 from skfair._groups.samples import AUTO_MIN_GROUP_SIZE
 from skfair._utils.api import Direction, Reference
@@ -34,12 +35,9 @@ from skfair.metrics import METRICS, RATES
 from skfair.metrics._synonyms import SYNONYMS, find_synonym
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import SimpleNamespace
 
-    from skfair._bound.gap import Gap
     from skfair._bound.units import Unit
-    from skfair._groups import Groups, Samples
     from skfair._groups.events import CellEvents
     from skfair._utils.checks import Registry
     from skfair.surrogates import Sigmoid

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skfair._bound.gap import LargestMean, MutualOrderGap
 from skfair._groups import Groups, Samples, check_groups
-from skfair._utils.api import Direction, Reference
+from skfair._utils.api import Direction, MatrixLike, RandomState, Reference
 from skfair._utils.checks import join_names, resolve_name
 from skfair._utils.parameters import (
     MinGroupSize,
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skfair._bound.bound import BoundConstraint, RateRows
-    from skfair._utils.api import MatrixLike, RandomState
     from skfair._utils.tables import TableLike
 
 
@@ -711,7 +710,7 @@ def check_constraint(
     """
     # Random classes in three groups of unequal size; X only serves the cells.
     rng = np.random.default_rng(random_state)
-    n_samples = 1200 if X is None else len(X)
+    n_samples = 1200 if X is None else np.shape(X)[0]
     if n_samples < _MIN_CHECKED:
         raise ValueError(
             f"X must have at least {_MIN_CHECKED} samples, which are divided into three groups of "

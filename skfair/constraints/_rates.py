@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from skfair._bound.gap import LargestMean, Shortfall
+from skfair._groups import Samples
 from skfair._utils.api import Direction, Reference
 from skfair._utils.parameters import (
     MinGroupSize,
@@ -31,8 +32,6 @@ from skfair.metrics._rates import find_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from skfair._groups import Samples
 
 
 class ConstraintOnRate(Constraint):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 # The table of sources: every public file that data sets are read from, pinned by its digest.
@@ -192,7 +192,7 @@ def cache_folder(data_home: Path | None) -> Path:
     return Path(get_data_home(data_home), "skfair")
 
 
-def find_user_file(remote: RemoteFile) -> Any:
+def find_user_file(remote: RemoteFile) -> Path | None:
     """Path of the file in the folder named by ``SKFAIR_DATA``; None if it is not there."""
     folder = user_folder()
     if folder is None or not (folder / remote.path).is_file():
@@ -272,11 +272,11 @@ def select_sensitive(table: pd.DataFrame, sensitive: str | list[str]) -> pd.Data
 def make_bunch(
     features: pd.DataFrame,
     target: pd.Series,
-    sensitive_features: TableLike,
+    sensitive_features: pd.DataFrame | pd.Series,
     descr: str,
     as_frame: bool = True,
     return_X_y: bool = False,
-) -> Bunch | tuple[TableLike, TableLike]:
+) -> Bunch | tuple[Table, Table]:
     """Make the bunch of a dataset from pandas objects, or with ``return_X_y`` data and target.
 
     With ``as_frame=False`` it holds arrays: a category becomes its position in

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array, csr_array
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
+from skfair._utils.api import RandomState
 from skfair.datasets._fetch import dataset_docs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
     from scipy import sparse
-    from scipy.sparse import csr_array
 
-    from skfair._utils.api import RandomState
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Random points and graphs with groups, and with clusters that are known.
@@ -123,7 +121,7 @@ def check_shares(shares: np.ndarray | tuple[float, ...] | list[float]) -> np.nda
     return shares
 
 
-def _group_counts(shares: TableLike, n_samples: int) -> np.ndarray:
+def _group_counts(shares: Table, n_samples: int) -> np.ndarray:
     """Integers with sum n_samples, each less than one away from its share."""
     shares = check_shares(shares)
     # Rounding cumulative sums keeps the total.
@@ -389,7 +387,7 @@ def make_ranking(
 
 
 def adjacency_matrix(
-    rows: TableLike, cols: np.ndarray | list[int], n_nodes: int, weights: np.ndarray | None = None
+    rows: Table, cols: np.ndarray | list[int], n_nodes: int, weights: np.ndarray | None = None
 ) -> sparse.csr_array:
     """Make the symmetric adjacency matrix of the edges (row, column), each given once, no loops."""
     weights = np.ones(len(rows)) if weights is None else weights

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import Any, Literal
 
 import pandas as pd
 from sklearn.datasets import load_diabetes
@@ -19,11 +20,6 @@ from skfair.datasets._fetch import (
     make_bunch,
     select_sensitive,
 )
-
-if TYPE_CHECKING:
-    from os import PathLike
-    from typing import Any, Literal
-
 
 ADULT_COLUMNS = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex "

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair._groups.events import Events
 from skfair._groups.samples import check_metric_input, to_pandas_index
 from skfair._statistics.estimates import Rates, check_level
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, check_choice
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
 
 if TYPE_CHECKING:
-    from typing import Literal
-
-    from numpy.typing import ArrayLike
-
     from skfair._groups.groups import Groups
-    from skfair._utils.api import Label, MatrixLike
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 def expected_calibration_error(
@@ -229,7 +226,7 @@ def reliability_table(
 def bin_frequencies(
     groups: Groups,
     weights: np.ndarray,
-    is_true: TableLike,
+    is_true: Table,
     probabilities: np.ndarray,
     edges: np.ndarray,
     level: float,

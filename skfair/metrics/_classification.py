@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._groups import check_groups
 from skfair._groups.duplicates import merge_duplicate_rows
 from skfair._groups.samples import check_metric_input
+from skfair._utils.api import Agg, Comparison, Label, MatrixLike
 from skfair._utils.checks import join_names, warn
 from skfair._utils.tables import to_pandas_table
 from skfair.metrics._docstrings import classification_docs
@@ -24,13 +26,8 @@ from skfair.metrics._rates import (
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import ArrayLike
-
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
-    from skfair._utils.api import Agg, Comparison, Label, MatrixLike
 
 
 # Differences of the rates of a binary classifier between groups.
@@ -322,7 +319,9 @@ def accuracy_score_difference(
 # Selection rates compared within strata.
 
 
-def _strata_rates(rows: tuple, pos_label: float | str | None, method: str) -> Any:
+def _strata_rates(
+    rows: tuple, pos_label: float | str | None, method: str
+) -> list[tuple[np.ndarray, float]]:
     """Check the input; selection rates of the groups, and of all samples, in each stratum."""
     y_true, y_pred, sensitive_features, control_features, sample_weight = rows
     strata = to_pandas_table(control_features)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair._groups.duplicates import merge_duplicate_rows
 from skfair._groups.groups import balances_and_data_balance, count_table, smallest_share_ratios
 from skfair._groups.samples import check_metric_input, to_pandas_index
+from skfair._utils.api import Agg, MatrixLike
 from skfair._utils.arrays import cluster_links
 from skfair._utils.checks import check_choice
 from skfair.metrics._docstrings import clustering_docs
@@ -18,13 +20,9 @@ from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from numpy.typing import ArrayLike
     from scipy import sparse
 
-    from skfair._utils.api import Agg, MatrixLike
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # Balance and composition of clusterings: how groups are distributed over clusters.
@@ -399,7 +397,7 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     return float(np.divide(cut, volumes, out=np.zeros(len(volumes)), where=volumes > 0).sum())
 
 
-def _check_square(affinity: TableLike) -> np.ndarray | sparse.csr_array:
+def _check_square(affinity: Table) -> np.ndarray | sparse.csr_array:
     """Check that an affinity is square and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
         affinity = check_array(affinity, input_name="affinity")

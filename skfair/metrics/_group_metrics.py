@@ -22,8 +22,10 @@ from sklearn.metrics import (
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
+from skfair._groups import Groups
 from skfair._groups.samples import check_metric_input, cover_truth
 from skfair._statistics.calibration_errors import BinnedCalibrationErrors
+from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import (
     GroupFunction,
     estimate_areas,
@@ -53,10 +55,9 @@ from skfair.metrics._top_k import TopRate, select_top
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skfair._groups import Groups, Samples
-    from skfair._statistics.estimates import Estimates
+    from skfair._groups import Samples
     from skfair._utils.api import Label
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 RESPONSES = {
@@ -325,7 +326,7 @@ class MeanMetric(GroupMetric):
         groups: Groups,
         weights: np.ndarray,
         clusters: np.ndarray | None = None,
-    ) -> Any:
+    ) -> tuple[Estimates | None, np.ndarray]:
         """As `GroupMetric.estimate`; samples of equal code in `clusters` depend on one another."""
         values = self.metric(columns.get("y_true"), columns[self.response])
         return estimate_means(values, None, groups, weights, clusters)
@@ -547,7 +548,7 @@ def read_sets(columns: dict[str, TableLike], metrics: Iterable | list) -> dict[s
     return columns
 
 
-def refuse_labels_as_sets(metrics: Iterable | list, columns: dict[str, TableLike]) -> None:
+def refuse_labels_as_sets(metrics: Iterable, columns: Mapping[str, TableLike]) -> None:
     """Raise for a metric of prediction sets unless these have become decisions, without truth."""
     for metric in metrics:
         if "y_true" in columns or (metric.response == "sizes" and "sizes" not in columns):
@@ -593,7 +594,7 @@ def to_numbers(column: np.ndarray, name: str) -> np.ndarray:
 
 
 def check_columns_of(
-    metrics: dict[str, Any], columns: dict[str, TableLike], probabilities: str = "y_proba"
+    metrics: dict[str, Any], columns: Mapping[str, TableLike], probabilities: str = "y_proba"
 ) -> None:
     """Raise for a metric that takes a column which was not passed, or sets that are labels.
 
@@ -632,16 +633,16 @@ class GroupComparison:
 
     def __call__(
         self,
-        y_true: TableLike,
+        y_true: Table,
         response: np.ndarray,
         *,
-        sensitive_features: TableLike,
+        sensitive_features: Table,
         sample_weight: np.ndarray | None = None,
         pos_label: int | str | None = None,
     ) -> float:
         """The number, from outcomes and what the metric takes of a model."""
         name = "y_score" if self.k is not None else RESPONSES[self.metric.response]
-        columns = read_sets({"y_true": y_true, name: response}, [self.metric])
+        columns: dict[str, Any] = read_sets({"y_true": y_true, name: response}, [self.metric])
         samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
         columns = dict(zip(columns, arrays, strict=True))
         columns = encode_columns(columns, self._positive_class(columns, pos_label))

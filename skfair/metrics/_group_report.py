@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
 from skfair._groups import Groups, check_groups
@@ -21,8 +22,10 @@ from skfair._groups.samples import (
     to_pandas_index,
 )
 from skfair._statistics.estimates import Rates, check_level
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, join_names, refuse_devices
 from skfair._utils.sklearn import count_samples
+from skfair._utils.tables import is_pandas
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._group_metrics import (
     GroupMetric,
@@ -39,10 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from numpy.typing import ArrayLike
-
     from skfair._groups import Samples
-    from skfair._utils.api import Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 
@@ -447,7 +447,7 @@ def class_report(
     class_masks = _iter_class_masks(columns.pop("y_true"), columns.pop("y_pred"))
     reports = {}
     for label, (truth, predicted) in class_masks:
-        masks = {"y_true": truth, "y_pred": predicted} | columns
+        masks: dict[str, Any] = {"y_true": truth, "y_pred": predicted} | columns
         samples, arrays = check_metric_input(groups, weights, **masks)
         encoded = encode_columns(dict(zip(masks, arrays, strict=True)), True)
         reports[label] = _tabulate_metrics(by_name, samples, encoded, groups, confidence_level)
@@ -466,4 +466,4 @@ def _iter_class_masks(
 
 def _copy_index(column: TableLike, values: np.ndarray) -> np.ndarray | pd.Series:
     """Values with the pandas index of the column that they were made of, if it has one."""
-    return pd.Series(values, index=column.index) if hasattr(column, "iloc") else values
+    return pd.Series(values, index=column.index) if is_pandas(column) else values

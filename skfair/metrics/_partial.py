@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._groups.events import intervals_by_group, is_in_intervals, rank_limits, tabulate_scores
 from skfair._groups.samples import check_metric_input
+from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import check_choice, to_floats, warn
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Literal
-
-    from numpy.typing import ArrayLike
+    from typing import Any
 
     from skfair._groups.events import ScoreTable
     from skfair._groups.groups import Groups
-    from skfair._utils.api import Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 

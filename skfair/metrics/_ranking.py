@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import gen_batches
 
 from skfair._groups import check_groups
 from skfair._groups.events import DocumentPairs
 from skfair._groups.samples import check_metric_input
+from skfair._utils.api import Comparison, MatrixLike
 from skfair._utils.checks import argument_error, is_int, to_floats, warn
 from skfair.metrics._docstrings import ranking_docs
 from skfair.metrics._rates import gap, ratio
@@ -18,12 +21,7 @@ from skfair.metrics._registry import register_metric
 from skfair.metrics._regression import mean_losses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
     from skfair._groups import Samples
-    from skfair._utils.api import Comparison, MatrixLike
 
 
 # Pairwise fairness of rankings.

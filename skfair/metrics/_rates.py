@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress, cycle
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._groups import Groups
 from skfair._groups.duplicates import merge_duplicate_rows
 from skfair._groups.groups import unique_values
 from skfair._groups.samples import check_metric_input
 from skfair._statistics.bounded_means import make_estimates
+from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import estimate_means, estimate_quotients
 from skfair._utils.api import Comparison
 from skfair._utils.checks import (
@@ -28,8 +30,7 @@ from skfair._utils.checks import (
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 
 if TYPE_CHECKING:
-    from skfair._groups import Groups, Samples
-    from skfair._statistics.estimates import Estimates
+    from skfair._groups import Samples
     from skfair._utils.api import Label
     from skfair._utils.tables import TableLike
 
@@ -328,7 +329,9 @@ class Rate:
         return counts[outcomes], mask
 
 
-def _check_table(table: TableLike, side: str, name: str) -> tuple[float, float, float, float]:
+def _check_table(
+    table: Mapping[str, float] | Iterable[float], side: str, name: str
+) -> tuple[float, float, float, float]:
     """A table as four floats; a ValueError if it is none."""
     is_named = isinstance(table, Mapping)
     if is_named and not set(table) <= set(_OUTCOMES):
@@ -336,7 +339,9 @@ def _check_table(table: TableLike, side: str, name: str) -> tuple[float, float, 
             f"The {side} of a rate has the keys {join_names(map(repr, _OUTCOMES))}; that of "
             f"{name!r} has {join_names(map(repr, table))}."
         )
-    values = tuple(table.get(key, 0.0) for key in _OUTCOMES) if is_named else table
+    values = (
+        tuple(table.get(key, 0.0) for key in _OUTCOMES) if isinstance(table, Mapping) else table
+    )
     try:
         values = tuple(float(value) for value in values)
     except (TypeError, ValueError):

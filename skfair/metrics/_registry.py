@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from skfair._utils.api import Label, MatrixLike
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusion_matrices, rate_difference
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import ArrayLike
-
-    from skfair._utils.api import Decorated, Label, MatrixLike
+    from skfair._utils.api import Decorated
 
 
 @dataclass(frozen=True)

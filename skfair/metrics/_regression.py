@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair._groups.samples import check_metric_input
+from skfair._utils.api import Comparison, Label, MatrixLike
 from skfair._utils.checks import resolve_name, to_floats
 from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
@@ -15,13 +18,9 @@ from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from numpy.typing import ArrayLike
-
     from skfair._groups import Samples
-    from skfair._utils.api import Comparison, Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 
@@ -391,7 +390,7 @@ def _group_means(
     sensitive_features: TableLike,
     sample_weight: TableLike,
     measure: Callable,
-) -> Any:
+) -> tuple[np.ndarray, float]:
     """Mean of a function of the errors, in each group and over all samples."""
     samples, columns = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 
 from skfair._groups.known import HOW_TO_PASS_GROUPS
 from skfair._groups.samples import check_alignment
+from skfair._utils.api import Label
 from skfair._utils.checks import check_choice, join_names, positive_class, spelling_hint
 from skfair._utils.sklearn import transform_before_last_step
 from skfair.exceptions import MissingSensitiveFeaturesError
@@ -27,6 +28,7 @@ from skfair.metrics._group_metrics import (
     RESPONSES_BY_METHOD,
     GroupComparison,
     GroupMetric,
+    ResponseMethod,
     find_group_metric,
     find_response_method,
 )
@@ -35,13 +37,11 @@ from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import COMPARISONS, find_synonym
 
 if TYPE_CHECKING:
-    from typing import Any
-
+    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
     from skfair._utils.api import Label
-    from skfair._utils.sklearn import ResponseMethod
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 class GroupScorer(BaseEstimator):
@@ -58,7 +58,7 @@ class GroupScorer(BaseEstimator):
         """Score a fitted estimator, as the method ``score`` does."""
         return self.score(estimator, X, y, **metadata)
 
-    def _accept_sample_weight(self) -> Any:
+    def _accept_sample_weight(self) -> bool:
         # scikit-learn asks this of the scorers of a multi-metric search while routing is off.
         return True
 
@@ -116,7 +116,7 @@ class FairnessScorer(GroupScorer):
         y: TableLike | None = None,
         *,
         sensitive_features: TableLike | None = None,
-        sample_weight: np.ndarray | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Metric of the predictions of a fitted estimator, negated if less of it is better.
 
@@ -155,17 +155,22 @@ class ExposureScorer(FairnessScorer):
     def score(
         self,
         estimator: BaseEstimator,
-        X: np.ndarray,
-        y: np.ndarray | None = None,
+        X: TableLike,
+        y: TableLike | None = None,
         *,
-        sensitive_features: np.ndarray | None = None,
-        query_id: TableLike = None,
-        sample_weight: np.ndarray | None = None,
+        sensitive_features: TableLike | None = None,
+        query_id: TableLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Metric of the rankings of queries by the predictions of a fitted estimator."""
-        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metric = replace(METRICS[self.metric], params={"query_id": query_id})  # type: ignore[index]
-        return FairnessScorer(metric, self.pos_label).score(estimator, X, y, **columns)
+        return FairnessScorer(metric, self.pos_label).score(
+            estimator,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
 
 
 class PerformanceScorer(GroupScorer):
@@ -181,7 +186,7 @@ class PerformanceScorer(GroupScorer):
         y: np.ndarray | None = None,
         *,
         sensitive_features: np.ndarray | None = None,
-        sample_weight: np.ndarray | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Score of the predictions of a fitted estimator, with groups if these request them."""
         if sensitive_features is not None:
@@ -330,7 +335,7 @@ def _scorer_name(name: str, metric: Metric) -> str:
 def _binary_views(
     estimator: BaseEstimator,
     y: TableLike | None,
-    sensitive_features: TableLike,
+    sensitive_features: Table,
     pos_label: int | str | None,
 ) -> list[tuple]:
     """Binary classifiers to score, each with its truth and positive class.
@@ -459,9 +464,9 @@ def _regression_arguments(estimator, X, y, sensitive_features, pos_label=None):
 
 def _score_arguments(
     estimator: _OneVsRest | BaseEstimator,
-    X: TableLike,
+    X: Table,
     y: TableLike | None,
-    sensitive_features: TableLike | None,
+    sensitive_features: Table | None,
     pos_label: int | str | None = None,
 ) -> tuple[tuple[np.ndarray], dict]:
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""

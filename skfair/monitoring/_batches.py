@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from pandas import Timedelta, Timestamp
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.audit import SensitiveFeatures
     from skfair.constraints import Constraint
 
@@ -356,9 +356,9 @@ MIN_BLOCK = 20
 
 
 def is_empty(
-    y_pred: TableLike,
+    y_pred: Table,
     sensitive_features: TableLike | SensitiveFeatures,
-    sample_weight: TableLike | None,
+    sample_weight: Table | None,
 ) -> bool:
     """Whether a batch has no samples, or none of positive weight."""
     has_weight = sample_weight is None or np.any(sample_weight)
@@ -428,7 +428,7 @@ def read_batch(
     state: Any,
     audit: Audit,
     ids: TableLike | None,
-    X: np.ndarray | None,
+    X: TableLike | None,
 ) -> Batch:
     """The batch of an audit; `ids` are of all rows that were passed, `X` of its samples.
 
@@ -519,7 +519,7 @@ def _check_late_outcomes(
     settings: MonitorSettings,
     use: str,
     ids: list[int | str] | None,
-    X: np.ndarray | None,
+    X: TableLike | None,
     is_known: bool,
 ) -> None:
     """Raise for samples that are to be counted later, if there is no way to count them."""

@@ -7,10 +7,11 @@ import inspect
 import json
 from dataclasses import KW_ONLY, fields, is_dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
@@ -18,10 +19,11 @@ from sklearn.utils import check_consistent_length
 from skfair import constraints
 from skfair._partitions.collections import load_rows
 from skfair._statistics.gaps import Interval
-from skfair._utils.api import Label
+from skfair._utils.api import Axes, Label, MatrixLike
 from skfair._utils.checks import argument_error, check_exact_labels, join_names
 from skfair._utils.parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP, make_constructor
 from skfair._utils.sklearn import safe_indexing
+from skfair.audit import Audit
 from skfair.audit._bins import Bins
 from skfair.audit._formats import add_header, load_content
 from skfair.audit._sentences import name_left_out
@@ -60,15 +62,10 @@ from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 if TYPE_CHECKING:
     from types import UnionType
-    from typing import Self
 
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
     from pandas import Timestamp
 
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
-    from skfair.audit import Audit
 
 # Monitors as text in JSON.
 
@@ -540,7 +537,7 @@ class GapMonitor(BaseEstimator):
         settings: Settings,
         audit: Audit | None,
         ids: TableLike | None,
-        X: np.ndarray | None,
+        X: TableLike | None,
         time: Timestamp | int | str | None,
     ) -> Self:
         """Read a batch; `audit` is None for one without samples."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._utils.api import Axes, Label, MatrixLike
 from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import reliability_table
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
@@ -21,16 +24,6 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-
-if TYPE_CHECKING:
-    from typing import Literal, Self
-
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import Label, MatrixLike
-
 
 _CALIBRATED = "calibrated"
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.groups import cluster_balances, group_names
+from skfair._utils.api import Axes, Label, MatrixLike
 from skfair._utils.parameters import make_constructor
 from skfair.metrics import cluster_composition, non_dominated_mask
 from skfair.plotting._display import (
@@ -24,13 +27,7 @@ from skfair.plotting._display import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import Label, MatrixLike
+    from typing import Any
 
 
 # Display of the group composition of every cluster, compared with that of the data.
@@ -338,7 +335,7 @@ class ParetoFrontDisplay(Display):
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
-    def _names(self) -> Any:
+    def _names(self) -> tuple[str, str]:
         """Columns of cost and balance, or of accuracy and gap."""
         names = ("cost", self.metric), ("accuracy", "gap")
         known = next((pair for pair in names if {*pair} <= {*self.table}), None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import Index
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.metrics._partial import ScoredMembers
 
 
@@ -86,7 +86,7 @@ def write_legend(
         )
 
 
-def to_text(names: TableLike) -> Any:
+def to_text(names: Table) -> list[str]:
     """Convert names to text; tuples, the names of intersections, are joined by commas."""
     return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
 

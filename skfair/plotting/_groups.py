@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.events import intervals_by_group
+from skfair._utils.api import Axes, Label, MatrixLike
 from skfair._utils.parameters import CONFIDENCE_LEVEL, make_constructor
 from skfair.metrics import group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
+from skfair.metrics._group_report import Metrics
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
     INK,
@@ -30,16 +35,7 @@ from skfair.plotting._display import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
-
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import Label, MatrixLike
     from skfair._utils.tables import TableLike
-    from skfair.metrics._group_report import Metrics
 
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
@@ -275,7 +271,7 @@ class GroupRateDisplay(Display):
 
 def _find_scores(
     estimator: BaseEstimator,
-    X: np.ndarray,
+    X: MatrixLike,
     y: TableLike,
     sensitive_features: TableLike,
     metrics: Metrics,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
+from sklearn.base import BaseEstimator
 
 from skfair._groups.events import intervals_by_group, is_in_intervals
+from skfair._utils.api import Axes, Label, MatrixLike
 from skfair._utils.parameters import make_constructor
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
@@ -26,14 +30,6 @@ from skfair.plotting._display import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
-
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from skfair._utils.api import Label, MatrixLike
     from skfair.metrics._partial import ScoredMembers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -16,14 +16,13 @@ from sklearn.utils import check_random_state
 
 from skfair._problems.evaluation import Evaluation
 from skfair._problems.linear import has_rough_gram
+from skfair._problems.problem import ConstrainedProblem
+from skfair._utils.api import RandomState
 from skfair._utils.checks import number_text
 from skfair._utils.parameters import NonNegative, PositiveInt, validate_params
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skfair._problems.problem import ConstrainedProblem, Problem
-    from skfair._utils.api import RandomState
+    from skfair._problems.problem import Problem
 
 
 # The certificate of an answer: multipliers and the residual of the optimality conditions.

@@ -515,7 +515,7 @@ class _QuadraticModel:
             self.basis, triangle = np.linalg.qr(scaled)
         self.rows = triangle.T  # derivatives by z
 
-    def minimize(self, values: np.ndarray, penalty: float) -> Any:
+    def minimize(self, values: np.ndarray, penalty: float) -> _Step:
         """The step for rows of these values at the step 0, by an elastic quadratic program."""
         evaluation, problem = self.evaluation, self.evaluation.problem
         # Rows at the Newton step without rows, from which z is counted.

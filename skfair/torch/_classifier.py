@@ -6,9 +6,10 @@ import copyreg
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,7 +24,7 @@ from skfair._fitting.network import (
 )
 from skfair._fitting.outcome import FitTask
 from skfair._groups.arguments import FitArguments
-from skfair._utils.api import Label, RandomState
+from skfair._utils.api import Label, MatrixLike, RandomState
 from skfair._utils.checks import number_text, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -64,9 +65,6 @@ from skfair.torch._samples import (
 )
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
     from torch import Tensor
     from torch.nn import Module
@@ -74,7 +72,6 @@ if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint
     from skfair._fitting.input import TrainingData
     from skfair._fitting.network import _EpochCallback
-    from skfair._utils.api import MatrixLike
 
 
 _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
@@ -94,11 +91,12 @@ def _check_samples(
             "solver=None trains no layer and enforcement=None enforces none, so that nothing "
             "is fitted; pass a solver, or enforcement='auto'."
         )
-    samples = X
-    if not reads_lazily(X):
+    if reads_lazily(X):
+        n_samples = count_lazy(X)
+    else:
         samples = check_array(X, dtype=_DTYPES, allow_nd=True, estimator=estimator)
+        n_samples = len(samples)
     # Classes, groups and weights are checked with row numbers in place of features.
-    n_samples = count_lazy(X) if reads_lazily(X) else len(samples)
     positions = np.arange(n_samples)[:, np.newaxis]
     training = check_training_data(estimator, replace(arguments, X=positions), compares_groups)
     rows = training.X[:, 0].astype(np.intp)

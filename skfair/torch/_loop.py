@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
+from skfair._utils.api import Tensor
 from skfair._utils.checks import resolve_name
+from skfair._utils.tables import TableLike
+from skfair.constraints import Constraint
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.torch._cells import ConstraintSettings, encode_cells
 from skfair.torch._model import join_entries, to_float64_array
 from skfair.torch._samples import disable_autocast, require_torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from torch import Tensor
-
-    from skfair._utils.tables import TableLike
-    from skfair.constraints import Constraint
-
 
 # Constraints as differentiable functions of scores.
 
@@ -179,7 +172,7 @@ def disable_compilation(function: Callable) -> Any:
 # Samples of other processes.
 
 
-def gather_samples(scores: Tensor, target: Tensor, sensitive_features: TableLike) -> tuple:
+def gather_samples(scores: Tensor, target: Tensor, sensitive_features: Tensor) -> tuple:
     """Collect the samples of all processes of ``torch.distributed``, for `constraint_values`.
 
     Gaps are no means over samples: the mean of the gaps of several processes is not the gap of

@@ -12,12 +12,12 @@ from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, TypeGuard
 
     from torch import Tensor
     from torch.nn import Module
 
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # PyTorch, imported when it is first needed.
@@ -66,15 +66,19 @@ def reads_lazily(X: TableLike) -> bool:
     return isinstance(source, torch_data.Dataset) or isinstance(X, torch_data.DataLoader)
 
 
-def count_lazy(X: TableLike) -> int:
+def count_lazy(X: Table) -> int:
     """Number of samples of a Dataset or DataLoader."""
     return len(X.dataset if isinstance(X, require_torch().utils.data.DataLoader) else X)
 
 
-def to_array(values: TableLike) -> np.ndarray:
+def is_tensor(values: object) -> TypeGuard[Tensor]:
+    """Whether values are a tensor of PyTorch."""
+    return isinstance(values, require_torch().Tensor)
+
+
+def to_array(values: Table | Tensor) -> np.ndarray:
     """A tensor as an array; anything else as it is."""
-    is_tensor = isinstance(values, require_torch().Tensor)
-    return values.numpy(force=True) if is_tensor else values
+    return values.numpy(force=True) if is_tensor(values) else values
 
 
 def take_lazy(X: TableLike, rows: list[int]) -> Any:
@@ -96,7 +100,7 @@ def _copy_loader(loader, dataset, **order):
     return require_torch().utils.data.DataLoader(dataset, **settings, **order)
 
 
-def make_samples(X: TableLike, device: str, n_inputs: int = 1) -> TensorSamples | DatasetSamples:
+def make_samples(X: Table, device: str, n_inputs: int = 1) -> TensorSamples | DatasetSamples:
     """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device.
 
     A dataset returns tuples of the arguments of a module that has several, `n_inputs`.

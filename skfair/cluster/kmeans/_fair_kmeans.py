@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -21,7 +22,7 @@ from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
 from skfair._partitions.collections import is_partitioned, row_by_row
-from skfair._utils.api import RandomState
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import resolve_name, validate_data, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -71,14 +72,12 @@ from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
 
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Any
 
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import TableLike
-    from skfair.cluster.kmeans._problem import ClusteringPoint
+    from skfair.cluster.kmeans._problem import ClusteringPoint, MeasuredPoint
 
 
 # Input of k-means: from what users pass to a clustering problem, and from its solution back.
@@ -147,7 +146,7 @@ class KMeansInput(NamedTuple):
         return labels[rows].astype(np.int32)
 
     def point_attributes(
-        self, point: ClusteringPoint
+        self, point: MeasuredPoint
     ) -> dict[str, np.ndarray | GroupSummary | float]:
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
@@ -158,11 +157,11 @@ class KMeansInput(NamedTuple):
         assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.group_positions],
-            "assignment_lower_bound_": min(float(assignment.value), point.cost),  # type: ignore[type-var]
+            "assignment_lower_bound_": min(float(assignment.value), point.cost),
             **self.row_label_attributes(point),
         }
 
-    def merge_equal_clusters(self, point: ClusteringPoint) -> tuple[ClusteringPoint, np.ndarray]:
+    def merge_equal_clusters(self, point: MeasuredPoint) -> tuple[MeasuredPoint, np.ndarray]:
         """The point without clusters of equal centres, and the cluster that each was merged with.
 
         They are merged where there are fewer distinct rows than clusters.
@@ -179,7 +178,9 @@ class KMeansInput(NamedTuple):
         labels = problem.relabel(point.labels, distinct.astype(np.int32))
         return recompute_point(problem, labels, len(twins)), merged  # type: ignore[arg-type]
 
-    def label_attributes(self, parameters: FairKMeans, labels: np.ndarray) -> Any:
+    def label_attributes(
+        self, parameters: FairKMeans, labels: np.ndarray
+    ) -> dict[str, np.ndarray | GroupSummary | float]:
         """Fitted attributes of labels of all rows in memory."""
         labels_of_samples = labels[self.positive_weight_samples]
         point = recompute_point(self.problem, labels_of_samples, parameters.n_clusters)  # type: ignore[arg-type]
@@ -803,7 +804,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         groups = np.eye(self.offsets_.shape[1] + 1)[:, :-1]
         return X, groups[codes.reshape(X.shape[0], -1)].sum(axis=1)
 
-    def _count_free_places(self, X: TableLike, sensitive_features: np.ndarray | None) -> np.ndarray:
+    def _count_free_places(self, X: TableLike, sensitive_features: TableLike | None) -> np.ndarray:
         """Number of new samples of weight 1 that still fit into each cluster."""
         if self.max_cluster_size is None or is_partitioned(X, sensitive_features):
             raise ValueError(

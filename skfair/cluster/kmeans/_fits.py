@@ -13,6 +13,7 @@ from skfair._partitions.partitions import n_threads_of
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
+    MeasuredPoint,
     assign_fairly,
     replace_labels,
     start_from_centers,
@@ -55,7 +56,7 @@ class RunStart(NamedTuple):
 class RunResult(NamedTuple):
     """What a start ends with on all samples."""
 
-    point: ClusteringPoint
+    point: MeasuredPoint
     status: str
 
 
@@ -145,9 +146,7 @@ def follow_starts(
     return best, n_iter  # type: ignore[return-value]
 
 
-def may_be_best(
-    problem: ClusteringProblem, assigned: ClusteringPoint, best: ClusteringPoint
-) -> bool:
+def may_be_best(problem: ClusteringProblem, assigned: ClusteringPoint, best: MeasuredPoint) -> bool:
     """Whether a fair assignment may have a cheaper end than the best one, which keeps the limits.
 
     Repair costs more than the search after it gains, unless samples are few.
@@ -212,7 +211,7 @@ def sort_key(problem: ClusteringProblem, end: RunResult) -> Any:
     is_sized = satisfies_rows(point.counts, problem.limits_with_size_slack)
     misses = not (is_sized and problem.keeps_level(point.counts, level))
     exceeded = measure_share_excess(point.counts, problem.limits)
-    return 1, misses, exceeded, -min(point.balance, level), point.cost  # type: ignore[operator, type-var]
+    return 1, misses, exceeded, -min(point.balance, level), point.cost
 
 
 def choose_followed_starts(costs: list, n_followed: int, tol: float) -> list[int]:

@@ -12,7 +12,7 @@ import numpy as np
 from skfair._kernels.limits import satisfies_rows
 from skfair.cluster._base import Route, front_points
 from skfair.cluster.kmeans._fits import N_FOLLOWED, RunStart, find_starts, follow_starts
-from skfair.cluster.kmeans._problem import ClusteringPoint, recompute_point
+from skfair.cluster.kmeans._problem import MeasuredPoint, recompute_point
 from skfair.cluster.kmeans._repair import (
     GAP_MARGIN,
     MAX_MOVES,
@@ -124,7 +124,7 @@ def fit_points(
             copies = [s._replace(random_state=deepcopy(s.random_state)) for s in starts]
             end, _ = follow_starts(level_problem, led, copies, runs)
             if satisfies_rows(end.point.counts, problem.limits):
-                routes.append(route_from(problem, end.point, end.point.balance))  # type: ignore[arg-type]
+                routes.append(route_from(problem, end.point, end.point.balance))
         fitted = np.union1d(fitted, levels[chosen])
         n_left = n_left - len(chosen)
     return search_gaps(problem, runs, routes, searched)
@@ -136,7 +136,7 @@ def rising_levels(low: float, high: float, n_levels: int) -> np.ndarray:
 
 
 def trace_levels(
-    problem: ClusteringProblem, lowest: ClusteringPoint, others: list, n_levels: int, tol: float
+    problem: ClusteringProblem, lowest: MeasuredPoint, others: list, n_levels: int, tol: float
 ) -> Any:
     """Points from plain k-means to the attainable balance, and the levels they stand for.
 
@@ -147,9 +147,9 @@ def trace_levels(
     # with a dual of zeros
     points = [iterate_at_level(problem, lowest, 0.0, 1, tol)[0]]
     levels = [0.0]
-    if lowest.balance < top:  # type: ignore[operator]
+    if lowest.balance < top:
         # Up from plain k-means, then down from the best summit; they may follow different minima.
-        rising = rising_levels(lowest.balance, top, n_levels)  # type: ignore[arg-type]
+        rising = rising_levels(lowest.balance, top, n_levels)
         upward = follow_levels(problem, lowest, rising, tol)
         summits = [upward[-1]] + [iterate_at_level(problem, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=attrgetter("cost"))
@@ -161,8 +161,8 @@ def trace_levels(
 
 
 def follow_levels(
-    problem: ClusteringProblem, point: ClusteringPoint, levels: np.ndarray, tol: float
-) -> list[ClusteringPoint]:
+    problem: ClusteringProblem, point: MeasuredPoint, levels: np.ndarray, tol: float
+) -> list[MeasuredPoint]:
     """Follow the homotopy from a point along the levels, one round at each."""
     points = []
     for level in levels:
@@ -171,7 +171,7 @@ def follow_levels(
     return points
 
 
-def route_from(problem: ClusteringProblem, point: ClusteringPoint, goal: float) -> Route:
+def route_from(problem: ClusteringProblem, point: MeasuredPoint, goal: float) -> Route:
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
     path = path_to_balance(problem, point, goal, near_ties(point, problem.codes), MAX_MOVES)
@@ -226,7 +226,7 @@ def search_gaps(
     return routes
 
 
-def branch_routes(problem: ClusteringProblem, point: ClusteringPoint) -> list:
+def branch_routes(problem: ClusteringProblem, point: MeasuredPoint) -> list:
     """Short routes just above balance 0, where one sample is a large step of the balance.
 
     The main route takes the move that raises the balance most for its cost. After each of its first

@@ -12,6 +12,7 @@ from skfair.cluster.kmeans._moves import repair_by_moves
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
     ClusteringProblem,
+    MeasuredPoint,
     assign_fairly,
     replace_labels,
     size_bounds,
@@ -21,7 +22,7 @@ from skfair.cluster.kmeans._tables import repair_to_limits
 from skfair.cluster.kmeans._transport import solve_transport
 
 
-def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> ClusteringPoint:
+def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> MeasuredPoint:
     """The point of the cheapest assignment that keeps the limits, with these centres.
 
     Bounds on sizes alone, of equal weights, have an exact solution. Else the dual is rounded, and
@@ -56,11 +57,11 @@ def assign_to_centers(problem: ClusteringProblem, centers: np.ndarray) -> Cluste
 
 def make_point(
     problem: ClusteringProblem, labels: np.ndarray, centers: np.ndarray
-) -> ClusteringPoint:
+) -> MeasuredPoint:
     """The point of labels, whose centres are given and not the means of the clusters."""
     clustering = problem.clustering_from_labels(labels, len(centers))._replace(centers=centers)
     balance = problem.balance_of(clustering.counts)
-    return ClusteringPoint(clustering, problem.cost_of(clustering), None, balance)
+    return MeasuredPoint(clustering, problem.cost_of(clustering), None, balance)
 
 
 def move_to_cheaper(

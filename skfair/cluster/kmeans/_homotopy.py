@@ -22,6 +22,7 @@ from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_
 from skfair.cluster.kmeans._problem import (
     MANY_CLUSTERS,
     ClusteringPoint,
+    MeasuredPoint,
     bounds_many_sizes,
     draw_stratified,
 )
@@ -87,7 +88,7 @@ class Homotopy(BaseEstimator):
         problem: ClusteringProblem | PartitionedClusteringProblem,
         runs: RunSettings,
         random_state: np.random.RandomState,
-    ) -> tuple[ClusteringPoint, int, str]:
+    ) -> tuple[MeasuredPoint, int, str]:
         """The cheapest clustering found that keeps the limits of a problem, rounds, and status.
 
         ``runs.watch`` is called with the point after every round, and pass of the local search, on
@@ -159,7 +160,7 @@ def solve_many_sizes(
     memory_problem: ClusteringProblem,
     runs: RunSettings,
     random_state: np.random.RandomState,
-) -> tuple[ClusteringPoint, int, str]:
+) -> tuple[MeasuredPoint, int, str]:
     """The result of `Homotopy._solve` where sizes of many clusters are bounded, and nothing else.
 
     ``memory_problem`` is the problem, or that of a subsample of partitioned data.

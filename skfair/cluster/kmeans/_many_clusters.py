@@ -17,6 +17,7 @@ from skfair.cluster.kmeans._dual import solution_from_multipliers
 from skfair.cluster.kmeans._problem import (
     MAX_SELECTIONS,
     ClusteringPoint,
+    MeasuredPoint,
     SizeDual,
     assign_sizes,
     can_list_all,
@@ -53,13 +54,13 @@ def solve_sizes(
     runs: RunSettings,
     n_relocations: int,
     random_state: np.random.RandomState,
-) -> tuple[ClusteringPoint, int, str]:
+) -> tuple[MeasuredPoint, int, str]:
     """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
     order = random_state.permutation(problem.n_samples)
     size = max(2000, 50 * runs.n_clusters)
-    ends: list[tuple[ClusteringPoint, Rounds]] = []
+    ends: list[tuple[MeasuredPoint, Rounds]] = []
     lowest, n_iter = np.inf, 0
     for generator in runs.generators(random_state):
         first = _take(problem, order[:size])
@@ -247,7 +248,7 @@ def iterate_sizes(
 
 def _round_sizes(
     problem: ClusteringProblem, dual: Any, centers: np.ndarray, labels: np.ndarray | None = None
-) -> ClusteringPoint:
+) -> MeasuredPoint:
     """The point of labels, or of the cheapest assignment, after a local search."""
     n_clusters = len(centers)
     bounds = tuple(float(bound[0]) for bound in size_bounds(problem, problem.limits, 1))

@@ -18,7 +18,7 @@ from skfair._kernels.limits import pair_rows
 from skfair.cluster.kmeans._tables import intersection_offsets
 
 if TYPE_CHECKING:
-    from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
+    from skfair.cluster.kmeans._problem import ClusteringProblem, MeasuredPoint
 
 
 MARGIN = 1e-10  # of a mean weight, by which limits are kept: more than the rounding of sums
@@ -38,7 +38,7 @@ class MoveProgram(NamedTuple):
     residual_cost: float  # of a unit of weight that a cluster still misses
 
 
-def repair_by_moves(problem: ClusteringProblem, point: ClusteringPoint, level: float) -> np.ndarray:
+def repair_by_moves(problem: ClusteringProblem, point: MeasuredPoint, level: float) -> np.ndarray:
     """Labels near those of a point that keep the limits at little cost, for unequal weights.
 
     Limits that no choice of the listed moves keeps may still be missed.
@@ -73,7 +73,7 @@ def list_rows(problem: ClusteringProblem, level: float) -> tuple[np.ndarray, np.
 
 def make_move_program(
     problem: ClusteringProblem,
-    point: ClusteringPoint,
+    point: MeasuredPoint,
     rows: np.ndarray,
     excess: np.ndarray,
     largest_multiplier: float,
@@ -94,7 +94,7 @@ def make_move_program(
     unit = point.sizes.sum() / problem.n_samples
     if problem.unit_costs is not None:
         unit = point.counts.sum() / (problem.n_attributes * problem.n_samples)
-    mean_cost = point.cost / problem.n_samples or 1.0  # type: ignore[operator]
+    mean_cost = point.cost / problem.n_samples or 1.0
     weights = problem.weights[positions] / unit
     changes = (
         weights[:, np.newaxis]

@@ -215,7 +215,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def _solve_sizes(
         self, centers: np.ndarray, limits: Limits, warm_dual: DualSolution | None
-    ) -> Any:
+    ) -> DualSolution | None:
         """The dual of many sizes on the subsample, corrected by passes over the full data."""
         memory_problem = self.warm_start_problem
         weight = self.largest_weight

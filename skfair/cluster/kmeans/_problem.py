@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from skfair._groups.groups import Groups
     from skfair._partitions.partitions import Partitions
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 BLOCK_ROWS = BLOCK_SIZE // 4  # where data have several blocks: their distances stay in the cache
@@ -215,7 +215,7 @@ def assign_sizes(
     candidates: Candidates | None = None,
     max_selections: int = 100,
     weights: np.ndarray | None = None,
-) -> Any:
+) -> tuple[Candidates, SizeDual, SizeEvaluation]:
     """The ascent on candidates, of which those of some samples are selected again in between.
 
     Without ``candidates`` they are selected at the multipliers of the dual, and without ``weights``
@@ -392,8 +392,8 @@ class BaseClusteringProblem(ABC):
         yield self, point
 
     def merge(
-        self, problem: ClusteringProblem, dual: DualSolution, point: ClusteringPoint
-    ) -> ClusteringPoint:
+        self, problem: ClusteringProblem, dual: DualSolution, point: MeasuredPoint
+    ) -> MeasuredPoint:
         """The point of all samples, from the candidates, the dual before they moved, the end."""
         return point
 
@@ -571,6 +571,14 @@ class ClusteringPoint(NamedTuple):
         return len(self.clustering.sizes)
 
 
+class MeasuredPoint(ClusteringPoint):
+    """A point whose cost and balance are known."""
+
+    __slots__ = ()
+    cost: float
+    balance: float
+
+
 def start_from_centers(centers: np.ndarray) -> ClusteringPoint:
     """A point that has centres only, to start rounds from."""
     sizes = np.zeros(len(centers))
@@ -708,16 +716,16 @@ def recompute_point(
     labels: np.ndarray,
     n_clusters: int,
     dual: DualSolution | None = None,
-) -> ClusteringPoint:
+) -> MeasuredPoint:
     """The point of labels, with everything recomputed."""
     clustering = problem.clustering_from_labels(labels, n_clusters)
     cost = problem.cost_of(clustering)
-    return ClusteringPoint(clustering, cost, dual, problem.balance_of(clustering.counts))
+    return MeasuredPoint(clustering, cost, dual, problem.balance_of(clustering.counts))
 
 
 def replace_labels(
-    problem: ClusteringProblem, point: ClusteringPoint, labels: TableLike
-) -> ClusteringPoint:
+    problem: ClusteringProblem, point: ClusteringPoint, labels: Table
+) -> MeasuredPoint:
     """The point of other labels, recomputed, with the dual solution that led to a point."""
     return recompute_point(problem, labels, point.n_clusters, point.dual)
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from skfair._kernels.fair_assignment import MovePath
     from skfair._kernels.iterated_search import SamplesWithDistances
     from skfair._kernels.limits import Limits
-    from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
+    from skfair.cluster.kmeans._problem import ClusteringProblem, MeasuredPoint
     from skfair.cluster.kmeans._rounds import RunSettings
 
 
@@ -65,7 +65,7 @@ MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too m
 
 def repair_and_search(
     problem: ClusteringProblem,
-    point: ClusteringPoint,
+    point: MeasuredPoint,
     level: float,
     runs: RunSettings,
 ) -> Any:
@@ -91,7 +91,7 @@ def repair_and_search(
         labels = repair_by_moves(problem, point, level)
         point = replace_labels(problem, point, labels)
     point = repair(problem, point, level)
-    is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level  # type: ignore[operator]
+    is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
     if not (is_near and problem.keeps_limits(point.counts, level)):
         point = repair_by_table(problem, point, level)
     is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
@@ -104,8 +104,8 @@ def repair_and_search(
 
 
 def reduce_share_excess(
-    problem: ClusteringProblem, point: ClusteringPoint, level: float
-) -> ClusteringPoint:
+    problem: ClusteringProblem, point: MeasuredPoint, level: float
+) -> MeasuredPoint:
     """The point that exceeds bounds on shares by least, as far as bisection and searches find."""
     low = 0.0
     high = measure_share_excess(point.counts, problem.limits)
@@ -121,9 +121,7 @@ def reduce_share_excess(
     return point
 
 
-def relax_to_reached_shares(
-    problem: ClusteringProblem, point: ClusteringPoint
-) -> ClusteringProblem:
+def relax_to_reached_shares(problem: ClusteringProblem, point: MeasuredPoint) -> ClusteringProblem:
     """The problem whose bounds on shares are those that a point of unequal weights reaches.
 
     In rows of weights a small cluster may exceed a share more than a large one.
@@ -134,9 +132,7 @@ def relax_to_reached_shares(
     return replace(problem, limits=relax_shares(problem.limits, excess))
 
 
-def search_pairs(
-    problem: ClusteringProblem, point: ClusteringPoint, level: float
-) -> ClusteringPoint:
+def search_pairs(problem: ClusteringProblem, point: MeasuredPoint, level: float) -> MeasuredPoint:
     """The point after moves and exchanges of samples of unequal weights.
 
     They make the limits hold first, where that is within their reach, and lower the cost then.
@@ -147,7 +143,7 @@ def search_pairs(
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
     # Where no clustering in reach keeps the sizes, they give way before the composition does.
     for trial in (problem, replace(problem, limits=problem.limits_with_size_slack)):
-        if point.balance >= level and satisfies_rows(point.counts, trial.limits):  # type: ignore[operator]
+        if point.balance >= level and satisfies_rows(point.counts, trial.limits):
             break
         limits = trial.limits._replace(level=float(level))
         paired = _pair_members(problem, distances, point.counts, limits, is_repair=True)
@@ -179,12 +175,12 @@ def _pair_members(
 
 def iterate_local_search(
     problem: ClusteringProblem,
-    point: ClusteringPoint,
+    point: MeasuredPoint,
     status: str,
     ratio: float,
     runs: RunSettings,
     random_state: np.random.RandomState,
-) -> tuple[ClusteringPoint, str]:
+) -> tuple[MeasuredPoint, str]:
     """The cheapest clustering found from a local optimum by random moves and searches after them.
 
     One of few samples is a large step of the balance, so that often no single move and no exchange
@@ -199,7 +195,7 @@ def iterate_local_search(
     is_limited = ratio > 0 or has_rows(problem.limits)
     is_coarse = not problem.has_equal_weights or has_small_group(problem, n_clusters)
     # Near the cost of the fractional assignment random moves gain next to nothing.
-    is_near = point.dual is not None and point.cost <= (1 + 2e-3) * point.dual.value  # type: ignore[operator]
+    is_near = point.dual is not None and point.cost <= (1 + 2e-3) * point.dual.value
     may_gain = is_limited and is_coarse and not is_near
     if problem.n_samples > MAX_ITERATED_SAMPLES and not may_gain:
         return point, status
@@ -215,32 +211,32 @@ def iterate_local_search(
     return search_locally(problem, point, ratio, runs)
 
 
-def limits_at_point(problem: ClusteringProblem, point: ClusteringPoint, ratio: float) -> Limits:
+def limits_at_point(problem: ClusteringProblem, point: MeasuredPoint, ratio: float) -> Limits:
     """The limits with a level that a local search keeps: the ratio, or what a point reaches of it.
 
     A point short of the ratio may not fall further, but need not reach it. If it keeps the ratio up
     to one sample, so do all clusterings that the search finds.
     """
     limits = problem.limits
-    reached = float(min(ratio, point.balance))  # type: ignore[arg-type, type-var]
+    reached = float(min(ratio, point.balance))
     if reached == ratio or not problem.keeps_level(point.counts, ratio):
         return limits._replace(level=reached)
     return allow_slack(limits._replace(level=float(ratio)), problem.rounding_weight, reached)
 
 
 def repair_by_table(
-    problem: ClusteringProblem, point: ClusteringPoint, ratio: float, only_rows: bool = False
-) -> ClusteringPoint:
+    problem: ClusteringProblem, point: MeasuredPoint, ratio: float, only_rows: bool = False
+) -> MeasuredPoint:
     """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
     is_satisfied = satisfies_rows(point.counts, problem.limits)
-    is_satisfied &= only_rows or point.balance >= ratio  # type: ignore[operator]
+    is_satisfied &= only_rows or point.balance >= ratio
     if is_satisfied or not problem.has_equal_weights:
         return point
     labels = repair_to_limits(problem, point, ratio)
     return replace_labels(problem, point, labels)
 
 
-def repair(problem: ClusteringProblem, point: ClusteringPoint, ratio: float) -> ClusteringPoint:
+def repair(problem: ClusteringProblem, point: MeasuredPoint, ratio: float) -> MeasuredPoint:
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
     if not satisfies_rows(point.counts, problem.limits):
         # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
@@ -253,7 +249,7 @@ def repair(problem: ClusteringProblem, point: ClusteringPoint, ratio: float) -> 
         # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
         # itself.
         cut_short = True
-        while point.balance < ratio and cut_short:  # type: ignore[operator]
+        while point.balance < ratio and cut_short:
             path = path_to_balance(problem, point, ratio, rows, MAX_MOVES)
             labels = labels_after_path(point, path)
             point = replace_labels(problem, point, labels)
@@ -261,7 +257,7 @@ def repair(problem: ClusteringProblem, point: ClusteringPoint, ratio: float) -> 
     return point
 
 
-def move_into_bounds(problem: ClusteringProblem, point: ClusteringPoint) -> Any:
+def move_into_bounds(problem: ClusteringProblem, point: MeasuredPoint) -> Any:
     """Labels after the cheapest single moves that bring the rows within their bounds.
 
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
@@ -305,14 +301,14 @@ def move_into_bounds(problem: ClusteringProblem, point: ClusteringPoint) -> Any:
     return labels
 
 
-def labels_after_path(point: ClusteringPoint, path: MovePath) -> np.ndarray:
+def labels_after_path(point: MeasuredPoint, path: MovePath) -> np.ndarray:
     """Labels that a path of single moves, one for a sample, leads to."""
     labels = point.labels.copy()
     labels[path.samples] = path.clusters
     return labels
 
 
-def follow_path(problem: ClusteringProblem, point: ClusteringPoint, path: Any) -> Any:
+def follow_path(problem: ClusteringProblem, point: MeasuredPoint, path: Any) -> Any:
     """The point that a path of single moves leads to."""
     labels = labels_after_path(point, path)
     return replace_labels(problem, point, labels)
@@ -320,7 +316,7 @@ def follow_path(problem: ClusteringProblem, point: ClusteringPoint, path: Any) -
 
 def path_to_balance(
     problem: ClusteringProblem,
-    point: ClusteringPoint,
+    point: MeasuredPoint,
     goal: float,
     rows: np.ndarray,
     max_moves: int,
@@ -336,7 +332,7 @@ def path_to_balance(
 
 def search_locally(
     problem: ClusteringProblem,
-    point: ClusteringPoint,
+    point: MeasuredPoint,
     ratio: float,
     runs: RunSettings,
     exchange: bool = True,
@@ -370,7 +366,7 @@ def search_locally(
             break
         # Recompute what kernels have updated move by move: rounding would add up.
         point = replace_labels(problem, point, clustering.labels)
-        if cost - point.cost <= min_gain * cost:  # type: ignore[operator]
+        if cost - point.cost <= min_gain * cost:
             status = "feasible"
             break
         if problem.background is None and runs.watch(point):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from skfair._kernels.limits import Limits
-    from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem
+    from skfair.cluster.kmeans._problem import ClusteringProblem, MeasuredPoint
 
 
 _MAX_TABLE_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
@@ -36,9 +36,7 @@ MIN_NEAR_TIES = 2000  # of an intersection
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
-def repair_to_limits(
-    problem: ClusteringProblem, point: ClusteringPoint, level: float
-) -> np.ndarray:
+def repair_to_limits(problem: ClusteringProblem, point: MeasuredPoint, level: float) -> np.ndarray:
     """Labels near those of a point that keep the limits at little cost, for equal weights.
 
     The samples nearest to a tie move if that suffices; otherwise all may.
@@ -65,7 +63,7 @@ def has_small_group(problem: ClusteringProblem, n_clusters: int) -> bool:
     return problem.has_equal_weights and sizes.min() <= _MAX_TABLE_MEMBERS * n_clusters
 
 
-def near_ties(point: ClusteringPoint, codes: np.ndarray) -> np.ndarray:
+def near_ties(point: MeasuredPoint, codes: np.ndarray) -> np.ndarray:
     """The samples of each intersection that moved to another cluster would cost least.
 
     In the dual solution of the point a sample's gap is what its move costs on top.
@@ -98,12 +96,12 @@ class Moves(NamedTuple):
 
 
 def estimate_move_costs(
-    problem: ClusteringProblem, point: ClusteringPoint, rows: np.ndarray
+    problem: ClusteringProblem, point: MeasuredPoint, rows: np.ndarray
 ) -> Moves:
     """The costs of moves of some rows between clusters, whose centres stay."""
     n_codes = len(problem.limits.intersections)
     centers = point.centers
-    scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0  # type: ignore[operator]
+    scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0
     offsets = intersection_offsets(problem, point, n_codes) / scale
     cells = point.labels.astype(np.int64) * n_codes + problem.codes
     movable = np.bincount(cells, minlength=len(centers) * n_codes)
@@ -138,7 +136,7 @@ def estimate_move_costs(
 
 
 def intersection_offsets(
-    problem: ClusteringProblem, point: ClusteringPoint, n_codes: int
+    problem: ClusteringProblem, point: MeasuredPoint, n_codes: int
 ) -> np.ndarray:
     """What the dual of a point adds to the cost of a sample, (n_clusters, n_intersections)."""
     if point.dual is None:
@@ -148,7 +146,7 @@ def intersection_offsets(
 
 def _move_surplus(
     problem: ClusteringProblem,
-    point: ClusteringPoint,
+    point: MeasuredPoint,
     labels: np.ndarray,
     rows: np.ndarray,
     surplus: np.ndarray,
@@ -259,7 +257,7 @@ def find_feasible_counts(
     return np.round(counts if best is None else best).astype(np.int64)
 
 
-def relax_shares(limits: Limits, excess: Any) -> Any:
+def relax_shares(limits: Limits, excess: Any) -> Limits:
     """The limits whose bounds on shares are wider by an excess."""
     wider = excess / limits.n_attributes
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
@@ -18,7 +19,7 @@ from skfair._groups.groups import GroupSummary, count_table
 from skfair._groups.known import encode_known_groups, encode_known_values
 from skfair._groups.samples import check_alignment, find_first_rows
 from skfair._kernels.limits import find_memberships, limits_at_counts
-from skfair._utils.api import RandomState
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import validate_data
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -54,12 +55,9 @@ from skfair.cluster.kmedoids._sites import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Self
+    from typing import Any
 
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
-
-    from skfair._utils.api import MatrixLike
 
 
 FLOATS = [np.float64, np.float32]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -27,8 +27,6 @@ from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.metrics import non_dominated_mask
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from skfair._kernels.literature.alternating import (
         ClusteringState,
         FrontList,

@@ -6,7 +6,7 @@ They have the signature of the solvers in `skfair.cluster.spectral._eigen_solver
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 from scipy import optimize
@@ -23,13 +23,10 @@ from skfair._utils.parameters import (
     validate_params,
 )
 from skfair._utils.sklearn import Interval
-from skfair.cluster.spectral._eigen_solvers import RBFAffinity, orthonormalize
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity, orthonormalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
-
-    from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 
 
 @make_constructor

@@ -9,7 +9,6 @@ from scipy import linalg, sparse
 
 from skfair._kernels.sparse_samples import to_dense
 from skfair._partitions.partitions import blocks, make_partitions
-from skfair._utils.api import MatrixLike
 from skfair._utils.arrays import fill_isolated_degrees, filled_node_degrees
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from skfair._partitions.partitions import Partitions
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table
 
 
 # Orthonormal bases of the components of columns orthogonal to a subspace.
@@ -74,7 +73,7 @@ class RBFAffinity:
            [0.368, 1.   ]])
     """
 
-    def __init__(self, X: MatrixLike, gamma: float = 1.0, n_jobs: int | None = None):
+    def __init__(self, X: np.ndarray, gamma: float = 1.0, n_jobs: int | None = None):
         self.X = X
         self.gamma = gamma
         self.n_jobs = n_jobs
@@ -111,7 +110,7 @@ class NormalizedAffinity:
     of the factor, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
     """
 
-    def __init__(self, affinity: TableLike | RBFAffinity, n_jobs: int | None = None) -> None:
+    def __init__(self, affinity: Table | RBFAffinity, n_jobs: int | None = None) -> None:
         self.affinity = affinity
         self.n_jobs = n_jobs
         self.n_nodes = affinity.shape[0]
@@ -363,7 +362,7 @@ def chebyshev(
     n_columns = min(_add_guard_pairs(n_pairs), n_nodes - basis.shape[1])
     stripes = operator.stripes()
 
-    def multiply(X: np.ndarray) -> Any:
+    def multiply(X: np.ndarray) -> np.ndarray:
         image = operator(X)
         stripes.gather(_project, image, excluded, excluded.T @ image)
         return image

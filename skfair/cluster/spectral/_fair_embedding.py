@@ -15,6 +15,7 @@ from skfair._groups import check_groups
 from skfair._groups.known import warn_of_unclear_labels
 from skfair._kernels.sparse_samples import to_dense
 from skfair._partitions.partitions import blocks, make_partitions
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.arrays import group_constraint_basis
 from skfair._utils.checks import spelling_hint, warn
 from skfair._utils.sklearn import StrOptions
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._groups.groups import Groups
-    from skfair._utils.api import MatrixLike, RandomState
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
 
 
 # The embedding of fair spectral clustering.
@@ -342,7 +342,7 @@ def check_affinity(
     return affinity
 
 
-def _refuse_distances(affinity: TableLike) -> None:
+def _refuse_distances(affinity: Table) -> None:
     """Raise for a dense matrix that is zero on the diagonal alone, as distances are.
 
     A complete graph, all of whose edges have one weight, passes.
@@ -361,7 +361,7 @@ def _refuse_distances(affinity: TableLike) -> None:
         )
 
 
-def _range_and_symmetry(affinity: TableLike, n_jobs: int | None) -> tuple[float, float, bool]:
+def _range_and_symmetry(affinity: Table, n_jobs: int | None) -> tuple[float, float, bool]:
     """Minimum and maximum entry, and whether mirrored entries are known to be equal."""
     if sparse.issparse(affinity):
         return affinity.min(), affinity.max(), False
@@ -389,7 +389,7 @@ def _block_range_and_symmetry(
     return np.min(least), np.max(largest), mirrored
 
 
-def _rescale(affinity: TableLike, largest: float) -> np.ndarray | sparse.csr_array:
+def _rescale(affinity: Table, largest: float) -> np.ndarray | sparse.csr_array:
     """The affinity, or a scaled copy if its range exceeds single precision."""
     if largest == 0 or 1e-30 <= largest <= 1e30:
         return affinity
@@ -402,7 +402,7 @@ def _rescale(affinity: TableLike, largest: float) -> np.ndarray | sparse.csr_arr
     return scaled
 
 
-def _asymmetry(affinity: TableLike, n_jobs: int | None) -> float:
+def _asymmetry(affinity: Table, n_jobs: int | None) -> float:
     """Maximum difference of two mirrored entries of the normalised affinity.
 
     Relative to the degrees, so that the small entries of a weakly linked node count. Dense arrays
@@ -448,7 +448,7 @@ class Affinity:
         self.n_jobs = parameters.n_jobs
         self.can_tile = self.kind == "rbf" and parameters.eigen_solver != "nullspace"
 
-    def compute(self, X: TableLike) -> Any:
+    def compute(self, X: Table) -> Any:
         """The affinity of the rows of X: stored within working memory, else an RBFAffinity.
 
         Raises a MemoryError if it exceeds the limit and cannot be recomputed tile by tile.
@@ -491,7 +491,7 @@ class Affinity:
             return neighbors.fit(Y).kneighbors_graph(X)
         return self._kernel(X, Y)
 
-    def _kernel(self, X: TableLike, Y: TableLike) -> np.ndarray:
+    def _kernel(self, X: Table, Y: Table) -> np.ndarray:
         """The kernel of all pairs of rows, as an array."""
         if not callable(self.kind):
             return rbf_kernel(X, Y, gamma=self.gamma)

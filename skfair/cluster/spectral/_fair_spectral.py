@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +16,7 @@ from skfair._groups.arguments import FitArguments
 from skfair._kernels.kmeans import nearest_centers
 from skfair._partitions.collections import row_by_row
 from skfair._partitions.partitions import blocks
-from skfair._utils.api import RandomState
+from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import validate_data, warn
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -35,12 +36,7 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import normalized_cut
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
-
-    from skfair._utils.api import MatrixLike
 
 
 @make_constructor

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from skfair._groups.arguments import FitArguments
     from skfair._kernels.normalized_cut import NodeClustering
-    from skfair._utils.tables import TableLike
+    from skfair._utils.tables import Table, TableLike
     from skfair.cluster._base import FairClusterer
 
 
@@ -318,7 +318,7 @@ class LandmarkEmbedding:
         self._shifts = shifts @ self.extension
         self._shifts[:, 0] = 0.0
 
-    def transform(self, X: np.ndarray, codes: np.ndarray) -> Any:
+    def transform(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates of samples of known groups, (n_samples, n_components), and degrees."""
         coordinates = np.empty((len(X), len(self.eigenvalues)))
         degrees = np.empty(len(X))
@@ -343,7 +343,7 @@ class LandmarkEmbedding:
         means = (numbers * sums / inverses).sum(axis=0) / (numbers**2 / inverses).sum()
         return (sums - numbers * means) / inverses
 
-    def normalized_cut(self, links: TableLike) -> float:
+    def normalized_cut(self, links: Table) -> float:
         """Normalised cut of a clustering, from sums of shares times degrees by cluster."""
         nonempty = links[links.sum(axis=1) > 0]
         within = (nonempty**2 / self._volumes).sum(axis=1)
@@ -472,7 +472,7 @@ class Pairs(NamedTuple):
         must_link: np.ndarray | list[list[int] | tuple[int, ...]] | None,
         cannot_link: np.ndarray | list[list[int]] | None,
         n_samples: int,
-    ) -> Any:
+    ) -> Pairs | None:
         """Checked pairs; None if there are none. Raises a ValueError if they contradict."""
         joined = _read_pairs("must_link", must_link, n_samples)
         parted = _read_pairs("cannot_link", cannot_link, n_samples)
@@ -680,7 +680,7 @@ class SpectralProblem(NamedTuple):
         return sums / np.bincount(labels, degrees, minlength=n_clusters)[:, None]
 
 
-def _warn_of_graph(estimator: BaseEstimator, X: TableLike) -> None:
+def _warn_of_graph(estimator: BaseEstimator, X: Table) -> None:
     """Warn if features that a kernel compares are seemingly a graph: a square symmetric matrix."""
     is_kernel = estimator.affinity in ("rbf", "nearest_neighbors")
     if is_kernel and 2 < X.shape[0] == X.shape[1] and not (X != X.T).sum():

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from skfair._groups.groups import count_table
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
 from skfair._kernels.limits import allow_slack, balance_limits, composition_ratios
 from skfair._utils.arrays import cluster_links
+from skfair._utils.tables import is_sparse
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import lloyd
 from skfair.cluster.kmeans._tables import controlled_rounding
@@ -345,7 +345,7 @@ def _to_kernel_graph(operator: NormalizedAffinity, codes: np.ndarray) -> Graph:
         values = np.empty(n_nodes)
         starts = zeros
         loops = np.ones(n_nodes)
-    elif sparse.issparse(affinity):  # compressed rows
+    elif is_sparse(affinity):  # compressed rows
         if not affinity.has_canonical_format:
             affinity = affinity.copy()
             affinity.sum_duplicates()

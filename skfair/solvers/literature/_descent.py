@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit
@@ -30,7 +30,6 @@ from skfair.solvers._stochastic import Adam, StochasticSolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Self
 
     from skfair._problems.evaluation import Evaluation
     from skfair._problems.model import LinearPoint

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from itertools import count
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from skfair.solvers.literature._descent import Smoothness, SwitchingSubgradient,
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Self
 
     from sklearn.base import BaseEstimator
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
+    from skfair._problems.evaluation import Evaluation
     from skfair._problems.problem import Problem
 
 
@@ -131,7 +132,7 @@ class StochasticIDCA(StochasticSolver):
             convex = majorize(here)
             here, Q = yield from self._solve_inner(convex, here.x, Q, random_state)
 
-    def _evaluate(self, problem: Problem, x: np.ndarray) -> Any:
+    def _evaluate(self, problem: Problem, x: np.ndarray) -> Evaluation:
         """All samples at x, with unchanged thresholds, which are unknowns of the majorant."""
         return problem.evaluate(x)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from skfair.solvers.literature._descent import benchmark_switching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Self
 
     from skfair._problems.evaluation import Evaluation
     from skfair._problems.problem import Problem
@@ -561,7 +560,7 @@ class StochasticSwitching(LoopSolver):
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
 
-    def _start_state(self, G: np.ndarray) -> Any:
+    def _start_state(self, G: np.ndarray) -> dict[str, int]:
         """The number of steps, of which `epsilon` may be a function."""
         return {"n_steps": 0}
 
