@@ -101,7 +101,8 @@ def read_scorer(scorer: Any) -> ScoredFunction | None:
     if scorer._kwargs:
         function = partial(function, **scorer._kwargs)
     methods = scorer._response_method
-    return ScoredFunction(function, methods if isinstance(methods, str) else methods[0])
+    names = np.atleast_1d(methods).tolist()
+    return ScoredFunction(function, names[0])
 
 
 try:

@@ -519,9 +519,10 @@ def _stratum_tables(
         for stratum, inside in rows.groupby("stratum", sort=False):
             best = inside[inside["impact_ratio"] == 1.0]
             first = best.iloc[0] if len(best) else None
-            for row in inside.to_dict("records"):
-                if first is not None and row["group"] != first["group"]:
-                    cells.append((_stratum_cells(quantity, stratum, row, first), False))
+            if first is None:
+                continue
+            others = inside[inside["group"] != first["group"]].to_dict("records")
+            cells += [(_stratum_cells(quantity, stratum, row, first), False) for row in others]
         if cells:
             yield f"{quantity.noun.capitalize()} by {base} within strata", note, titles, cells
             note = ""  # of all tables
