@@ -207,7 +207,7 @@ def add_subgroups_options(command: ArgumentParser) -> None:
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--n-bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
-    add_output_options(command)
+    add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_subgroups)
 
 
@@ -224,6 +224,8 @@ def _run_subgroups(options: Namespace) -> int:
         max_listed=options.max_listed,
         min_published=options.min_published,
     )
+    if options.out is not None:
+        write_report(report, options.out, {"full": options.full})
     output_results(options, [report.reading, str(report)], report.to_json())
     return FINDING_STATUS if report.searches["n_flagged"].any() else 0
 

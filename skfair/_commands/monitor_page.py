@@ -24,7 +24,7 @@ from skfair.audit._formats import (
     titled_facts,
     write_kicker,
 )
-from skfair.audit._front import find_axis
+from skfair.audit._front import find_round_axis
 from skfair.audit._sentences import (
     confidence_text,
     describe_bound,
@@ -73,10 +73,12 @@ def render_monitor(
     if min_published is None:
         legend = Markup(
             f"<p>Open circle: the gap of the {period} alone, of the decisions that are counted by "
-            "now. Dot and line: the gap of all samples counted so far, with its interval. Dashed: "
-            "the tolerance. Marked: the tolerance is exceeded.</p>"
+            "now. Dot and line: the gap of all samples since the last alarm (or the start), with "
+            "its interval, and an arrow where this leaves the axis. Dashed: the tolerance. Marked: "
+            "the tolerance is exceeded.</p>"
         )
-        over_time = [legend, batches, *over_time, _rate_table(monitor)]
+        over_time = [legend, batches, *over_time, *_group_tables(monitor, period)]
+        over_time.append(_rate_table(monitor))
     else:
         heading, (name, _, titles, rows) = "The verdict over time", batches
         rows = [((cells[0], cells[-1]), is_marked) for cells, is_marked in rows]
@@ -85,6 +87,7 @@ def render_monitor(
     sections = [
         (heading, over_time),
         ("Findings", [findings]),
+        *([(Folded("Evidence"), [_evidence_table(monitor, period)])] * (min_published is None)),
         (Folded("How to read this"), [_describe_method(monitor, period)]),
         reading.section(),
         tabulate_facts(titled_facts(facts)),
@@ -271,8 +274,7 @@ def _count_periods(n: int, period: str) -> str:
 
 def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame) -> Iterator[str]:
     """Sentences on the gap so far, and whether the tolerance is kept."""
-    has_restarted = len(monitor.alarms_) and monitor.run_length is not None
-    start = "last alarm" if has_restarted else "start"
+    start = "last alarm" if _has_restarted(monitor) else "start"
     quantity = _find_quantity(monitor)
     rates = monitor.to_frame()
     late = ""
@@ -372,27 +374,69 @@ def _batch_table(monitor: GapMonitor, period: str) -> Any:
     # Where outcomes come later, the verdict after a batch is about earlier decisions.
     waits = bool((summary["counted_until"] != summary["time"]).any())
     until = ["Known of decisions until"] * waits
-    titles = (period.title(), "", "Gap so far", "Samples", *until, "For", "Against", "Verdict")
+    since = "since the last alarm or the start" if _has_restarted(monitor) else "since the start"
+    titles = (period.title(), "", f"Gap {since}", "Samples", *until, "Verdict")
     known = summary["batch_gap"].dropna()
-    axis = find_axis(quantity, (), max(2.0 * monitor.tolerance, *known, 1e-3))  # type: ignore[operator]
+    top = max(2.0 * monitor.tolerance, *known, *summary["gap"].dropna(), 1e-3)  # type: ignore[operator]
+    axis = find_round_axis(quantity, top)
     rows = []
     for row in summary.itertuples():
         gap = value_cell(quantity, row._asdict(), "gap")
-        evidence = number_text(row.evidence_for), number_text(row.evidence_against)
         is_counted = not pd.isna(row.counted_until)
         until = [date_text(row.counted_until) if is_counted else "–"] * waits
         mark = "far" if row.verdict == "contradicted" else "near"
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]
-        cells = [date_text(row.time), picture, gap, f"{row.n:,}", *until, *evidence]
-        rows.append(([*cells, row.verdict], mark))
+        rows.append(([date_text(row.time), picture, gap, f"{row.n:,}", *until, row.verdict], mark))
+    return "Batches", "", titles, rows
+
+
+def _has_restarted(monitor: GapMonitor) -> bool:
+    """Whether the gap so far is that since an alarm."""
+    return bool(len(monitor.alarms_)) and monitor.run_length is not None
+
+
+def _evidence_table(monitor: GapMonitor, period: str) -> tuple:
+    """Table of the e-values after each batch."""
     levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
     needed, against = map(number_text, levels)
     note = (
         f"For, against: e-values. A certificate needs {needed} for the tolerance now, and "
         f"{against} against it show that it was exceeded at some time."
     )
-    return "Batches", note, titles, rows
+    rows = [
+        (
+            (date_text(row.time), *map(number_text, (row.evidence_for, row.evidence_against))),
+            False,
+        )
+        for row in monitor.summary().itertuples()
+    ]
+    return "E-values", note, (period.title(), "For", "Against"), rows
+
+
+_MAX_DRAWN_GROUPS = 8
+"""Number of groups up to which the page has the rates of each batch."""
+
+
+def _group_tables(monitor: GapMonitor, period: str) -> Iterator[tuple]:
+    """Yield a table of the rates of each group over time, for each attribute and cell."""
+    quantity = _find_quantity(monitor)
+    rates = monitor.to_frame()
+    rates = rates[rates["n"] > 0]
+    for (attribute, event), table in rates.groupby(["attribute", "event"], sort=False):
+        groups = [*map(str, dict.fromkeys(table["group"]))]
+        if len(groups) > _MAX_DRAWN_GROUPS:
+            continue
+        axis = find_round_axis(quantity, max(table["estimate"].max(), 1e-3))
+        rows = []
+        for time, one in table.groupby("time", sort=True):
+            by_group = dict(zip(one["group"].astype(str), one["estimate"], strict=True))
+            cells = [quantity.value(by_group[name]) if name in by_group else "–" for name in groups]
+            dots = [(value, "near") for value in by_group.values()]
+            rows.append(((date_text(time), Picture(axis, dots), *cells), False))
+        name = f"{quantity.noun.capitalize()} of each group by {attribute}"
+        name += f"; {event}" * (rates["event"].nunique() > 1)
+        yield name, "", (period.title(), "", *groups), rows
 
 
 def _alarm_table(monitor: GapMonitor, period: str) -> Any:

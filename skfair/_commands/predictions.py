@@ -99,7 +99,10 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple:
     refuse_one_known_class(y_true, table)
     _check_numbers(options, y_true, y_pred, y_score, weights)
     check_numbers_of_file(y_true, y_pred, y_score)
-    positive = find_label(options.positive, y_true if y_true is not None else y_pred)
+    classes = y_true if y_true is not None else y_pred
+    positive = find_label(options.positive, classes)
+    if positive is None and options.task != "regression" and pd.api.types.is_bool_dtype(classes):
+        positive = True  # so that sentences name it as the file does, and not as 1
     if counts is not None:
         weights = check_counts(counts, options.count)
     # Turn scores into decisions, if the predictions are scores.

@@ -257,6 +257,11 @@ def _draw(picture: Picture) -> str:
     if dots and all(map(isfinite, limits)):
         low, high = map(position, limits)
         shapes.append(f'<path class="{dots[-1][1]}" d="M{low} 10H{high}"/>')
+        # An arrow where the axis ends before the limit does.
+        if limits[1] > axis.high:
+            shapes.append(f'<path class="{dots[-1][1]}" d="M98 4L100 10L98 16"/>')
+        if limits[0] < axis.low:
+            shapes.append(f'<path class="{dots[-1][1]}" d="M2 4L0 10L2 16"/>')
     for value, kind in dots:
         at = f"M{position(value)} 10h0"
         shapes.append(f'<path class="dot {kind}" d="{at}"/>')

@@ -233,6 +233,19 @@ def find_axis(quantity: Quantity, values: Table, top: float = 1.0) -> Axis:
     return Axis(low, high, tuple(ticks))
 
 
+def find_round_axis(quantity: Quantity, top: float) -> Axis:
+    """Axis from 0 to a number that is at least `top`, with ticks at multiples of 1, 2 or 5."""
+    power = 10.0 ** np.floor(np.log10(top / _N_STEPS))
+    step = next(one * power for one in (1, 2, 5, 10) if _N_STEPS * one * power >= top * (1 - 1e-9))
+    ticks = [quantity.number(number * step) for number in range(_N_STEPS + 1)]
+    ticks[-1] += " %" * quantity.is_share
+    return Axis(0.0, _N_STEPS * step, tuple(ticks))
+
+
+_N_STEPS = 4
+"""Steps between ticks of an axis, which grid lines of the page show."""
+
+
 def draw_limited(
     axis: Axis,
     row: dict[str, float | str],

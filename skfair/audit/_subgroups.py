@@ -20,9 +20,10 @@ from skfair._utils.checks import argument_error, check_choice, is_int, refuse_cl
 from skfair.audit._bins import cut_numbers, range_text
 from skfair.audit._departures import FromProbabilities, FromRest
 from skfair.audit._formats import (
-    Report,
+    PageReport,
     collect_facts,
-    render_fragment,
+    tabulate_facts,
+    titled_facts,
     write_kicker,
 )
 from skfair.audit._protection import check_minimum, select_published
@@ -471,7 +472,7 @@ def _tabulate_flagged(
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SubgroupReport(Report):
+class SubgroupReport(PageReport):
     """Subgroups whose rates differ from the rest, with limits that hold for all of them.
 
     Made by :meth:`Audit.subgroups`, which describes the statements.
@@ -567,10 +568,13 @@ class SubgroupReport(Report):
             texts.insert(0, describe_unpublished(hidden))
         return texts
 
-    def _repr_html_(self) -> str:
-        elements = [self.findings, *subgroup_tables(self)]
-        sections = [("", elements), self.reading.section()]
-        return render_fragment(self._headline(), sections, write_kicker("Subgroups", self.source))
+    def _sections(self) -> Iterator[tuple[str, list]]:
+        yield "", [self.findings, *subgroup_tables(self)]
+        yield self.reading.section()
+        yield tabulate_facts(titled_facts(self.source))
+
+    def _kicker(self) -> str:
+        return write_kicker("Subgroups", self.source)
 
     def _headline(self) -> str:
         """The rates of the subgroup that departs most, and of the rest."""

@@ -65,7 +65,13 @@ class GapMonitorDisplay(Display):
                     linewidth=0,
                     label=label,
                 )
-        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=f"{noun} so far")
+        ax.plot(
+            x,
+            summary["gap"],
+            color=COLORS[0],
+            linewidth=1.4,
+            label=f"{noun} since the last alarm (or start)",
+        )
         # The markers are the batches alone, whatever the statement is.
         gaps = summary["batch_gap"].to_numpy()
         (self.line_,) = ax.plot(x, gaps, ".", color=INK, markersize=5, label=f"{noun} of the batch")
@@ -81,7 +87,12 @@ class GapMonitorDisplay(Display):
         ax.set(xlabel="time" if has_time else "batch", ylabel=label)
         # Interval limits far above all gaps leave the axes.
         top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["gap"]])
-        ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *low])), top=top or None)
+        bottom = min(0.0, np.nanmin([0.0, *low]))
+        ax.set_ylim(bottom=bottom, top=top or None)
+        if (leaves := high > top).any():
+            # An arrow where an interval goes on above the axes.
+            at = np.full(leaves.sum(), bottom + 0.98 * (top - bottom))
+            ax.plot(x[leaves], at, "^", color=INK, markersize=3, label="interval goes on above")
         if has_time and summary["time"].dtype.kind == "M":
             ax.tick_params(axis="x", rotation=30)
         strip_frame(ax)

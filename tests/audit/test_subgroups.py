@@ -461,7 +461,7 @@ def test_the_command_writes_json(path, capsys, tmp_path):
     [
         (["--n-bins", "1"], "--n-bins must be a whole number"),
         (["--metric", "accuracy"], "--y-true must hold true classes"),
-        (["--sensitive", "sex", "p"], "'p' is named twice"),
+        (["--sensitive", "p"], "'p' is named twice"),
         (["--json", "out.txt"], "--json must end in one of .json"),
         (["--confidence", "2"], "--confidence must be a probability"),
         (["--sensitive", "race"], "has no column 'race'"),
@@ -479,3 +479,12 @@ def test_a_report_raises_at_once_for_subgroups_that_no_search_made(wrong):
     with pytest.raises(ValueError, match=r"subgroups must be .* Pass audit\.subgroups\(\)"):
         audit.report(subgroups=wrong)
     assert "subgroups searched" in audit.report(subgroups=audit.subgroups()).to_html()
+
+
+@pytest.mark.parametrize("suffix", ["html", "md", "json"])
+def test_the_command_writes_a_page(path, tmp_path, suffix):
+    out = tmp_path / f"page.{suffix}"
+    columns = ["--prediction", "p", "--sensitive", "sex", "--out", str(out)]
+    main(["subgroups", str(path), *columns])
+    text = out.read_text(encoding="utf-8")
+    assert "subgroups searched are shown to" in text and "sex" in text

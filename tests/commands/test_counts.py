@@ -79,5 +79,7 @@ def test_counts_have_the_results_of_their_samples(files, options, capsys):
 def test_what_needs_samples_is_an_error(files, options, message, capsys):
     command, *more = options
     with pytest.raises(SystemExit):
-        main([command, *map(str, files[1]), *DATA, *more, "--json", "-"])
+        path, *count = map(str, files[1])
+        count *= "--count" not in more
+        main([command, path, *count, *DATA, *more, "--json", "-"])
     assert message in " ".join(capsys.readouterr().err.split())

@@ -526,7 +526,7 @@ def test_without_run_length_nothing_restarts_and_the_lower_limit_remains_true():
 def test_the_first_alarm_and_its_date_stay(run_length):
     monitor = read_change(run_length=run_length)
     first = monitor.alarms_.iloc[0]
-    assert 9 <= first["since"] <= 11 <= first["time"] <= 13
+    assert 9 <= first["since"] <= 11 and 10 <= first["time"] <= 13
     assert monitor.since_ == first["since"]
     assert (monitor.summary()["verdict"] == "contradicted").sum() == len(monitor.alarms_)
     again = GapMonitor.from_json(monitor.to_json())

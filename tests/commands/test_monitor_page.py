@@ -1,0 +1,87 @@
+"""The page of the monitor: numbers are of what its titles say, and axes show where they end."""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.__main__ import main
+from skfair.audit._formats import Axis, Picture, _draw
+from skfair.audit._front import find_round_axis
+from skfair.audit._sentences import describe_quantity
+
+
+@pytest.fixture(scope="module")
+def log():
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 6000, p=[1 / 3, 2 / 3])
+    days = pd.Timestamp("2025-01-01") + pd.to_timedelta(rng.integers(0, 360, 6000), unit="D")
+    hired = (rng.random(6000) < np.where(sex == "f", 0.08, 0.26)).astype(int)
+    return pd.DataFrame({"sex": sex, "date": days, "hired": hired})
+
+
+@pytest.fixture(scope="module")
+def page(log, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    log.to_csv(folder / "log.csv", index=False)
+    columns = "--prediction hired --sensitive sex --time date --tolerance 0.1".split()
+    main(["monitor", str(folder / "log.csv"), *columns, "--out", str(folder / "m.html")])
+    return (folder / "m.html").read_text(encoding="utf-8")
+
+
+def read_table(page, caption):
+    """Cells of a table of the page as text."""
+    (table,) = [one for one in page.split("<table")[1:] if f"<caption><span>{caption}" in one]
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table.partition("</table>")[0], re.DOTALL)
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+    return [[re.sub(r"<[^>]+>", " ", cell).strip() for cell in row] for row in cells]
+
+
+def test_the_gap_of_a_row_is_that_since_the_last_alarm(log, page):
+    titles, *rows = read_table(page, "Batches")
+    assert titles[2].startswith("Gap since the last alarm") and len(rows) == 12
+    assert "all samples counted so far" not in page
+    alarms = [row[0] for row in read_table(page, "Alarms")[1:]]
+    assert alarms
+    months = log["date"].dt.to_period("M").dt.start_time.dt.strftime("%Y-%m-%d")
+    for row in rows:
+        start = max([one for one in alarms if one < row[0]], default="")
+        rates = log[(months > start) & (months <= row[0])].groupby("sex")["hired"].mean()
+        stated = float(re.match(r"[\d.]+", row[2])[0])
+        assert stated == pytest.approx(100 * abs(rates["f"] - rates["m"]), abs=0.06)
+
+
+def test_rates_of_groups_are_those_of_each_month(log, page):
+    titles, *rows = read_table(page, "Selection rate of each group by sex")
+    months = log["date"].dt.strftime("%Y-%m-01")
+    rates = log.groupby([months, "sex"])["hired"].mean().unstack()
+    for row in rows:
+        for name, cell in zip(titles[2:], row[2:], strict=True):
+            stated = float(re.match(r"[\d.]+", cell)[0])
+            assert stated == pytest.approx(100 * rates.loc[row[0], name], abs=0.06)
+
+
+def test_e_values_are_folded(page):
+    before = page[: page.index("<span>E-values")]
+    assert before.count("<details") == before.count("</details>") + 1
+    assert "For" not in read_table(page, "Batches")[0]
+
+
+@pytest.mark.parametrize("top", [0.001, 0.037, 0.1, 0.2, 0.231, 0.4, 0.77, 1.0, 13.0])
+def test_ticks_are_multiples_of_1_2_or_5(top):
+    axis = find_round_axis(describe_quantity("selection_rate"), top)
+    step = Fraction(axis.high / 4).limit_denominator(10**6)
+    digits = f"{float(step):e}".partition("e")[0].rstrip("0").rstrip(".")
+    assert digits in ("1", "2", "5") and top <= axis.high * (1 + 1e-9) and axis.high < 2.5 * top
+    assert [float(one.removesuffix(" %")) for one in axis.ticks] == pytest.approx(
+        [100 * k * float(step) for k in range(5)], rel=0.01
+    )
+
+
+@pytest.mark.parametrize(("limits", "n_arrows"), [((0.1, 0.3), 0), ((0.1, 0.6), 1), ((-1, 1), 2)])
+def test_an_arrow_marks_a_limit_beyond_the_axis(limits, n_arrows):
+    picture = Picture(Axis(0.0, 0.4, ("0",)), [(0.2, "near")], limits)
+    arrows = re.findall(r'd="M(98|2) 4L(100|0) 10L\1 16"', _draw(picture))
+    assert len(arrows) == n_arrows
