@@ -597,11 +597,11 @@ def _adjust_p_values(counts: list[tuple[int, int]], best: int) -> np.ndarray:
     """
     n_groups = len(counts)
     n_pairs = n_groups * (n_groups - 1) // 2
-    is_few = n_groups <= _MAX_HOLM_GROUPS
-    pairs = [pair for pair in combinations(range(n_groups), 2) if is_few or best in pair]
+    tests_all_pairs = n_groups <= _MAX_HOLM_GROUPS
+    pairs = [pair for pair in combinations(range(n_groups), 2) if tests_all_pairs or best in pair]
     p_values = np.array([_test_equal_rates(*counts[a], *counts[b]) for a, b in pairs])
     order = np.argsort(p_values, kind="stable")
-    steps = n_pairs - np.arange(len(pairs)) if is_few else np.full(len(pairs), n_pairs)
+    steps = n_pairs - np.arange(len(pairs)) if tests_all_pairs else np.full(len(pairs), n_pairs)
     holm = np.empty(len(pairs))
     holm[order] = np.minimum(np.maximum.accumulate(steps * p_values[order]), 1.0)
     adjusted = np.ones(n_groups)

@@ -103,12 +103,12 @@ def test_limits_have_a_width_where_all_rates_are_0_or_1(counts, estimate):
 def test_limits_of_rare_selections_are_missed_no_more_often_than_stated():
     """Limits by an estimated variance miss a difference of .06 - .02 in .09 of samples."""
     rng = np.random.default_rng(2)
-    n_draws, n_missed = 300, 0
+    n_draws, n_errors = 300, 0
     for _ in range(n_draws):
         sizes = rng.multinomial(40, [0.5, 0.5], 2)
         limits = common_difference(sizes, rng.binomial(sizes, [[0.06], [0.02]]), 0.95)
-        n_missed += not limits.low <= 0.04 <= limits.high
-    assert n_missed <= binom.ppf(0.99, n_draws, 0.05)
+        n_errors += not limits.low <= 0.04 <= limits.high
+    assert n_errors <= binom.ppf(0.99, n_draws, 0.05)
 
 
 def audit_strata(rng, reference=None, n_groups=10):

@@ -3,10 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, r2_score
 
 from skfair.__main__ import main
+from skfair._statistics.group_estimates import (
+    BootstrapEstimates,
+    GroupFunction,
+    _bootstrap_margins,
+)
 from skfair.audit import Audit, FairnessReport
 from skfair.metrics import Rate, group_report, reliability_table
 from skfair.statistics import gap_interval
@@ -314,3 +320,61 @@ def test_numbers_have_metrics_of_errors_and_no_rates():
     assert value == pytest.approx(r2_score(y_true[female], y_pred[female]))
     with pytest.raises(ValueError, match="recall is a rate of decisions"):
         report_predictions(y_true, y_pred, **settings, metrics=["recall"])
+
+
+def count_low_limits_above(truth, metric, draw, n_draws):
+    """Number of samples whose bootstrap limit of a function of two columns is above the truth."""
+    n_above = 0
+    for seed in range(n_draws):
+        columns = draw(np.random.default_rng(seed))
+        rows = np.arange(len(columns[0]))
+        function = GroupFunction(metric, columns, np.ones(len(rows)), takes_weights=False)
+        estimates = BootstrapEstimates(function, [rows], np.array([function.value(rows)]))
+        n_above += estimates.limits(0.975)[0][0] > truth
+    return n_above
+
+
+def sum_absolute_bins(columns, weights=None):
+    outcomes, probabilities = columns
+    bins = np.minimum((10 * probabilities).astype(int), 9)
+    return np.abs(np.bincount(bins, outcomes - probabilities)).sum() / len(outcomes)
+
+
+def largest_rate_gap(columns, weights=None):
+    outcomes, scores = columns
+    bins = np.minimum((5 * scores).astype(int), 4)
+    rates = np.bincount(bins, outcomes, 5) / np.bincount(bins, minlength=5)
+    return np.ptp(rates)
+
+
+def draw_calibrated(rng):
+    probabilities = rng.beta(2, 3, 150)
+    return [(rng.random(150) < probabilities).astype(float), probabilities]
+
+
+def draw_equal(rng):
+    return [(rng.random(150) < 0.4).astype(float), rng.permutation(150) / 150]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("metric", "draw"),
+    [(sum_absolute_bins, draw_calibrated), (largest_rate_gap, draw_equal)],
+)
+def test_noise_alone_does_not_show_a_function_above_its_minimum(metric, draw):
+    """Both are 0 in the population; two biases alone left .53 and .32 of limits above it."""
+    n_draws = 80
+    assert count_low_limits_above(0.0, metric, draw, n_draws) <= stats.binom.ppf(
+        0.99, n_draws, 0.05
+    )
+
+
+def test_a_bias_of_resamples_moves_one_limit_alone():
+    """Draws 3 above the estimate on average: the lower limit is theirs less 6 of these biases."""
+    draws = np.linspace(-1.0, 7.0, 401)
+    below, above = _bootstrap_margins(draws, 0.0, 1e9, 0.9, 401)
+    low, high = np.quantile(draws, [0.1, 0.9])
+    assert below == pytest.approx(6 * 3.0 - low, rel=1e-6)
+    assert above == pytest.approx(max(high - 2 * 3.0, 0.0), abs=1e-6)
+    mirrored = _bootstrap_margins(-draws, 0.0, 1e9, 0.9, 401)
+    assert mirrored == pytest.approx((above, below))

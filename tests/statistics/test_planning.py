@@ -294,14 +294,14 @@ def test_areas_of_small_groups_are_missed_no_more_often_than_stated(sizes, area)
     """The plain scale misses in .12 to .20 of samples, nearly always above."""
     rng = np.random.default_rng(0)
     n_draws = 300
-    n_missed = n_above = 0
+    n_errors = n_above = 0
     for _ in range(n_draws):
         areas = _draw_areas(rng, [sizes, (100, 400)], area)
         low, high = areas.limits(0.975)
-        n_missed += not low[0] <= area <= high[0]
+        n_errors += not low[0] <= area <= high[0]
         n_above += gap_lower_limit(areas, pairwise_contrasts(2), 0.975) > 0
     # The largest number that a true share of .05 shows in .99 of the tests.
-    assert max(n_missed, n_above) <= stats.binom.ppf(0.99, n_draws, 0.05)
+    assert max(n_errors, n_above) <= stats.binom.ppf(0.99, n_draws, 0.05)
 
 
 def test_limits_of_areas_of_the_first_version_are_those_of_the_plain_scale():
