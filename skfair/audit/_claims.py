@@ -497,11 +497,7 @@ Claim._settings = tuple(one.name for one in fields(Claim))
 
 def describe_constraint(constraint: Constraint) -> dict[str, Any]:
     """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
-<<<<<<< HEAD
-    params: dict[str, str | int | float | dict | list] = {}
-=======
     params: dict[str, object] = {}
->>>>>>> truth
     unfiled = []
     for name, value in constraint.get_params(deep=False).items():
         if isinstance(value, str | int | float | dict):
