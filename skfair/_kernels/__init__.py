@@ -178,8 +178,6 @@ def is_compiled(item):
 
 
 # Numbers that kernels and their callers share; numba is not needed to import them.
-
-
 (LOGISTIC, SQUARED_HINGE, HINGE, SQUARED, ABSOLUTE, SIGMOID, RAMP, STEP, SCORE) = range(9)
 """Numbers by which kernels know losses and rates."""
 

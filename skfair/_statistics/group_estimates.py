@@ -439,8 +439,9 @@ _EXTREME_BIAS = 4.0
 
 Of a function that adds up absolute errors and is 0 in the population, with s the mean of an
 estimate, that of its resamples is the root of two times s. The bias in resamples is .41 s, so that
-2.41 of them are s, and it is smaller where an estimate is large by chance. With 1.41 the limits of
-sums and of largest gaps were drawn to be above 0 in .06 to .25 of samples, with 4 in .03 at most.
+2.41 of them are s, and it is smaller where an estimate is large by chance. In draws of 60 and 150
+samples, limits of sums and of largest gaps that allowed for 5 biases in all were above 0 in .008 to
+.05, those that allowed for 7 in 0 to .025, and those of a single absolute mean in .09 to .10.
 """
 
 
