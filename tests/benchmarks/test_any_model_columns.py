@@ -70,7 +70,7 @@ REFUSED = {
 """Kinds of columns that a model does not take by itself."""
 
 WRAPPERS = {
-    "joint": lambda model: ConstrainedClassifierCV(model, cv=2, tolerance=0.03),
+    "joint": lambda model: ConstrainedClassifierCV(model, cv=2, tolerance=0.15),
     "separate": lambda model: ConstrainedClassifierCV(
         model, cv=2, tolerance=0.3, confidence_level=0.5
     ),
