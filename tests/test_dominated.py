@@ -167,6 +167,9 @@ def compute_share(case, share):
     evaluate = DecisionCounter.evaluate
     repair_and_search = _fits.repair_and_search
 
+    # Rules that fall where the score of the model grows are searched through, and not returned.
+    is_wrapped = any(f", {known}, " in case.combination.name for known in ("blind", "known"))
+
     def record_models(counter, points, result):
         candidates = evaluate(counter, points, result)
         is_counted = "decisions" in counter.problem.constraint.metric_inputs
@@ -174,7 +177,9 @@ def compute_share(case, share):
         computed.extend(
             Computed(one.violation, measure(counter.problem, one.scores))
             for one in candidates
-            if one.has_stable_decisions and len(one.scores) == len(case.data.y)
+            if one.has_stable_decisions
+            and len(one.scores) == len(case.data.y)
+            and not (is_wrapped and one.parameters[0] < 0.0)
         )
         return candidates
 
