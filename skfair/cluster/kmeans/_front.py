@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from skfair.cluster.kmeans._rounds import RunSettings
 
 
-FITTED_SHARE = 2  # levels of a front for each one that is fitted
-GAP_ROUNDS = 2  # of local searches between the points of a front
-GAP_SEARCHES = 32  # in each of these rounds
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
 
 
@@ -105,7 +102,7 @@ def fit_points(
     """
     searched: set = set()
     fitted = np.empty(0)
-    n_left = max(4, n_levels // FITTED_SHARE)
+    n_left = 2 * n_levels
     while n_left > 0:
         routes = search_gaps(problem, runs, routes, searched)
         _, levels, _ = front_points(routes)
@@ -198,30 +195,23 @@ def search_gaps(
 ) -> list[Route]:
     """Routes, with the ends of local searches between the points of their front.
 
-    A search starts from each of the points at the largest steps of cost and balance, and may fall
-    to just above the balance of the point before. A second round follows where the first has
-    changed the front. Searches that were made are added to ``searched``.
+    A search starts from each point, and may fall to just above the balance of the point before. It
+    is repeated where it has changed the front. Searches that were made are added to ``searched``.
     """
     routes = [*routes]
-    for _ in range(GAP_ROUNDS):
-        costs, ratios, positions = front_points(routes)
+    for _ in range(10):  # at most
+        _, ratios, positions = front_points(routes)
         levels = np.append(0.0, ratios[:-1]) * (1 + GAP_MARGIN)
-        keys = list(zip(*positions.T.tolist(), levels.tolist(), strict=True))
-        # Neighbours differ by a move, and most searches end at one point: those of large steps.
-        steps = np.diff(costs, prepend=costs[0]) * np.diff(ratios, prepend=0.0)
-        order = np.argsort(-steps, kind="stable").tolist()
-        chosen = [i for i in order if keys[i] not in searched][:GAP_SEARCHES]
-        n_before = len(routes)
-        for i in chosen:
-            searched.add(keys[i])
-            position, n_moves = positions[i]
+        searches = set(zip(*positions.T.tolist(), levels.tolist(), strict=True)) - searched
+        searched |= searches
+        for position, n_moves, level in sorted(searches):
             labels = routes[position].labels_after(n_moves)
             point = recompute_point(problem, labels, runs.n_clusters)
-            end, _ = search_locally(problem, point, float(levels[i]), runs)
+            end, _ = search_locally(problem, point, level, runs)
             if end is not point:
                 cost = end.cost / problem.total_weight
                 routes.append(Route.from_labels(end.labels, cost, end.balance))
-        if len(routes) == n_before:
+        if not searches:
             break
     return routes
 
