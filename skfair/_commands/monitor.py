@@ -225,17 +225,17 @@ def _check_columns(options: Namespace, stored: dict[str, Any]) -> None:
     renamed = _parse_renamed(options, _list_names(stored), _list_names(requested))
     for role, names in stored.items():
         current = [renamed.get(name, name) for name in _as_list(names)]
-        found = _as_list(requested[role])
-        if current == found:
+        passed = _as_list(requested[role])
+        if current == passed:
             continue
         option = find_option(role)
-        known, other = (" ".join(one) or "no column" for one in (_as_list(names), found))
-        changes = zip(_as_list(names), found, strict=False)
+        known, other = (" ".join(one) or "no column" for one in (_as_list(names), passed))
+        changes = zip(_as_list(names), passed, strict=False)
         pairs = [f"{old}={new}" for old, new in changes if old != new]
         advice = f" if only the name is another, pass --renamed {' '.join(pairs)}; else"
         raise ValueError(
             f"{option} must name the column of {options.state}, {known}, but names {other}:"
-            f"{advice * (len(_as_list(names)) == len(found))} begin another monitor by another "
+            f"{advice * (len(_as_list(names)) == len(passed))} begin another monitor by another "
             "file as --state, since a monitor is about one model, its groups and outcomes."
         )
 

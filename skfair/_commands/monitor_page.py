@@ -249,7 +249,7 @@ def _describe_windows(
     verdict = window["verdict"]
     months = _count_periods(window["n_batches"], period)
     months = f"decisions of {months}" if waits else f"the last {months}"
-    # Pooled rates may be alike where gaps of single batches change their sign.
+    # Pooled rates may be equal where gaps of single batches change their sign.
     within = "on average over" if verdict == "shown" and window["n_batches"] > 1 else "in"
     when = f" {within} {months}, from {date_text(window['start'])} to {last}"
     when += _name_gone_groups(monitor)

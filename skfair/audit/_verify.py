@@ -21,8 +21,9 @@ def verify(
 ) -> list[str]:
     """Recompute a filed claim from the data, and name what differs.
 
-    Limits are recomputed by the formulas of the version that the claim names. Read more in the
-    :ref:`guide <audit_certificate>`.
+    Limits are recomputed by the formulas of the version that the claim names.
+
+    Read more in the :ref:`guide <audit_certificate>`.
 
     Parameters
     ----------
