@@ -201,7 +201,8 @@ def test_a_state_that_was_filed_before_is_resumed(tmp_path, capsys, monkeypatch)
             shutil.copy(file, state)
         else:
             table.to_csv(tmp_path / "d.csv", index=False)
-            main(["monitor", str(tmp_path / "d.csv"), *columns, "--state", str(state)])
+            windows = ["--windows", "3", "6", "12"]  # those of that state
+            main(["monitor", str(tmp_path / "d.csv"), *columns, "--state", str(state), *windows])
         later.to_csv(tmp_path / "d.csv", index=False)
         capsys.readouterr()
         main(["monitor", str(tmp_path / "d.csv"), *columns, "--state", str(state), "--json", "-"])

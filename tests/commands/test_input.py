@@ -126,7 +126,7 @@ TEXTS = {
     "a class of scores": (
         GOOD,
         ["--target", "", "--prediction", "score", "--positive", "0.5"],
-        "--positive names a class, but --prediction holds scores",
+        "--pos-label names a class, but y_pred holds scores",
     ),
     "a share in percent": (GOOD, ["--min-share", "2"], "--min-share must be a share in [0, 1)"),
     "a fact without a name": (
@@ -152,12 +152,12 @@ TEXTS = {
     "a summary of weighted samples": (
         GOOD,
         ["--weight", "score", "--summary", "ll144"],
-        "Leave out --weight",
+        "so groups must not overlap",
     ),
     "a summary with unknown groups in ratios": (
         GOOD + "1,1,0.5,\n",
         ["--missing", "group", "--summary", "ll144"],
-        "make it with --missing exclude",
+        'make it with missing="exclude"',
     ),
     "a summary as data": (GOOD, ["--summary", "ll144", "--out", "r.json"], "--summary is a page"),
     "a clustering with a truth": (GOOD, ["--task", "clustering"], "leave out --target"),

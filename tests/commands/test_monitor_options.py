@@ -37,13 +37,14 @@ def monitor(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
     tables = [draw_month(month) for month in (1, 2, 4)]
-    results = monitor(pd.concat(tables))
+    windows = ["--windows", "3", "6", "12"]
+    results = monitor(pd.concat(tables), *windows)
     assert [one["n"] for one in results["batches"]] == [400, 400, 0, 400]
     assert "No decisions were counted of 1 month in between: 2025-03-01." in results["findings"]
     (window,) = results["windows"]
     assert window["start"].startswith("2025-02-01")
     for table in tables:
-        resumed = monitor(table, "--state", "s.json")
+        resumed = monitor(table, "--state", "s.json", *windows)
     assert resumed["windows"] == results["windows"] and resumed["batches"] == results["batches"]
 
 
@@ -51,7 +52,8 @@ def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
 def test_a_month_without_decisions_may_raise_an_alarm(monitor):
     """The window that it ends is about other months than the one before."""
     for month in (1, 2, 3, 5):
-        results = monitor(draw_month(month, 0.38 * (month == 3)), "--state", "s.json")
+        drawn = draw_month(month, 0.38 * (month == 3))
+        results = monitor(drawn, "--state", "s.json", "--windows", "3", "6", "12")
     batches = pd.DataFrame(results["batches"])
     assert batches["n"].tolist() == [400, 400, 400, 0, 400]
     assert batches["verdict"].tolist()[2:4] == ["open", "contradicted"]

@@ -259,7 +259,8 @@ def test_booleans_are_read_as_such(path, plain_page):
     for words in [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]:
         spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
         TABLE.assign(**spelled).to_csv(path, index=False)
-        assert run(path) == plain_page
+        # The class is named as in the file.
+        assert run(path).replace(f"&#x27;{words[1]}&#x27;", "&#x27;1&#x27;") == plain_page
 
 
 @pytest.mark.slow

@@ -90,9 +90,7 @@ def test_the_status_of_weighted_fits_is_that_of_their_counts(drawn):
     numbers = model.groups_.counts
     holds = keeps_balance(counts, goal, lightest, members=numbers)
     by_group = counts.sum(axis=0)
-    holds &= keeps_balance(
-        counts, model.min_share_ratio or 0, lightest, 1 / by_group, numbers
-    )
+    holds &= keeps_balance(counts, model.min_share_ratio or 0, lightest, 1 / by_group, numbers)
     least = (model.min_cluster_size or 0) * weights.sum()
     holds &= model.cluster_sizes_.min() > least - lightest * (1 - 1e-9)
     assert (model.status_ != "infeasible") == holds
