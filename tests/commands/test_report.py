@@ -259,8 +259,9 @@ def test_booleans_are_read_as_such(path, plain_page):
     for words in [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]:
         spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
         TABLE.assign(**spelled).to_csv(path, index=False)
-        # The class is named as in the file.
-        assert run(path).replace(f"&#x27;{words[1]}&#x27;", "&#x27;1&#x27;") == plain_page
+        # The positive class has the name of a boolean.
+        page = run(path).replace("&#x27;True&#x27;", "&#x27;1&#x27;")
+        assert page.replace("<td>True</td>", "<td>1</td>") == plain_page
 
 
 @pytest.mark.slow
