@@ -8,7 +8,7 @@ import numpy as np
 from skfair._kernels import announce_compilation, compile_at_first_call, kernels_of
 from skfair._utils.checks import mute_warnings
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
+from skfair.cluster import FairKMeans, FairKMedoids, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
@@ -19,6 +19,7 @@ def fit_all(verbose: int) -> None:
     with mute_warnings(), announce_compilation(verbose), compile_at_first_call():
         FairKMeans(4, random_state=0).fit(X, **metadata)
         FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
+        FairKMedoids(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
         # So many clusters that each sample has a list of candidates, some of which are too short.

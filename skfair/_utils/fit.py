@@ -89,7 +89,7 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
                 with announce_compilation(getattr(estimator, "verbose", 0)), threads:
                     return fit(estimator, *args, **kwargs)
             except BaseException:
-                _replace_attributes(estimator, vars(estimator).keys() - before.keys(), before)
+                _replace_attributes(estimator, [*vars(estimator)], before)
                 raise
 
         return fit_or_restore
