@@ -20,6 +20,8 @@ def fit_all(verbose: int) -> None:
         FairKMeans(4, random_state=0).fit(X, **metadata)
         FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
         FairKMedoids(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)
+        features, target, groups = _draw_data(8000)  # lines of so many samples have a kernel
+        ConstrainedERMClassifier(tolerance=0.05).fit(features, target, **groups)
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
         # So many clusters that each sample has a list of candidates, some of which are too short.
