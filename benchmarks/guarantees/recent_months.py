@@ -12,6 +12,19 @@ CHANGE = 12  # months before the rate of one group falls
 
 FALL = [(0.35 if month < CHANGE else 0.15, 0.37) for month in range(2 * CHANGE)]
 RISE = [(0.37 if month < CHANGE else 0.50, 0.35) for month in range(3 * CHANGE)]
+JUMPS = (
+    (250, 0.25, 0.10),
+    (250, 0.40, 0.10),
+    (1000, 0.20, 0.10),
+    (1000, 0.15, 0.10),
+    (2500, 0.10, 0.05),
+    (20_000, 0.07, 0.05),
+)
+"""Decisions of each group a month, gap of the seventh month, and tolerance."""
+
+N_JUMPS = {5: 150, 1: 10}  # streams of a jump, by the runs of the budget
+Z_LIMIT = 2.33  # of a z-test at 1 %
+
 EDGES = {"edge": (0.27, 0.37), "edge near 0": (0.02, 0.12)}
 """Rates of two groups: by month, and constant ones whose gap is the tolerance."""
 
@@ -72,13 +85,40 @@ def describe_edge(name, per_month, n_streams):
     }
 
 
-@smallest(N_STREAMS={5: 2, 1: 2})
+def describe_jump(n, gap, tolerance, n_streams):
+    """How often a gap is seen in its first month, after six without one, beside a z-test."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], n)
+    alarms = np.zeros((2, n_streams), dtype=bool)
+    for stream in range(n_streams):
+        monitor = GapMonitor("demographic_parity", tolerance, run_length=RUN_LENGTH)
+        for month in range(7):
+            hits = rng.binomial(n, (0.5, 0.5 - gap * (month == 6)))
+            decisions = np.concatenate([np.arange(n) < k for k in hits]).astype(int)
+            monitor.update(None, decisions, sensitive_features=groups, time=month)
+        rates = hits / n
+        error = np.sqrt((rates * (1.0 - rates)).sum() / n)
+        z_value = (abs(rates[0] - rates[1]) - tolerance) / error
+        alarms[:, stream] = len(monitor.alarms_) > 0, z_value > Z_LIMIT
+    return {
+        "stream": "jump",
+        "decisions": n,
+        "gap": gap,
+        "tolerance": tolerance,
+        "streams": n_streams,
+        "alarm in the first month": alarms[0].mean(),
+        "z-test": alarms[1].mean(),
+    }
+
+
+@smallest(N_STREAMS={5: 2, 1: 2}, N_JUMPS={5: 2, 1: 2}, JUMPS=JUMPS[:1])
 def recent_months(budget):
     """Alarms after a change, certificates that have lapsed, and false pages on the edge."""
     n = N_STREAMS[budget.n_runs]
     falls = [describe_change("fall", FALL, per_month, n) for per_month in (165, 1500)]
     rise = describe_change("rise", RISE, 330, n)
     edges = [describe_edge(name, 330, n) for name in EDGES]
+    jumps = [describe_jump(*jump, N_JUMPS[budget.n_runs]) for jump in JUMPS]
     rare, usual = falls
     checks = [
         *(
@@ -97,9 +137,16 @@ def recent_months(budget):
         Check("rise to a gap of .15, 330 decisions: median months", [rise["median"]], "<=", 7),
         Check("edge: alarm in 36 months", [one["false alarm"] for one in edges], "<=", 0.3),
         Check("edge: pages that say shown", [one["shown"] for one in edges], "<=", 0.005),
+        Check(
+            "jumps: first months seen, beyond half of those of a z-test",
+            [one["alarm in the first month"] - one["z-test"] / 2.0 for one in jumps],
+            ">=",
+            0.0,
+        ),
     ]
     title = (
-        f"Windows of 3, 6 and 12 months, tolerance {TOLERANCE:g}, run length {RUN_LENGTH:g}; one "
-        f"rate falls after {CHANGE} months from .35 to .15, the other is .37"
+        f"Windows of 1, 3, 6 and 12 months, tolerance {TOLERANCE:g} if no other is given, run "
+        f"length {RUN_LENGTH:g}; one rate falls after {CHANGE} months from .35 to .15, the other "
+        "is .37"
     )
-    return Report(title, [*falls, rise, *edges], checks)
+    return Report(title, [*falls, rise, *edges, *jumps], checks)

@@ -188,6 +188,8 @@ def _events(joint, constraint):
     """Blocks of events of nearly equal rates: groups, or the groups of each class."""
     if constraint == "demographic_parity":
         return [joint.sum(axis=1)]
+    if constraint == "equal_opportunity":
+        return [joint[:, 1]]
     return [joint[:, 0], joint[:, 1]]
 
 
@@ -317,3 +319,74 @@ def _compare_foldings(split, group_model, tolerance, n_foldings=4):
     changes = [float(np.mean(one != other)) for one, other in combinations(decisions, 2)]
     outcomes = [outcome(one, split.test, "demographic_parity") for one in decisions]
     return changes, np.mean(outcomes, axis=0)
+
+
+# The price of a rule that never refuses the better of two samples of equal groups.
+
+
+RULES = (
+    ("two groups", "demographic_parity", 0.02),
+    ("three groups", "demographic_parity", 0.02),
+    ("three groups", "equal_opportunity", 0.02),
+    ("groups in three columns", "demographic_parity", 0.02),
+    ("groups in three columns", "equal_opportunity", 0.02),
+)
+"""Population, constraint and tolerance."""
+
+
+@smallest(RULES=RULES[:1], LINEAR_DATA={"two groups": _two_groups}, N_LINEAR=(400, 400))
+def rule_costs(budget):
+    """Held-out accuracy, gap and share accepted of default fits, and of decisions of any form.
+
+    LogisticRegression as the base, and 4,000 samples. A default rule accepts the higher of two
+    scores where their groups are equally likely. LinearPost takes the best decisions by the same
+    joint probabilities, which may refuse it. Figures are means over draws, "s.e." is the standard
+    error of the difference of accuracies.
+    """
+    seeds = range(FIRST_SEED, FIRST_SEED + max(2, budget.n_runs))
+    records, checks = [], []
+    for name, constraint, tolerance in RULES:
+        runs = [
+            _compare_rules(_draw(name, seed, *N_LINEAR), constraint, tolerance) for seed in seeds
+        ]
+        runs = [run for run in runs if run is not None]
+        if not runs:
+            continue
+        plain, rule, any_form = np.transpose(runs, (1, 0, 2))
+        lost = any_form[:, 0] - rule[:, 0]
+        record = {"data": name, "constraint": constraint, "tolerance": tolerance}
+        record |= {"draws": len(runs), "plain accuracy": plain[:, 0].mean()}
+        for label, values in (("rule", rule), ("any form", any_form)):
+            means = values.mean(axis=0)
+            record |= dict(zip([f"{label} {one}" for one in _JUDGED], means, strict=True))
+        error = lost.std(ddof=1) / len(lost) ** 0.5 if len(lost) > 1 else np.nan
+        records.append(record | {"lost": lost.mean(), "s.e.": error})
+        label = f"gap of the rule, {name}, {constraint}"
+        checks.append(Check(label, [rule[:, 1].mean()], "<=", tolerance + 0.03))
+    return Report("Default rules and decisions of any form", records, checks)
+
+
+_JUDGED = ("accuracy", "gap", "accepted")
+"""What is judged of decisions."""
+
+
+def _compare_rules(split, constraint, tolerance):
+    """Accuracy, gap and share accepted: of the base, the default rule and LinearPost.
+
+    None where the default fit estimates no joint probabilities.
+    """
+    strata = np.char.add(split.train.groups.astype(str), split.train.y.astype(str))
+    folds = list(StratifiedKFold(5).split(strata, strata))
+    settings = {"estimator": LogisticRegression(), "cv": folds}
+    model = fit_final_model(split.train, constraint, tolerance, **settings)
+    if not isinstance(model._event_features, JointProbabilities):
+        return None
+    joint = _out_of_fold_probabilities(model, split.train.X, folds)
+    held_out = model.rule_inputs(split.test.X)[1]
+    base_model = LogisticRegression().fit(split.train.X, split.train.y)
+    decisions = [
+        base_model.predict(split.test.X),
+        model.predict(split.test.X),
+        _decide_linear_post(joint, held_out, constraint, tolerance),
+    ]
+    return [(*outcome(one, split.test, constraint), np.mean(one)) for one in decisions]

@@ -52,7 +52,8 @@ def fit_logistic(
 
     The mean loss, with the weights of the samples, plus ``penalty / 2`` times the squared
     coefficients is minimised until no entry of its gradient exceeds the tolerance. A fit that
-    ends early is regularised by that.
+    ends early is regularised by that. scikit-learn's model warns then, and filters that mute the
+    warning would belong to all threads.
     """
     features = as_floats(features)
     center, scale = (
