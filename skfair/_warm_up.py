@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skfair._kernels import announce_compilation, compile_at_first_call, kernels_of
+from skfair._kernels import announce_compilation, compile_at_first_call, is_stored, kernels_of
 from skfair._utils.checks import mute_warnings
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairKMedoids, FairSpectralClustering, cluster_front
@@ -58,10 +58,11 @@ def check_stored_kernels() -> Any:
         module for name, module in sys.modules.items() if name.startswith("skfair._kernels.")
     ]
     kernels = [kernel for module in modules for kernel in kernels_of(module)]
-    folders = {kernel.stats.cache_path for kernel in kernels if kernel.signatures}
-    if None in folders:
-        raise OSError(
-            "Compiled kernels must be written to a folder, but none can be written; set "
-            "NUMBA_CACHE_DIR to a folder with space."
-        )
-    return sorted(folders)
+    used = [kernel for kernel in kernels if kernel.signatures]
+    for kernel in used:
+        if not is_stored(kernel):  # a full disk and a read-only folder leave no file
+            raise OSError(
+                "Compiled kernels must be written to a folder, but they cannot be written to "
+                f"{kernel.stats.cache_path}; set NUMBA_CACHE_DIR to a folder with space."
+            )
+    return sorted({kernel.stats.cache_path for kernel in used})

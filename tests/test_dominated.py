@@ -167,8 +167,10 @@ def compute_share(case, share):
     evaluate = DecisionCounter.evaluate
     repair_and_search = _fits.repair_and_search
 
-    # Rules that fall where the score of the model grows are searched through, and not returned.
-    is_wrapped = any(f", {known}, " in case.combination.name for known in ("blind", "known"))
+    # Rules that fall where the score of a classifier grows are searched through, and not returned.
+    name = case.combination.name
+    is_wrapped = any(f", {known}, " in name for known in ("blind", "known"))
+    rises = is_wrapped and "regression" not in name
 
     def record_models(counter, points, result):
         candidates = evaluate(counter, points, result)
@@ -179,7 +181,7 @@ def compute_share(case, share):
             for one in candidates
             if one.has_stable_decisions
             and len(one.scores) == len(case.data.y)
-            and not (is_wrapped and one.parameters[0] < 0.0)
+            and not (rises and one.parameters[0] < 0.0)
         )
         return candidates
 

@@ -321,7 +321,7 @@ def _compare_foldings(split, group_model, tolerance, n_foldings=4):
     return changes, np.mean(outcomes, axis=0)
 
 
-# The price of a rule that never refuses the better of two samples of equal groups.
+# The cost of a rule that never refuses the better of two samples of equal groups.
 
 
 RULES = (

@@ -446,7 +446,7 @@ def add_alternatives_options(command: ArgumentParser) -> None:
     add("--performance", default="accuracy", metavar="NAME", help=about)
     about = "how much smaller the gap must be, at least (default 0: at all)"
     add("--min-reduction", type=float, default=0.0, help=about)
-    about = "given: from the most promising on; front: from the tightest on (default none is known)"
+    about = "given: from the most promising on; front: from the tightest on (default: no order)"
     add("--order", choices=["given", "front"], help=about)
     add("--ledger", help="file that counts attempts on the same data, which share the error")
     _add_salt_option(command, "the ledger states digests of the samples")
@@ -469,7 +469,12 @@ def _run_alternatives(options: Namespace) -> int:
     if options.ratios:
         if "ratio" not in constraint.get_params():
             raise ValueError(f"--ratios compares rates, which {options.constraint} does not.")
-        constraint.set_params(ratio=0.8)
+        constraint.set_params(ratio=0.8)  # any ratio: the tolerance is not tested
+    if options.salt_file is not None and options.ledger is None:
+        raise ValueError(
+            "--salt-file must be passed with --ledger, whose digests it protects. Pass both, or "
+            "leave --salt-file out."
+        )
     in_use, *candidates = [read_audit(model, {}) for model in models]
     answer = in_use.alternatives(
         dict(zip(options.prediction[1:], candidates, strict=True)),

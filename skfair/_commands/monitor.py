@@ -174,13 +174,14 @@ def _feed_file(options: Namespace) -> _Series:
                 f"{options.state} is of an earlier version and lacks the names of its columns: "
                 "those of this file are kept from now on, and are not compared with earlier ones."
             )
-        windows = tuple(stored["monitor"].windows)
-        if options.windows is None and 1 not in windows:
-            notes.append(
-                f"{options.state} has windows of {join_names(map(str, windows))} {options.by}s, "
-                f"without one of the last {options.by} alone, so that a large gap may be seen a "
-                f"{options.by} later; begin another monitor by another file as --state to have it."
-            )
+            windows = tuple(stored["monitor"].windows)
+            if windows and options.windows is None and 1 not in windows:
+                notes.append(
+                    f"It has windows of {join_names(map(str, windows))} {options.by}s, without one "
+                    f"of the last {options.by} alone, so that a large gap may be seen a "
+                    f"{options.by} later; begin another monitor by another file as --state to have "
+                    "it."
+                )
     log, reading, bins = read_log(options, None if stored is None else stored["bins"])
     # A monitor knows attributes by their names in its first file.
     log = log._replace(groups=log.groups.set_axis(attributes, axis=1))

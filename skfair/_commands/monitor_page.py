@@ -11,9 +11,7 @@ import pandas as pd
 from skfair import __version__
 from skfair._columns.reading import Folded
 from skfair._commands.decision_log import list_absent
-from skfair._commands.options import (
-    describe_file,
-)
+from skfair._commands.options import describe_file
 from skfair._groups.groups import normalize_label
 from skfair._utils.checks import join_names, number_text, resolve_name
 from skfair.audit._formats import (
@@ -92,7 +90,8 @@ def render_monitor(
         reading.section(),
         tabulate_facts(titled_facts(facts)),
     ]
-    verdict, _ = _describe_verdict(monitor, monitor.summary())
+    gone = _name_gone_groups(monitor, min_published)
+    verdict, _ = _describe_verdict(monitor, monitor.summary(), gone)
     quantity = _find_quantity(monitor)
     verdict += f" ({quantity.noun}, tolerance {quantity.bound(monitor.tolerance)})"  # type: ignore[arg-type]
     return render_page(verdict, sections, write_kicker(title, facts), is_full)
@@ -155,12 +154,14 @@ def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None
     """
     summary = monitor.summary()
     rates = monitor.to_frame()
+    gone = _name_gone_groups(monitor, min_published)
     if min_published is not None:
         yield (
             "Verdicts alone are published, without counts, rates and e-values: as differences of "
             f"two pages these could show counts from 1 to {min_published - 1}."
         )
-        verdicts = *_describe_windows(monitor, summary, period), _describe_verdict(monitor, summary)
+        verdicts = [*_describe_windows(monitor, summary, period, gone)]
+        verdicts.append(_describe_verdict(monitor, summary, gone))
         yield from (f"{verdict}." for verdict, _ in verdicts)
         return
     groups = rates.groupby("attribute")["group"].nunique()
@@ -178,8 +179,8 @@ def monitor_findings(monitor: GapMonitor, period: str, min_published: int | None
         yield f"{read}{left_out_clause(monitor.left_out_)}."
         yield from _describe_absent_periods(monitor, period)
         yield from _describe_gone_groups(monitor, period)
-        yield from map("".join, _describe_windows(monitor, summary, period))
-        yield from _describe_gap_so_far(monitor, summary)
+        yield from map("".join, _describe_windows(monitor, summary, period, gone))
+        yield from _describe_gap_so_far(monitor, summary, gone)
         yield from _describe_delay(monitor, period)
     if len(counted) < len(summary):
         age = _count_periods(len(summary) - len(counted), period)
@@ -216,18 +217,26 @@ def _describe_gone_groups(monitor: GapMonitor, period: str) -> Iterator[str]:
         )
 
 
-def _name_gone_groups(monitor: GapMonitor) -> str:
-    """Clause on the groups that have no decisions any more; empty without any."""
-    gone = [
-        f"{group!r} after {date_text(time)}" for (_, group), time in monitor.last_decisions_.items()
-    ]
+def _name_gone_groups(monitor: GapMonitor, min_published: int | None) -> str:
+    """Clause on the groups that have no decisions any more; empty without any.
+
+    Dates of their last decisions are counts of later periods, which may not be published.
+    """
+    dates = monitor.last_decisions_
+    if min_published is None:
+        gone = [f"{group!r} after {date_text(time)}" for (_, group), time in dates.items()]
+    else:
+        gone = [f"{group!r} at the end" for _, group in dates]
     return f", without decisions about {join_names(gone)}" * bool(gone)
 
 
 def _describe_windows(
-    monitor: GapMonitor, summary: pd.DataFrame, period: str
+    monitor: GapMonitor, summary: pd.DataFrame, period: str, gone: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the verdict on the shortest window that is not open, or on all, and its numbers."""
+    """Yield the verdict on the shortest window that is not open, or on all, and its numbers.
+
+    `gone` is a clause on the groups without recent decisions.
+    """
     windows = monitor.windows_
     quantity = _find_quantity(monitor)
     if not len(windows):
@@ -252,7 +261,7 @@ def _describe_windows(
     # Pooled rates may be equal where gaps of single batches change their sign.
     within = "on average over" if verdict == "shown" and window["n_batches"] > 1 else "in"
     when = f" {within} {months}, from {date_text(window['start'])} to {last}"
-    when += _name_gone_groups(monitor)
+    when += gone
     falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"  # type: ignore[operator]
     if verdict == "contradicted":
         falsely = (
@@ -272,7 +281,7 @@ def _count_periods(n: int, period: str) -> str:
     return f"{n} {period}s" if n > 1 else f"{n} {period}"
 
 
-def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame) -> Iterator[str]:
+def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame, gone: str) -> Iterator[str]:
     """Sentences on the gap so far, and whether the tolerance is kept."""
     start = "last alarm" if _has_restarted(monitor) else "start"
     quantity = _find_quantity(monitor)
@@ -287,7 +296,7 @@ def _describe_gap_so_far(monitor: GapMonitor, summary: pd.DataFrame) -> Iterator
         f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
         f"change; the tolerance is {quantity.bound(monitor.tolerance)}."  # type: ignore[arg-type]
     )
-    yield "".join(_describe_verdict(monitor, summary))
+    yield "".join(_describe_verdict(monitor, summary, gone))
 
 
 def _describe_delay(monitor: GapMonitor, period: str) -> Iterator[str]:
@@ -305,8 +314,11 @@ def _describe_delay(monitor: GapMonitor, period: str) -> Iterator[str]:
     )
 
 
-def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame) -> Any:
-    """What is known since the start or the last alarm, and the rest of the sentence: evidence."""
+def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame, gone: str) -> tuple[str, str]:
+    """What is known since the start or the last alarm, and the rest of the sentence: evidence.
+
+    `gone` is a clause on the groups without recent decisions.
+    """
     alarms = monitor.alarms_
     shown = summary[summary["verdict"] == "shown"]
     without = ", without the samples that came late" * bool(monitor.late_times_)
@@ -317,7 +329,6 @@ def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame) -> Any:
         first = _batch_time_text(summary, shown.loc[shown["batch"] > last, "batch"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         when = f"the tolerance is kept, first shown in {first}"
-        gone = _name_gone_groups(monitor)
         verdict = f"Shown on average since the {start}{without}{gone}: {when}"
         return verdict, f", with an e-value of {evidence} now."
     if len(alarms):

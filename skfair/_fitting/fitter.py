@@ -130,7 +130,7 @@ class Fitter:
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
     share: float | None = None
-    signed: Any = ()
+    signed: np.ndarray | tuple[()] = ()
 
     @property
     def constraint(self) -> ConstraintSystem:
@@ -145,15 +145,21 @@ class Fitter:
 
     def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
-        if not self.allows(parameters):
-            parameters = parameters.copy()
-            parameters[self.signed] = np.maximum(parameters[self.signed], 0.0)
+        parameters = self._project(parameters)
         parameters = parameters if self.share is None else move_cut(self, parameters)
         return self.counter.evaluate([parameters], result)[0]
 
     def allows(self, parameters: np.ndarray) -> bool:
         """Whether no signed parameter is negative."""
         return not len(self.signed) or bool((parameters[self.signed] >= 0.0).all())
+
+    def _project(self, parameters: np.ndarray) -> np.ndarray:
+        """The parameters, with 0 for each signed one that is negative."""
+        if self.allows(parameters):
+            return parameters
+        parameters = parameters.copy()
+        parameters[self.signed] = np.maximum(parameters[self.signed], 0.0)
+        return parameters
 
     def fit(self, problem, x, solver=None, is_finished=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
@@ -181,7 +187,7 @@ class Fitter:
                 message="The search took a model that no solver has certified, so another one may "
                 "have a smaller objective. A larger tolerance or alpha makes the problem easier.",
             )
-        parameters = result.x[: problem.n_parameters]
+        parameters = self._project(result.x[: problem.n_parameters])
         if self.share is not None:
             parameters = move_cut(self, parameters)
             result = replace(result, x=parameters)

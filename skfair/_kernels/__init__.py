@@ -114,7 +114,7 @@ def interpret_at_first(count_steps, by_numpy=None):
         def run(*args):
             nonlocal n_steps
             if n_steps is None:
-                n_steps = np.inf if _is_stored(kernel) else 0
+                n_steps = np.inf if is_stored(kernel) else 0
             if n_steps <= MAX_INTERPRETED_STEPS:
                 n_steps += count_steps(*args)
             return (kernel if n_steps > MAX_INTERPRETED_STEPS else interpreted)(*args)
@@ -126,10 +126,10 @@ def interpret_at_first(count_steps, by_numpy=None):
     return decorate
 
 
-def _is_stored(kernel):
-    """Whether numba has stored a kernel on disk."""
+def is_stored(kernel):
+    """Whether numba has stored the code of a kernel on disk, after its index."""
     folder = kernel.stats.cache_path
-    return folder is not None and any(Path(folder).glob(f"*.{kernel.py_func.__qualname__}-*.nbi"))
+    return folder is not None and any(Path(folder).glob(f"*.{kernel.py_func.__qualname__}-*.nbc"))
 
 
 @functools.cache

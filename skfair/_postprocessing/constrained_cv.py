@@ -121,7 +121,7 @@ if TYPE_CHECKING:
     from skfair._postprocessing.events import ConstraintEvents
     from skfair._problems.evaluation import Evaluation
     from skfair._problems.problem import ConstrainedProblem
-    from skfair._utils.api import CrossValidation, MatrixLike
+    from skfair._utils.api import CrossValidation
     from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint, DemographicParity
 
@@ -906,11 +906,10 @@ def _choose_cv(
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
     is_large = not is_real and (is_wide or shape[0] >= 3_000)
     n_folds = 3 if is_large else 5
-    return (
-        n_folds
-        if groups is None
-        else min(n_folds, max(len(set(cast("Iterable[Hashable]", groups))), 2))
-    )
+    if groups is None:
+        return n_folds
+    n_sets = len(set(cast("Iterable[Hashable]", groups)))
+    return min(n_folds, max(n_sets, 2))
 
 
 def _describe_iterate(fitted: dict[str, Any], evaluation: Evaluation) -> dict[str, Any]:

@@ -248,7 +248,8 @@ def free_columns(estimator: BaseEstimator | None, features: Table) -> np.ndarray
     n_columns = np.shape(features)[1]
     if isinstance(signs, dict):
         names = getattr(features, "columns", getattr(last, "feature_names_in_", range(n_columns)))
-        signs = [signs.get(name, signs.get(k, 0)) for k, name in enumerate(names)]
+        signs = {str(name): sign for name, sign in signs.items()}
+        signs = [signs.get(str(name), signs.get(str(k), 0)) for k, name in enumerate(names)]
     bound = np.zeros(n_columns, dtype=bool)
     bound[: len(signs)] = np.asarray(signs, dtype=float) != 0.0
     return np.flatnonzero(~bound) if bound.any() else None

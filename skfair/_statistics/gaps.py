@@ -214,7 +214,7 @@ def gap_interval(
     --------
     56 of 70 women and 48 of 80 men were accepted ([1]_, table II (a)):
 
-    >>> from skfair._statistics import gap_interval
+    >>> from skfair.statistics import gap_interval
     >>> accepted = [1] * 56 + [0] * 14 + [1] * 48 + [0] * 32
     >>> sex = ["f"] * 70 + ["m"] * 80
     >>> gap = gap_interval(accepted, sensitive_features=sex)
@@ -265,7 +265,7 @@ def ratio_interval(
 
     Examples
     --------
-    >>> from skfair._statistics import ratio_interval
+    >>> from skfair.statistics import ratio_interval
     >>> accepted = [1] * 56 + [0] * 14 + [1] * 48 + [0] * 32
     >>> sex = ["f"] * 70 + ["m"] * 80
     >>> ratio = ratio_interval(accepted, sensitive_features=sex)
@@ -718,7 +718,7 @@ def balance_limit(
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair._statistics import balance_limit
+    >>> from skfair.statistics import balance_limit
     >>> labels, group = np.repeat([0, 1], 200), np.tile(["a", "b"], 200)
     >>> balance_limit(labels, sensitive_features=group).low > 0.75
     True

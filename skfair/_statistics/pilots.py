@@ -94,7 +94,7 @@ class FitPilot:
     --------
     >>> import numpy as np
     >>> from skfair.classification import ConstrainedERMClassifier
-    >>> from skfair._statistics import FitPilot, required_sample_size
+    >>> from skfair.statistics import FitPilot, required_sample_size
     >>> rng = np.random.default_rng(0)
     >>> group = rng.integers(2, size=4000)
     >>> X = rng.normal(size=(4000, 4)) + 0.2 * group[:, np.newaxis]

@@ -156,7 +156,7 @@ def required_sample_size(
 
     Examples
     --------
-    >>> from skfair._statistics import required_sample_size
+    >>> from skfair.statistics import required_sample_size
     >>> required_sample_size(0.05, rate=0.2), required_sample_size(0.05, n_groups=10, rate=0.2)
     (1097, 2348)
 

@@ -25,7 +25,6 @@ from sklearn.utils.validation import _num_samples as count_samples
 from skfair._utils.checks import Registry, check_column, to_floats
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 

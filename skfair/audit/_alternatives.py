@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from scipy import sparse, special
 from scipy.stats import rankdata
 from sklearn.utils import check_consistent_length
 
-from skfair._bound.bound import reported_gap, sample_values
+from skfair._bound.bound import sample_values
 from skfair._columns.reading import Reading
 from skfair._groups.events import Events
 from skfair._statistics.bounded_means import make_estimates
@@ -26,7 +26,7 @@ from skfair._statistics.estimates import (
 from skfair._utils.api import Axes
 from skfair._utils.checks import argument_error, check_choice, join_names, warn
 from skfair._utils.tables import to_pandas_table
-from skfair.audit._certify import bind_audit
+from skfair.audit._certify import BoundAudit, bind_audit
 from skfair.audit._claims import (
     EXIT_STATUSES,
     describe_constraint,
@@ -34,6 +34,7 @@ from skfair.audit._claims import (
     is_same,
     make_filed_constraint,
 )
+from skfair.audit._data import is_audit
 from skfair.audit._formats import (
     PageReport,
     collect_facts,
@@ -49,6 +50,7 @@ from skfair.metrics._group_metrics import to_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from skfair._bound.gap import Gap
     from skfair._statistics.estimates import Estimates
     from skfair.audit._data import AuditData
     from skfair.constraints import Constraint
@@ -71,7 +73,7 @@ class _Test(NamedTuple):
     def is_shown(self, level: float) -> bool:
         """Whether the change is shown to be as good as is asked for."""
         _, high = self.limits(level)
-        return bool(high <= self.allowed and high < max(self.allowed, 0.0) + (self.allowed > 0.0))
+        return bool(high <= self.allowed and (high < 0.0 or self.allowed > 0.0))
 
     def is_refuted(self, level: float) -> bool:
         """Whether the change is shown not to be as good as is asked for."""
@@ -79,9 +81,10 @@ class _Test(NamedTuple):
         return bool(low > self.allowed)
 
 
-def _test_gap(baseline: tuple, candidate: tuple, least: float, is_ratio: bool) -> _Test:
+def _test_gap(baseline: BoundAudit, candidate: BoundAudit, least: float, is_ratio: bool) -> _Test:
     """The test that the gap is smaller by more than 0, and by `least` at least."""
-    (first, scores), (second, other) = baseline, candidate
+    first, second = baseline.bound, candidate.bound
+    compared = cast("Gap", first.gap)
     if first.sums.cells.labels != second.sums.cells.labels:
         raise argument_error(
             "constraint must compare the same groups of all models, but a rate that counts "
@@ -90,9 +93,9 @@ def _test_gap(baseline: tuple, candidate: tuple, least: float, is_ratio: bool) -
         )
     pairs = [
         sample_values(bound.sums, values, bound.sums.cells.clusters)
-        for bound, values in ((first, scores), (second, other))
+        for bound, values in ((first, baseline.scores), (second, candidate.scores))
     ]
-    estimates = first.gap.estimates(_stack(*pairs))
+    estimates = compared.estimates(_stack(*pairs))
     n_events = first.sums.events.n_events
     if n_events < 2:
         raise argument_error(
@@ -100,7 +103,7 @@ def _test_gap(baseline: tuple, candidate: tuple, least: float, is_ratio: bool) -
             f"{first.name}, but these samples have one at most. Pass others, or a smaller "
             "min_group_size."
         )
-    forms = sparse.csr_array(first.gap.linear_forms(n_events))
+    forms = sparse.csr_array(compared.linear_forms(n_events))
     limit = _limit_change
     if not _has_both_directions(forms):
         limit = _limit_change_against_fixed_pairs
@@ -540,7 +543,7 @@ class Alternatives(PageReport):
                 )
             text += f"; shown that {' and '.join(worst)}" * bool(worst)
         if row["verdict"] == "open" and row["times_more"] == 1.0 and self.order:
-            text += "; not tested, since one before it in the order is not shown"
+            text += "; not tested, since one that is tested earlier is not shown"
         elif row["verdict"] == "open" and np.isfinite(row["times_more"]):
             n = int(np.ceil(row["times_more"] * self.n_samples))
             text += f"; about {_round_up(n):,} samples would do if the population is as observed"
@@ -792,9 +795,11 @@ def find_alternatives(
         )
     named = _name_candidates(candidates)
     audits = [audit, *(_audit_candidate(audit, name, one) for name, one in named.items())]
-    passed = [one for one, of in zip(audits[1:], named.values(), strict=True) if one is of]
-    if passed:  # others are made of these samples
-        check_same_samples([audit, *passed])
+    # Audits that were passed; others are made of these samples.
+    passed = {name: one for name, one in named.items() if is_audit(one)}
+    if passed:
+        names = ["the audit", *map(repr, passed)]
+        check_same_samples([audit, *passed.values()], "candidates", names)
     _check_columns(audits, gain, ["the audit", *map(repr, named)])
     attempt = None
     each_level = level
@@ -802,24 +807,21 @@ def find_alternatives(
         attempt = count_attempt(ledger, audit.samples, audit.outcomes, salt)
         each_level = divide_level(level, attempt)
     one_by_one = [_list_one_by_one(one) for one in audits]
-    bounds = []
-    for one in one_by_one:
-        made, scores, resolved, unit = bind_audit(one, specification)
-        bounds.append((made, scores))
-    is_ratio = bounds[0][0].gap.is_ratio
+    bounds = [bind_audit(one, specification) for one in one_by_one]
+    in_use = bounds[0]
+    is_ratio = in_use.bound.gap.is_ratio
     tests = []
     rows = []
     for name, one, bound in zip(named, audits[1:], bounds[1:], strict=True):
-        gap_test = _test_gap(bounds[0], bound, min_reduction, is_ratio)
-        gain_test, in_use, achieved = _test_performance((audits[0], one), gain, margin)
+        gap_test = _test_gap(in_use, bound, min_reduction, is_ratio)
+        gain_test, present, achieved = _test_performance((audits[0], one), gain, margin)
         tests.append((gap_test, gain_test))
         before = audit.columns.get("y_pred")
         gained, lost = _count_changes(before, one.columns.get("y_pred"), audit.pos_label)
-        gap = bound[0].gap.state(reported_gap(*bound))
         rows.append(
             {
                 "candidate": name,
-                "gap": float(gap),
+                "gap": bound.gap,
                 "performance": achieved,
                 "n_gained": gained,
                 "n_lost": lost,
@@ -857,13 +859,12 @@ def find_alternatives(
     rank = frame["verdict"].map({"shown": 0, "open": 1, "contradicted": 2})
     rows_by_rank = np.lexsort((-frame["gap"] if is_ratio else frame["gap"], rank))
     frame = frame.iloc[rows_by_rank].reset_index(drop=True)
-    quantity = describe_bound(resolved, audit.task == "regression", burden=audit.burden)
-    base = bounds[0][0].gap.state(reported_gap(*bounds[0]))
+    quantity = describe_bound(in_use.constraint, audit.task == "regression", burden=audit.burden)
     return Alternatives(
         frame=frame,
-        baseline={"gap": float(base), "performance": in_use},
+        baseline={"gap": in_use.gap, "performance": present},
         metric=quantity.noun,
-        unit=unit,
+        unit=in_use.unit,
         form="ratio" if is_ratio else "gap",
         performance=gain.name,
         is_share=gain.is_share,
@@ -926,11 +927,7 @@ def _name_candidates(candidates: Any) -> dict[str, Any]:
 
 def _audit_candidate(audit: AuditData, name: str, candidate: Any) -> AuditData:
     """The audit of a candidate on the samples of another audit."""
-    if (
-        hasattr(candidate, "samples")
-        and hasattr(candidate, "columns")
-        and hasattr(candidate, "known")
-    ):
+    if is_audit(candidate):
         return candidate
     columns = dict(audit.outcomes)
     if hasattr(candidate, "predict"):
@@ -979,15 +976,15 @@ def _check_columns(audits: list[AuditData], gain: _Performance, names: list[str]
         if needed not in one.columns:
             what = "decisions" if needed == "y_pred" else "scores"
             raise argument_error(
-                f"candidates must have {what} for this performance, but {name} has none. Pass "
-                "fitted models, or audits with y_pred and y_score."
+                f"performance needs {what} of each candidate, but {name} has none. Pass fitted "
+                "models, or audits with y_pred and y_score."
             )
         if needed == "y_pred" and "y_true" in one.columns and one.task == "classification":
             labels, known = np.unique(one.columns["y_pred"]), np.unique(audits[0].columns["y_pred"])
             truth = np.unique(audits[0].columns["y_true"])
             if not {*labels.tolist()} <= {*known.tolist(), *truth.tolist()}:
                 raise argument_error(
-                    "candidates must decide by the labels "
+                    "y_pred of each candidate must have the labels "
                     f"{join_names(map(repr, truth.tolist()))}, but {name} has "
                     f"{join_names(map(repr, labels.tolist()))}."
                 )

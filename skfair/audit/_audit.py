@@ -523,7 +523,8 @@ class Audit(AuditData):
         ------
         ValueError
             If candidates are not of the same samples, have no decisions or scores that the
-            performance needs, or the constraint bounds one direction alone.
+            performance needs, or the constraint bounds the rate of each group (a floor or a
+            ceiling).
 
         See Also
         --------

@@ -144,10 +144,22 @@ def bind_model(
     return bound, scores, np.flatnonzero(audit.is_used)[selected["sample_weight"] > 0.0]
 
 
-def bind_audit(
-    audit: AuditData, constraint: Constraint
-) -> tuple[BoundConstraint, np.ndarray, Constraint, str]:
-    """A constraint bound to the predictions of an audit, its scores, and itself with its unit.
+class BoundAudit(NamedTuple):
+    """A constraint bound to the predictions of an audit, which are its scores, and its unit."""
+
+    bound: BoundConstraint
+    scores: np.ndarray
+    constraint: Constraint
+    unit: str
+
+    @property
+    def gap(self) -> float:
+        """The gap as reports state it."""
+        return float(self.bound.gap.state(reported_gap(self.bound, self.scores)))
+
+
+def bind_audit(audit: AuditData, constraint: Constraint) -> BoundAudit:
+    """A constraint bound to the predictions of an audit.
 
     Raise for predictions of more than two classes.
     """
@@ -165,7 +177,7 @@ def bind_audit(
     leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, None)
     selected, _ = _select_samples(audit, n_rows, leaves_out)
     bound, scores = bind_constraint(constraint, predictions, **selected, **params)
-    return bound, scores, constraint, unit
+    return BoundAudit(bound, scores, constraint, unit)
 
 
 def _rank_in_clusters(audit: AuditData, constraint: ExposureParity) -> AuditData:

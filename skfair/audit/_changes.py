@@ -16,6 +16,7 @@ from skfair._groups.samples import Samples, check_metric_input
 from skfair._statistics.estimates import change_upper_limit, check_level, contrast_matrix
 from skfair._statistics.group_estimates import estimate_means
 from skfair._utils.checks import argument_error, join_names, refuse_clusters, warn
+from skfair.audit._data import is_audit
 from skfair.audit._formats import (
     Markup,
     PageReport,
@@ -55,7 +56,7 @@ from skfair.metrics._group_metrics import find_group_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, TypeGuard
+    from typing import Any
 
     from skfair._groups.groups import Groups
     from skfair._statistics.estimates import Estimates
@@ -185,8 +186,8 @@ def compare_audits(
             f"Changes are of known groups, but {before.known.argument} models them. Pass "
             "missing='exclude' or missing='group', or compare reports of both."
         )
-    other = after if _is_audit(after) else before
-    is_one_audit = not _is_audit(after)
+    other = after if is_audit(after) else before
+    is_one_audit = not is_audit(after)
     further = find_group_metrics(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
@@ -327,11 +328,6 @@ def _protect_changes(
     return replace(report, **changed, unpublished=join_names(unpublished, len(unpublished)))
 
 
-def _is_audit(thing: object) -> TypeGuard[AuditData]:
-    """Whether something is an audit, and no predictions."""
-    return hasattr(thing, "samples")
-
-
 def _check_ids(
     audits: Sequence[AuditData | Table], ids: tuple | list[np.ndarray]
 ) -> list[np.ndarray]:
@@ -339,7 +335,7 @@ def _check_ids(
     used = [
         one.is_used
         for one in audits
-        if _is_audit(one) and hasattr(one, "is_used") and one.samples.groups.multiplicity is None
+        if is_audit(one) and hasattr(one, "is_used") and one.samples.groups.multiplicity is None
     ]
     n_rows = [len(mask) for mask in used]
     sizes = [len(one) for one in ids]
@@ -782,7 +778,7 @@ def _describe_change(report: Changes, gap: pd.Series) -> str:
 
 
 def _has_groups_alone(report: Changes, attribute: str) -> bool:
-    """Whether a group has samples in one of both alone."""
+    """Whether some group has samples in only one of the two."""
     return any(0 in sizes for sizes in report.uncompared.get(attribute, {}).values())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -886,3 +886,8 @@ def mask_unknown(groups: Groups) -> np.ndarray:
     if not groups.is_disjoint:
         return np.zeros(groups.matrix.shape[0], dtype=bool)
     return (groups.labels == MISSING).any(axis=1)[groups.codes]
+
+
+def is_audit(thing: object) -> TypeGuard[AuditData]:
+    """Whether something is an audit, and no predictions or model."""
+    return all(hasattr(thing, name) for name in ("samples", "columns", "known"))

@@ -122,8 +122,13 @@ def digest_with_salt(audit: AuditData, salt: str | None) -> str | None:
     return None if salt is None else digest_samples(audit.samples, audit.columns, salt)
 
 
-def check_same_samples(audits: Sequence[AuditData]) -> None:
-    """Raise if there are no audits, or they are not of the same samples."""
+def check_same_samples(
+    audits: Sequence[AuditData], argument: str = "audits", names: Sequence[str] | None = None
+) -> None:
+    """Raise if there are no audits, or they are not of the same samples.
+
+    Messages speak of the argument, and call the audits by names, or by their places.
+    """
     if not audits:
         raise argument_error("audits must hold an audit for each model, but there is none.")
     digests = []
@@ -134,8 +139,9 @@ def check_same_samples(audits: Sequence[AuditData]) -> None:
         digests.append(digest_samples(audit.samples, columns))
     differing = [number for number, one in enumerate(digests) if one != digests[0]]
     if differing:
+        names = names or [f"audits[{number}]" for number in range(len(audits))]
         raise argument_error(
-            "audits must be of the same samples, with equal groups, outcomes, weights and "
-            f"clusters, but those of audits[{differing[0]}] differ from those of audits[0]. Make "
+            f"{argument} must be of the same samples, with equal groups, outcomes, weights and "
+            f"clusters, but those of {names[differing[0]]} differ from those of {names[0]}. Make "
             "all of them of the same held-out rows."
         )

@@ -215,8 +215,8 @@ class FairnessReport(ReportData):
         - ``standard_deviations``: (s / n - t / m) / sqrt(p (1 - p) (1 / n + 1 / m)). More than two
           are held to be significant.
         - ``p_value``: of Fisher's exact test of the two groups, two-sided, which holds for any
-          number of samples. Of more than two equal groups the largest rate is partly luck: with ten
-          of them a p-value below .05 occurs in half of all samples.
+          number of samples. Of more than two equal groups the largest rate is partly luck, so that
+          p-values below .05 occur too often.
         - ``adjusted_p_value``: the same by Holm's procedure over all pairs of groups that are not
           left out, of more than 16 groups by Bonferroni's. It holds for all groups of an attribute
           together, whichever has the largest rate.

@@ -112,8 +112,8 @@ def findings(report: ReportData) -> list[str]:
     if balance is not None:
         sentences.append(
             f"The least balanced cluster has a balance of {balance.estimate:.2f} (its smallest "
-            f"group over its largest). In the population that of the clusters that occur is at "
-            f"least {balance.low:.2f} if these are held-out data."
+            f"group over its largest). In the population the least balanced of the clusters that "
+            f"occur here has a balance of at least {balance.low:.2f}, if these are held-out data."
         )
     return sentences
 
@@ -536,7 +536,7 @@ def _stratum_cells(quantity: Quantity, stratum: str, row: dict, best: pd.Series)
         for one in (row, best)
     ]
     difference = quantity.difference(row["estimate"] - best["estimate"])
-    p_value = "left out" if row["is_excluded"] else _format_number(row["p_value"], ".3g")
+    p_value = "left out" if row["is_excluded"] else _format_p_value(row["p_value"])
     return stratum, row["group"], rates[0], f"{best['group']}: {rates[1]}", difference, p_value
 
 

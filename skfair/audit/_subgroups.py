@@ -850,8 +850,9 @@ def _check_effort(columns: list[_EncodedColumn], max_conditions: int, n_samples:
 def _check_any_subgroup(family: _SearchedSubgroups, metric: str) -> None:
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
+        rest = ", with as many in the rest" * family.comparison.needs_rest
         raise ValueError(
             f"No subgroup has {family.min_size:,} of the {int(family.total[0]):,} samples of the "
-            f"{metric}, with as many in the rest. Pass a smaller min_group_size, more samples, or "
-            "columns with several levels."
+            f"{metric}{rest}. Pass a smaller min_group_size, more samples, or columns with several "
+            "levels."
         )

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 from skfair._utils.checks import argument_error
-from skfair.audit._alternatives import read_filed_alternatives, verify_alternatives
-from skfair.audit._claims import check_states_digest, make_filed_constraint, read_filed_claim
+from skfair.audit._alternatives import (
+    Alternatives,
+    read_filed_alternatives,
+    verify_alternatives,
+)
+from skfair.audit._audit import Audit
+from skfair.audit._claims import (
+    Claim,
+    check_states_digest,
+    make_filed_constraint,
+    read_filed_claim,
+)
 from skfair.audit._sentences import LOWER_BOUNDS
 
 
 def verify(
-    claim: Any,
-    audit: Any,
+    claim: Claim | Alternatives | str | PathLike[str],
+    audit: Audit,
     *,
     salt: str | None = None,
-    candidates: Any = None,
-    performance: Any = None,
+    candidates: Mapping[str, Any] | None = None,
+    performance: str | Callable | None = None,
 ) -> list[str]:
     """Recompute a filed claim from the data, and name what differs.
 
@@ -66,6 +78,11 @@ def verify(
     ['estimate', 'high', 'reading', 'text']
     """
     if candidates is not None:
+        if salt is not None:
+            raise argument_error(
+                "salt must be left out with candidates, since an answer states no digest of the "
+                "samples."
+            )
         answer, edited = read_filed_alternatives(claim)
         return list(
             dict.fromkeys(edited + verify_alternatives(answer, audit, candidates, performance))

@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
     from skfair._postprocessing.events import EventFeatures
     from skfair._postprocessing.joint import JointProbabilities
-    from skfair._utils.api import MatrixLike
     from skfair._utils.tables import Table, TableLike
 
 
@@ -198,8 +197,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
     refused_at_any_score_ : float
         Share of the training samples whose threshold is above all scores: groups that are not
-        known, but likely, may get such thresholds. A warning follows from .05 on. It is nan with
-        more than two classes, and where ranks or losses are compared.
+        known, but likely, may get such thresholds. From 1,000 samples on a warning follows above
+        .05, unless ``k`` is passed. It is nan with more than two classes, and where ranks or losses
+        are compared.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
         new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
@@ -211,7 +211,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         denominator of a group's rate: the status is then "infeasible".
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
-        With weights of outcomes the objective is twice the expected share of wrong decisions.
+        With weights of outcomes the objective is the expected share of wrong decisions, weighted by
+        their costs.
     {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
@@ -236,9 +237,10 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     little better than each, so that rates may differ a little from those by
     ``oof_decision_function_``.
 
-    Up to 10,000 samples of two classes, without ``group_estimator`` and ``confidence_level``, and
-    for constraints on rates of decisions in groups or in their classes, but not for a single one on
-    a quotient such as precision, the joint probabilities
+    Joint probabilities of groups and classes are used up to 10,000 samples of two classes, without
+    ``group_estimator``, ``confidence_level`` and ``k``, with all groups known, and for an estimator
+    that is monotone in no column. The constraints must be on rates of decisions in groups or in
+    their classes, and not a single one on a quotient such as precision. The probabilities
     :math:`J_{gy}(x) = P(g, y \mid x)` are estimated by a multinomial logistic regression of the
     log-odds and of a small model of g and y, or of g alone, or of several where there are more than
     64 dense columns. A sample is accepted if :math:`\sum_g u_g J_{g1} > \sum_g v_g J_{g0}`, with
@@ -714,7 +716,7 @@ def _warn_of_refused_scores(
         positive = np.mean(first.samples.target[top[refused]] > 0)
         facts.append(
             f"refuses {refused.mean():.0%} of the {_TOP_SHARE:.0%} of samples with the highest "
-            f"scores, of which {positive:.0%} are of the class {estimator.pos_label_}"
+            f"scores ({positive:.0%} of the refused ones are of the class {estimator.pos_label_})"
         )
     share = estimator.refused_at_any_score_
     if share > _REFUSED_SHARE:
@@ -741,9 +743,11 @@ def _share_refused_at_any_score(
     if features.compares_scores:
         return np.nan
     log_odds = features.log_odds(X)
+    scores = features.decision_scores(X, coef, intercept)
+    if features.sample_thresholds(log_odds, scores, coef) is None:  # the log-odds do not count
+        return float(np.mean(scores <= 0.0))
     # Log-odds from which on a sample would be accepted, were all else equal.
-    thresholds = log_odds - features.decision_scores(X, coef, intercept)
-    return float(np.mean(thresholds > log_odds.max()))
+    return float(np.mean(log_odds - scores > log_odds.max()))
 
 
 def _warn_of_tied_places(k: float, rule: Rule) -> None:

@@ -125,7 +125,7 @@ class GroupMetric:
     Examples
     --------
     >>> from sklearn.metrics import fbeta_score
-    >>> from functools import cache, partial
+    >>> from functools import partial
     >>> from skfair.metrics import GroupMetric, group_report
     >>> f2_score = GroupMetric(partial(fbeta_score, beta=2), name="f2_score")
     >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
@@ -144,13 +144,13 @@ class GroupMetric:
     response_method: ResponseMethod | None = None
 
     def __post_init__(self) -> None:
-        if self.response_method is None:
-            object.__setattr__(self, "response_method", find_response_method(self.metric))
         if not callable(self.metric):
             raise TypeError(
                 "The metric of a GroupMetric must be callable, as metric(y_true, y_pred); got "
                 f"{self.metric!r}."
             )
+        if self.response_method is None:
+            object.__setattr__(self, "response_method", find_response_method(self.metric))
         check_choice("response_method", self.response_method, RESPONSES_BY_METHOD)
         if self.name is not None:
             return

@@ -188,10 +188,10 @@ def test_clusters_widen_limits(applicants):
     [
         ({}, {}, "one candidate at least"),
         ("plain", {}, "got a str"),
-        ({"a": [2] * 4000}, {}, "must decide by the labels"),
+        ({"a": [2] * 4000}, {}, "y_pred of each candidate must have the labels"),
         ({"a": [1] * 4000}, {"margin": -1}, "margin must be a number from 0"),
         ({"a": [1] * 4000}, {"performance": "f1"}, "performance must be one of"),
-        ({"a": [1] * 4000}, {"performance": "roc_auc"}, "must have scores"),
+        ({"a": [1] * 4000}, {"performance": "roc_auc"}, "needs scores of each candidate"),
         ({"a": [1] * 4000}, {"order": "tight"}, "order must be one of"),
     ],
 )

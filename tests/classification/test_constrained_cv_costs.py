@@ -138,6 +138,7 @@ def test_samples_of_a_class_of_twice_the_weight_count_twice():
 
 @pytest.mark.slow
 def test_weights_do_not_reach_the_rates_and_the_estimator(data):
+    data = add_sign_of_group(data)
     model = fit(data, tolerance=0.05, class_weight="balanced")
     plain = fit(data, tolerance=0.05)
     for one, other in zip(model.estimators_, plain.estimators_, strict=True):
@@ -177,7 +178,9 @@ def test_the_objective_that_callbacks_get_is_the_weighted_one(data):
     features = np.column_stack((scores, group == "b"))
     plain = LogisticRegression(C=1e8, tol=1e-10).fit(features, y, sample_weight=weights)
     expected = log_loss(y, plain.predict_proba(features), sample_weight=weights)
-    assert monitor.log["objective"].min() == pytest.approx(expected, rel=1e-3)
+    log = monitor.log
+    last = (log["residual"].diff() > 0).idxmax() - 1  # of the first problem
+    assert log["objective"][last] == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.slow

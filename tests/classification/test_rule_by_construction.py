@@ -127,3 +127,22 @@ def test_places_are_samples(k, settings, is_weighted):
     )
     model.fit(X, y, sensitive_features=group, sample_weight=weights if is_weighted else None)
     assert np.count_nonzero(model.oof_decision_function_ > 0) == (150 if k == 0.1 else k)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"group_estimator": LogisticRegression()}, KNOWN])
+def test_samples_that_no_score_accepts_are_counted(settings):
+    rng = np.random.default_rng(0)
+    group = rng.choice(3, p=[0.5, 0.3, 0.2], size=3000)
+    X = rng.normal(size=(3000, 4))
+    X[:, 0] += group == 1
+    X[:, 1] -= group == 2
+    y = (X[:, 0] + X[:, 1] + rng.logistic(size=3000) > 0.3).astype(int)
+    model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.02, **settings)
+    model.fit(X, y, sensitive_features=group)
+    passed = {"sensitive_features": group} if settings == KNOWN else {}
+    decided = decide_along_scores(model.export_rule(), *model.rule_inputs(X, **passed))
+    refused = 1.0 - decided[-1].mean()
+    # Probabilities of the fit are out of fold, and these are not.
+    assert model.refused_at_any_score_ == pytest.approx(refused, abs=0.02)

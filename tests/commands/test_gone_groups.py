@@ -65,3 +65,12 @@ def test_last_decisions_of_a_monitor(times):
         time = None if times is None else times[batch]
         monitor.update(None, table["d"].astype(int), sensitive_features=table[["g"]], time=time)
     assert monitor.last_decisions_ == {("g", "b"): 2 if times is None else 11}
+
+
+def test_a_page_of_verdicts_names_a_gone_group_without_its_dates(tmp_path, capsys):
+    tables = [draw_month(month, ["a", "b"] if month < 3 else ["a", "c"]) for month in range(1, 6)]
+    results = run(tables, tmp_path, capsys, "--min-published", "10")
+    verdicts = [one for one in results["findings"] if one.startswith("Shown")]
+    assert verdicts
+    assert all("without decisions about 'b' at the end" in one for one in verdicts)
+    assert all("after 2025-02" not in one for one in results["findings"])

@@ -255,11 +255,12 @@ def test_standard_errors_are_those_of_the_bootstrap(name):
     assert report["drawn_standard_error"].to_numpy() == pytest.approx(
         report[f"{name}_standard_error"].to_numpy(), rel=0.1
     )
-    for end in ("low", "high"):
-        distance = (report[f"drawn_{end}"] - report[f"{name}_{end}"]) / report[
-            "drawn_standard_error"
-        ]
-        assert distance.abs().max() < 0.4
+    low, high = (
+        (report[f"drawn_{end}"] - report[f"{name}_{end}"]) / report["drawn_standard_error"]
+        for end in ("low", "high")
+    )
+    # A bias of the draws counts twice, and six times where it widens the interval.
+    assert low.between(-0.8, 0.4).all() and high.between(-0.4, 0.8).all()
 
 
 @pytest.mark.slow

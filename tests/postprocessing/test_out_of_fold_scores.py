@@ -1,6 +1,7 @@
 """Out-of-fold and out-of-bag scores."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.decomposition import PCA
@@ -15,7 +16,12 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair._postprocessing.folds import make_folds
-from skfair._postprocessing.out_of_fold_scores import cross_fit, final_step_features, mean_scores
+from skfair._postprocessing.out_of_fold_scores import (
+    cross_fit,
+    final_step_features,
+    free_columns,
+    mean_scores,
+)
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)
@@ -171,3 +177,28 @@ def test_errors_of_codes_are_those_of_the_classifier():
     with pytest.raises(ValueError, match="max_iter") as caught:
         cross_fit(LogisticRegression(max_iter=-1), X, Y, folds())
     assert "classes" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("signs", "expected"),
+    [
+        ([1, 0, -1], [1]),
+        ({"b": -1}, [0, 2]),
+        ({2: 1}, [0, 1]),
+        ("(1,0,0)", [1, 2]),
+        ("a:1,c:-1", [1]),
+        ("0:1,2:-1", [1]),
+        ("1:0", None),
+        (None, None),
+    ],
+)
+def test_columns_without_monotone_constraint_are_found(signs, expected):
+    class Booster(BaseEstimator):
+        def __init__(self, monotone_constraints=None):
+            self.monotone_constraints = monotone_constraints
+
+    features = pd.DataFrame(np.zeros((4, 3)), columns=["a", "b", "c"])
+    free = free_columns(Booster(signs), features)
+    assert (free is None) == (expected is None)
+    if expected is not None:
+        np.testing.assert_array_equal(free, expected)
