@@ -367,8 +367,33 @@ def describe_violation(system: ConstraintSystem, candidate: Candidate | SimpleNa
             f"the training data, less than {bound_text(one.gap.state(one.tolerance))}."
         )
     return (
-        f"{excess} See constraint_report_ for the groups that exceed it. "
-        f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
+        f"{excess}{_describe_conflict(system, candidate)} See constraint_report_ for the groups that "
+        f"exceed it. {advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
+    )
+
+
+def _describe_conflict(system: ConstraintSystem, candidate: Candidate | SimpleNamespace) -> str:
+    """Sentences on mean predictions and mean errors that no model keeps both; else empty."""
+    tolerances = system.tolerances * system.units
+    exceeded = {
+        one.name: (k, gap, tolerance)
+        for k, (one, gap, tolerance) in enumerate(
+            zip(system, candidate.gaps, tolerances, strict=True)
+        )
+        if gap > tolerance
+    }
+    if not exceeded.keys() >= {"MeanParity", "MeanErrorParity"} or candidate.scores is None:
+        return ""
+    parts = [
+        f"{name} ({limit_text(gap, n_digits=4)}, tolerance {bound_text(tolerance)})"
+        for name, (_, gap, tolerance) in exceeded.items()
+    ]
+    # The mean error of predictions that are 0 is minus the mean target.
+    k, *_ = exceeded["MeanErrorParity"]
+    difference = system[k].value(np.zeros(len(candidate.scores))) * system.units[k]
+    return (
+        f" Both {join_names(parts)} are exceeded: their gaps add up to the difference of the groups' "
+        f"mean targets at least, {limit_text(difference, n_digits=4)}."
     )
 
 

@@ -138,7 +138,10 @@ class QuadraticProgram:
         smallest = 1e-6 * weight
         # At most 100 Newton steps of the interior-point method.
         for _ in range(100):
-            step, decrement = self._newton_step(latest, weight)
+            newton = self._newton_step(latest, weight)
+            if newton is None:
+                break
+            step, decrement = newton
             following = self._move_multipliers(latest, step, decrement / weight)
             if following is None:
                 break
@@ -150,8 +153,12 @@ class QuadraticProgram:
                 weight /= 5.0
         return float(best.minimum), best.minimizer
 
-    def _newton_step(self, latest: _Lagrangian, weight: float) -> tuple[np.ndarray, float]:
-        """Newton's step of the sum of the minimum and the weighted barriers, and its decrement."""
+    def _newton_step(self, latest: _Lagrangian, weight: float) -> tuple[np.ndarray, float] | None:
+        """Newton's step of the sum of the minimum and the weighted barriers, and its decrement.
+
+        None if multipliers have grown so large that rounding hides the barriers: no model keeps the
+        constraints then.
+        """
         multipliers = latest.multipliers
         slopes = self.gradients[1:] + self.hessians[1:] @ latest.minimizer
         solved = np.array([cho_solve(latest.factor, one) for one in self.hessians[1:]])
@@ -161,7 +168,10 @@ class QuadraticProgram:
         curvature = slopes @ cho_solve(latest.factor, slopes.T)
         curvature += weight * np.einsum("aij,bji->ab", solved, solved, optimize=True)
         curvature += weight * np.diag(1.0 / multipliers**2)
-        step = cho_solve(cho_factor(curvature), gradient)
+        try:
+            step = cho_solve(cho_factor(curvature), gradient)
+        except LinAlgError:
+            return None
         return step, max(float(gradient @ step), 0.0)
 
     def _move_multipliers(
