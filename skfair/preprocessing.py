@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, T
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from skfair._groups.arguments import FitArguments
+from skfair._groups.groups import check_classes
 from skfair._groups.known import encode_groups_for_prediction
 from skfair._groups.samples import check_alignment, check_samples
 from skfair._groups.state import PlainStateMixin
@@ -91,7 +91,7 @@ def reweighing_weights(
     labels = column_or_1d(y, warn=True)
     if np.any(labels != labels):
         raise ValueError("y must hold the class of each sample, but some are NaN; leave these out.")
-    check_classification_targets(labels)
+    check_classes(labels, "y")
     arguments = FitArguments(
         y=y, sensitive_features=sensitive_features, sample_weight=sample_weight
     )
@@ -399,7 +399,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         check_column("y", y)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
+        check_classes(np.asarray(y), "y")
         check_consistent_length(scores, y)
         if sample_weight is not None:
             check_sample_weight(sample_weight, scores)

@@ -44,7 +44,7 @@ from skfair._utils.checks import (
     explain_conversion,
     is_int,
     join_names,
-    refuse_devices,
+    check_in_memory,
     to_floats,
     warn,
 )
@@ -390,7 +390,7 @@ def _encode_queries(query_id: TableLike, n_documents: int) -> Groups:
             "query_id=np.zeros(len(y))."
         )
         return Groups.single(n_documents)
-    refuse_devices(query_id=query_id)
+    check_in_memory(query_id=query_id)
     try:
         queries = check_groups(query_id, n_documents, name="query_id")
     except (TypeError, ValueError) as error:

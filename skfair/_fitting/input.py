@@ -10,7 +10,6 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
-from sklearn.utils.multiclass import check_classification_targets
 
 from skfair._bound.units import (
     DecisionFunction,
@@ -20,7 +19,7 @@ from skfair._bound.units import (
     loss_in_unit,
 )
 from skfair._groups import Samples
-from skfair._groups.groups import check_one_label_type, unique_values
+from skfair._groups.groups import check_classes, check_one_label_type, unique_values
 from skfair._groups.known import warn_of_missing_marks
 from skfair._groups.samples import check_lengths, check_samples
 from skfair._partitions.collections import is_partitioned
@@ -205,12 +204,12 @@ def _encode_classes(
     is_object = y.dtype.kind == "O"  # labels of several types cannot be sorted
     if is_object:
         check_one_label_type(y, "y")
-        check_classification_targets(y)
+        check_classes(y, "y")
     classes = unique_values(y)
     if not is_object:
         check_exact_labels(classes, "y")
         # Two labels are classes if and only if all labels are.
-        check_classification_targets(classes if len(classes) <= 2 else y)
+        check_classes(classes if len(classes) <= 2 else y, "y")
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
         warn_of_missing_marks(classes.tolist(), "y")

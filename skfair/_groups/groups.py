@@ -13,6 +13,7 @@ from unicodedata import normalize
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
 
 from skfair._utils.checks import argument_error, check_exact_labels, join_names, warn
 from skfair._utils.tables import Table, to_pandas_table
@@ -280,6 +281,17 @@ def check_one_label_type(
             "Convert it to one type, as in [str(label) for label in labels]."
         )
     check_exact_labels(np.fromiter(labels, dtype=object), name)
+
+
+def check_classes(labels: np.ndarray, name: str) -> None:
+    """Raise unless labels are classes as scikit-learn takes them; `name` says what they are."""
+    if labels.dtype == object and len(labels) and not isinstance(labels[0], str):
+        raise ValueError(
+            f"Unknown label type: {name} holds {_type_name(type(labels[0]))} such as "
+            f"{labels[0]!r} in an array of objects. Pass numbers or strings, as in "
+            f"{name}.astype(int) or {name}.astype(str)."
+        )
+    check_classification_targets(labels)
 
 
 def check_attribute_label_types(labels: Iterator | list) -> None:

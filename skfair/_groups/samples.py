@@ -440,6 +440,8 @@ def check_labels(name: str, column: TableLike) -> np.ndarray:
     if np.asarray(column).dtype == object:
         check_one_label_type(np.asarray(column).ravel(), name)
     labels = column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
+    if labels.dtype == object and not isinstance(labels[0], str):
+        labels = np.array(labels.tolist())
     if labels.dtype.kind not in "biuf":
         warn_of_missing_marks(dict.fromkeys(labels.tolist()), name)
     return labels

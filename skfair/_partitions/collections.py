@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from skfair._partitions.blocks import Blocks
 from skfair._partitions.dask import DaskWorkers, acquire_client, check_worker_imports, gather
 from skfair._partitions.partitions import Partitions, Reader, Threads, blocks
-from skfair._utils.checks import join_names, refuse_devices, warn
+from skfair._utils.checks import join_names, check_in_memory, warn
 from skfair._utils.tables import is_pandas
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 def check_alignment(**named: Any) -> None:
     """Raise for inputs whose pandas indexes differ: their rows would be other samples.
 
-    Inputs without a pandas index count as being in order. Partitions of Dask are compared one by
-    one when they are read. A name in place of a column is refused.
+    Inputs without a pandas index count as being in order, and so do those with the default one
+    (0, 1, ...), unless another index has the same labels in another order. Partitions of Dask are
+    compared one by one when they are read. A name in place of a column is refused.
     """
-    refuse_devices(**named)
+    check_in_memory(**named)
     for name, value in named.items():
         if isinstance(value, str):
             raise ValueError(
@@ -51,7 +52,7 @@ def check_alignment(**named: Any) -> None:
                 f"is a column of X, pass the column, as in {name}=X[{value!r}]. Leave it out of X, "
                 f"as in X.drop(columns={value!r}), unless decisions may depend on it."
             )
-    mismatch = _find_misaligned(named)
+    mismatch = _find_misaligned(_leave_out_default_indices(named))
     if mismatch is not None:
         (reference, name), statement = mismatch
         raise ValueError(
@@ -74,11 +75,7 @@ def check_partition_alignment(number: int, named: dict[str, TableLike]) -> None:
 
 def _find_misaligned(named: dict[str, Any]) -> tuple[tuple[str, str], str] | None:
     """Names of two inputs whose pandas indexes differ, and a sentence about them; or None."""
-    indexed = {
-        name: value.index
-        for name, value in named.items()
-        if hasattr(value, "iloc") and not hasattr(value, "__dask_graph__")
-    }
+    indexed = _find_indices(named)
     if len(indexed) < 2:
         return None
     (reference, index), *others = indexed.items()
@@ -90,6 +87,39 @@ def _find_misaligned(named: dict[str, Any]) -> tuple[tuple[str, str], str] | Non
                 f"{other[:3].tolist()} (length {len(other)})."
             )
     return None
+
+
+def _find_indices(named: dict[str, Any]) -> dict[str, pd.Index]:
+    """The pandas indexes of inputs in memory, by name."""
+    return {
+        name: value.index
+        for name, value in named.items()
+        if hasattr(value, "iloc") and not hasattr(value, "__dask_graph__")
+    }
+
+
+def _leave_out_default_indices(named: dict[str, Any]) -> dict[str, Any]:
+    """Inputs without those whose default index only says that they are in order."""
+    indexed = _find_indices(named)
+    other = next((one for one in indexed.values() if not is_default(one)), None)
+    if other is None or _is_reordered(other):
+        return named
+    left_out = {name for name, one in indexed.items() if is_default(one) and len(one) == len(other)}
+    return {name: value for name, value in named.items() if name not in left_out}
+
+
+def _is_reordered(index: pd.Index) -> bool:
+    """Whether an index has the labels of the default one in another order."""
+    return (
+        index.nlevels == 1
+        and pd.api.types.is_integer_dtype(index)
+        and is_default(index.sort_values())
+    )
+
+
+def is_default(index: pd.Index) -> bool:
+    """Whether an index is the default one of pandas, 0, 1, and so on."""
+    return index.nlevels == 1 and index.equals(pd.RangeIndex(len(index)))
 
 
 def expected_layout(rows: Array | DataFrame | Series, name: str) -> tuple[int, ...] | list[str]:
@@ -190,7 +220,7 @@ def load_columns(**columns: Any) -> dict[str, Any]:
 
     Collections of Dask are computed together, so that what they have in common is computed once.
     """
-    refuse_devices(**columns)
+    check_in_memory(**columns)
     lazy = {
         name: _check_columns_lazily(name, rows) for name, rows in columns.items() if is_lazy(rows)
     }

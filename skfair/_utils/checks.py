@@ -20,7 +20,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data as validate_by_sklearn
 
-from skfair._utils.tables import is_sparse
+from skfair._utils.tables import is_sparse, to_pandas_table
 
 if TYPE_CHECKING:
     from collections import ChainMap
@@ -222,7 +222,7 @@ def number_text(
 @contextmanager
 def explain_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) -> Iterator[None]:
     """Add to errors of the conversion of X to numbers what to do with text, and with graphs."""
-    refuse_devices(X=X)
+    check_in_memory(X=X)
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -236,9 +236,15 @@ _HOST_DEVICES = 1, 3, 11
 """DLPack's numbers of memory that the processor reads: its own, and pinned for CUDA or ROCm."""
 
 
-def refuse_devices(**named: Any) -> None:
-    """Raise for arrays in the memory of an accelerator, which numpy cannot read."""
+def check_in_memory(**named: Any) -> None:
+    """Raise for arrays in the memory of an accelerator, and for tables that are not computed yet."""
     for name, value in named.items():
+        is_lazy = hasattr(value, "collect") and not hasattr(value, "__dask_graph__")
+        if is_lazy and not hasattr(value, "__array__"):
+            raise TypeError(
+                f"{name} must be in memory, but it is a {type(value).__name__}, which is not "
+                f"computed yet. Pass {name}.collect(), or what its library computes it by."
+            )
         if (
             hasattr(value, "__dlpack_device__")
             and value.__dlpack_device__()[0] not in _HOST_DEVICES
@@ -281,7 +287,7 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 def check_column(name: str, column: TableLike | None) -> None:
     """Raise unless a column has one value or label for each sample; `name` is the argument."""
     # Objects that only become arrays by themselves are converted before their shape is read.
-    refuse_devices(**{name: column})
+    check_in_memory(**{name: column})
     values = column if is_sparse(column) else np.asarray(column)
     shape = values.shape
     if is_sparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
@@ -336,8 +342,9 @@ def _advise_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) ->
     )
 
 
-def text_columns(X: Table) -> list[int | str]:
+def text_columns(X: TableLike) -> list[int | str]:
     """Names, or positions, of the columns that are no numbers."""
+    X = to_pandas_table(X)
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=object)
         if X.ndim != 2:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from skfair._utils.checks import warn
-from skfair._utils.tables import is_sparse
+from skfair._utils.tables import is_sparse, to_pandas_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,11 +105,12 @@ def check_disjoint_folds(folds: list) -> None:
             )
 
 
-def _columns(X: Table) -> dict[int | str, np.ndarray]:
+def _columns(X: TableLike) -> dict[int | str, np.ndarray]:
     """Columns as arrays by name; by position where they have no names."""
     if is_sparse(X):
         X = X.toarray()
-    if hasattr(X, "columns"):  # pandas, polars
+    X = to_pandas_table(X)
+    if hasattr(X, "columns"):
         return {name: X[name].to_numpy() for name in X.columns}
     # A list of rows becomes an array of objects, so that text does not turn numbers into text.
     array = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)

@@ -50,6 +50,11 @@ def check_sample_weight(sample_weight: TableLike | None, X: TableLike, **options
     if isinstance(sample_weight, str) or not (sample_weight is None or np.isscalar(sample_weight)):
         check_column("sample_weight", sample_weight)
         sample_weight = to_floats("sample_weight", sample_weight)
+        if np.ndim(sample_weight) > 1:
+            raise ValueError(
+                "sample_weight must be 1D array or scalar, got 2D array of shape "
+                f"{np.shape(sample_weight)}. Pass its column, as in weights.iloc[:, 0]."
+            )
     weights = check_weight_by_sklearn(sample_weight, X, ensure_non_negative=True, **options)
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")

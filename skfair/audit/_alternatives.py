@@ -949,6 +949,7 @@ def _audit_candidate(audit: AuditData, name: str, candidate: Any) -> AuditData:
         if len(other.is_used) == len(audit.is_used) and other.is_used.sum() != audit.is_used.sum():
             predicted = {n: c[audit.is_used[other.is_used]] for n, c in predicted.items()}
         return replace(audit, columns=columns | predicted, model=None)
+    audit.check_index(candidates=candidate)
     column = np.asarray(candidate)
     check_consistent_length(audit.is_used, column)
     column = column[audit.is_used]

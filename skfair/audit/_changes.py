@@ -434,9 +434,13 @@ def _paired_columns(audit: AuditData, y_pred: TableLike) -> list[dict[str, np.nd
             "Predictions of another model are compared sample by sample, but this is an audit of "
             "counts. Pass the Audit of the other counts, or audit the samples one by one."
         )
+    audit.check_index(after=y_pred)
     decisions = audit.find_decisions(audit.columns)
-    check_consistent_length(decisions, y_pred)
-    return [audit.outcomes | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
+    after = np.asarray(y_pred)
+    if len(after) == len(audit.is_used):  # rows of zero weight are left out
+        after = after[audit.is_used]
+    check_consistent_length(decisions, after)
+    return [audit.outcomes | {"y_pred": one} for one in (decisions, after)]
 
 
 def _period_columns(

@@ -35,14 +35,14 @@ from skfair._groups import Groups, Samples
 from skfair._groups.groups import attribute_columns
 from skfair._groups.known import MISSING, check_group_probabilities, fill_missing
 from skfair._groups.samples import check_clusters, check_metric_input, cover_truth, merge_samples
-from skfair._partitions.collections import is_partitioned
+from skfair._partitions.collections import check_alignment, is_default, is_partitioned
 from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
 from skfair._utils.copies import refuse_training_data
 from skfair._utils.parameters import MIN_AUDITED_GROUP
 from skfair._utils.sklearn import safe_indexing
-from skfair._utils.tables import Table, is_pandas, to_pandas_table
+from skfair._utils.tables import Table, TableLike, is_pandas, to_pandas_table
 from skfair.audit._bins import (
     Bins,
     bin_groups,
@@ -93,6 +93,7 @@ class AuditData:
     into ``bins``, and ``described`` is what was read, or a function that returns it. ``ids`` name
     the samples, if there are any, and ``clusters`` has the label of what each sample belongs to,
     None if all are independent. ``limits_version`` is the `LIMITS_VERSION` of the limits of claims.
+    ``index`` is the pandas index of the columns that were passed, None if it is the default one.
     """
 
     known: SensitiveFeatures
@@ -113,6 +114,7 @@ class AuditData:
     clusters: pd.Series | None = None
     burden: str | None = None
     limits_version: int = LIMITS_VERSION
+    index: pd.Index | None = None
 
     @classmethod
     def from_columns(
@@ -175,11 +177,17 @@ class AuditData:
             bins=bins,
             strata=checked.strata,
             clusters=clusters,
+            index=_find_index({"sensitive_features": known.labels} | columns),
         )
         describe = partial(_describe, audit, names)
         warn_of_counts(audit.samples, audit.columns)
         # Nothing that is written is kept.
         return replace(audit, described=describe(table) if is_file else describe)
+
+    def check_index(self, **named: TableLike) -> None:
+        """Raise for columns whose pandas index is not that of the audit."""
+        if self.index is not None:
+            check_alignment(audit=pd.Series(0, index=self.index), **named)
 
     def warn_of_integers(self) -> None:
         """Warn of more than 30 whole numbers that are groups; a search divides them."""
@@ -697,6 +705,12 @@ class _Checked(NamedTuple):
     columns: dict[str, np.ndarray]
     is_used: np.ndarray
     strata: Any
+
+
+def _find_index(columns: dict[str, Any]) -> pd.Index | None:
+    """The pandas index of columns, None if it is the default one."""
+    indices = (one.index for one in columns.values() if is_pandas(one))
+    return next((one for one in indices if not is_default(one)), None)
 
 
 def _check_audit_columns(columns, known, are_counts):

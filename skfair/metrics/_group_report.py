@@ -23,7 +23,7 @@ from skfair._groups.samples import (
 )
 from skfair._statistics.estimates import Rates, check_level
 from skfair._utils.api import Label, MatrixLike
-from skfair._utils.checks import argument_error, join_names, refuse_devices
+from skfair._utils.checks import argument_error, join_names, check_in_memory
 from skfair._utils.sklearn import count_samples
 from skfair._utils.tables import is_pandas
 from skfair.metrics._docstrings import classification_docs
@@ -199,6 +199,7 @@ def group_report(
     """
     passed = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
     columns: dict[str, Any] = {name: one for name, one in passed.items() if one is not None}
+    check_in_memory(**columns)
     by_name = find_group_metrics(metrics)
     columns = read_sets(columns, by_name.values())
     if confidence_level is not None:
@@ -206,7 +207,6 @@ def group_report(
     check_top_k(k, columns)
     if control_features is not None:
         check_lengths(**columns)
-        refuse_devices(**columns)
         strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.

@@ -21,7 +21,7 @@ def test_each_argument_is_aligned_with_the_others():
     names = FitArguments.__dataclass_fields__
     for name in set(names) - {"X"}:
         with pytest.raises(ValueError, match=f"X and {name} must have the same pandas index"):
-            FitArguments(X=pd.DataFrame(X), **{name: series})
+            FitArguments(X=pd.DataFrame(X, index=[2, 3, 4]), **{name: series})
 
 
 def test_a_name_in_place_of_a_column_is_refused():

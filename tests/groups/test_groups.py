@@ -337,7 +337,7 @@ def test_alignment():
     with pytest.raises(ValueError, match=r"X and sensitive_features must have the same pandas"):
         check_alignment(X=X, sensitive_features=labels)
     with pytest.raises(ValueError, match=r"sample_weight.loc\[X.index\]"):
-        check_alignment(X=X, y=None, sample_weight=pd.Series([1.0, 2.0]))
+        check_alignment(X=X, y=None, sample_weight=pd.Series([1.0, 2.0], index=[5, 8]))
 
 
 def test_memberships_of_groups():

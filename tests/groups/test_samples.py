@@ -139,7 +139,7 @@ def test_weights_with_infinite_sum_are_refused(check):
 def test_samples_of_a_fit_are_aligned():
     X = pd.DataFrame(np.zeros((2, 1)), index=[1, 2])
     with pytest.raises(ValueError, match="X and sample_weight must have the same pandas index"):
-        check_fit(["a", "b"], pd.Series([1.0, 2.0]), X=X)
+        check_fit(["a", "b"], pd.Series([1.0, 2.0], index=[2, 1]), X=X)
 
 
 # Too many groups -----------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._groups.arguments import FitArguments
@@ -346,7 +346,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
         sites = fitted["medoid_indices_"]
         fit_input = fit_input._replace(requirements=fit_input.requirements_at(sites))
         is_precomputed = self.metric == "precomputed"
-        fitted["cluster_centers_"] = None if is_precomputed else np.asarray(X)[sites]
+        fitted["cluster_centers_"] = None if is_precomputed else check_array(X, dtype=FLOATS)[sites]
         advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
         cut_short = not rounds.is_stopped and (
             f"FairKMedoids stopped after max_iter={self.max_iter} rounds. Raise max_iter."
