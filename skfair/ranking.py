@@ -41,10 +41,10 @@ from skfair._utils.checks import (
     argument_error,
     check_column,
     check_finite_squares,
+    check_in_memory,
     explain_conversion,
     is_int,
     join_names,
-    check_in_memory,
     to_floats,
     warn,
 )

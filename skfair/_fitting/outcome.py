@@ -367,8 +367,8 @@ def describe_violation(system: ConstraintSystem, candidate: Candidate | SimpleNa
             f"the training data, less than {bound_text(one.gap.state(one.tolerance))}."
         )
     return (
-        f"{excess}{_describe_conflict(system, candidate)} See constraint_report_ for the groups that "
-        f"exceed it. {advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
+        f"{excess}{_describe_conflict(system, candidate)} See constraint_report_ for the groups "
+        f"that exceed it. {advise_relaxation([one])}, {_advise(one, candidate.scores)}{also}."
     )
 
 
@@ -392,8 +392,8 @@ def _describe_conflict(system: ConstraintSystem, candidate: Candidate | SimpleNa
     k, *_ = exceeded["MeanErrorParity"]
     difference = system[k].value(np.zeros(len(candidate.scores))) * system.units[k]
     return (
-        f" Both {join_names(parts)} are exceeded: their gaps add up to the difference of the groups' "
-        f"mean targets at least, {limit_text(difference, n_digits=4)}."
+        f" Both {join_names(parts)} are exceeded: their gaps add up to the difference of the "
+        f"groups' mean targets at least, {limit_text(difference, n_digits=4)}."
     )
 
 

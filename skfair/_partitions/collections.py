@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from skfair._partitions.blocks import Blocks
 from skfair._partitions.dask import DaskWorkers, acquire_client, check_worker_imports, gather
 from skfair._partitions.partitions import Partitions, Reader, Threads, blocks
-from skfair._utils.checks import join_names, check_in_memory, warn
+from skfair._utils.checks import check_in_memory, join_names, warn
 from skfair._utils.tables import is_pandas
 
 if TYPE_CHECKING:

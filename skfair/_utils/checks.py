@@ -237,7 +237,7 @@ _HOST_DEVICES = 1, 3, 11
 
 
 def check_in_memory(**named: Any) -> None:
-    """Raise for arrays in the memory of an accelerator, and for tables that are not computed yet."""
+    """Raise for arrays in the memory of an accelerator, and tables that are not computed yet."""
     for name, value in named.items():
         is_lazy = hasattr(value, "collect") and not hasattr(value, "__dask_graph__")
         if is_lazy and not hasattr(value, "__array__"):

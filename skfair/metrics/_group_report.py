@@ -23,7 +23,7 @@ from skfair._groups.samples import (
 )
 from skfair._statistics.estimates import Rates, check_level
 from skfair._utils.api import Label, MatrixLike
-from skfair._utils.checks import argument_error, join_names, check_in_memory
+from skfair._utils.checks import argument_error, check_in_memory, join_names
 from skfair._utils.sklearn import count_samples
 from skfair._utils.tables import is_pandas
 from skfair.metrics._docstrings import classification_docs
