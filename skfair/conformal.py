@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._bound.units import Unit
@@ -26,7 +26,7 @@ from skfair._postprocessing.coverage import (
     thresholds_at,
 )
 from skfair._postprocessing.folds import Folds
-from skfair._postprocessing.out_of_fold_scores import mean_scores
+from skfair._postprocessing.out_of_fold_scores import check_base_type, mean_scores
 from skfair._utils.api import MatrixLike
 from skfair._utils.checks import warn
 from skfair._utils.fit import restore_on_failure
@@ -107,11 +107,7 @@ class ConformalEstimator(ConstrainedCV):
             the message says what must hold.
         """
         validate_params(self)
-        if is_classifier(self) != is_classifier(self._base):
-            raise ValueError(
-                f"{type(self._base).__name__} is no estimator for {type(self).__name__}: pass a "
-                "classifier to ConformalClassifier, and a regressor to ConformalRegressor."
-            )
+        check_base_type(self, self._base)
         uses_groups = self.group_estimator == "sensitive_features"
         check_missing_group_settings(self, [], {"group_estimator": None} if uses_groups else {})
         if sensitive_features is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from skfair._bound.units import LogScale
 from skfair._fitting.input import standardize_target
@@ -32,6 +32,7 @@ from skfair._postprocessing.constrained_cv import (
     write_rule,
 )
 from skfair._postprocessing.folds import Folds
+from skfair._postprocessing.out_of_fold_scores import check_base_type
 from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.fit import restore_on_failure
 from skfair._utils.parameters import (
@@ -655,12 +656,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
     def _find_constraints(self) -> list[Constraint]:
         """The constraints; raise for those on classes, for classifiers and for their losses."""
-        if not is_regressor(self._base):
-            raise ValueError(
-                f"estimator must be a regressor, but {type(self._base).__name__} is none by "
-                "sklearn.base.is_regressor. Pass a classifier to ConstrainedClassifierCV; derive a "
-                "regressor of your own from sklearn.base.RegressorMixin."
-            )
+        check_base_type(self, self._base)
         constraints = _resolve_constraints(self)
         if self.loss is not None:
             check_loss(self, "numbers", is_positive=True)

@@ -210,6 +210,24 @@ def estimator_noun(estimator: BaseEstimator) -> str:
     return "regressor" if is_regressor(estimator) else "classifier"
 
 
+def check_base_type(wrapper: BaseEstimator, base: BaseEstimator) -> None:
+    """Raise unless a wrapped estimator is a classifier, or a regressor, as its wrapper is."""
+    noun, mixin, other = "classifier", "ClassifierMixin", "Regressor"
+    if is_regressor(wrapper):
+        noun, mixin, other = "regressor", "RegressorMixin", "Classifier"
+    if (is_regressor if is_regressor(wrapper) else is_classifier)(base):
+        return
+    name = type(wrapper).__name__.replace(noun.capitalize(), other)
+    is_other = (is_classifier if is_regressor(wrapper) else is_regressor)(base)
+    advice = f"Derive a {noun} of your own from sklearn.base.{mixin}, named before BaseEstimator."
+    if is_other and name != type(wrapper).__name__:
+        advice = f"Pass a {other.lower()} to {name}."
+    raise ValueError(
+        f"estimator must be a {noun}, but {type(base).__name__} is none by "
+        f"sklearn.base.is_{noun}. {advice}"
+    )
+
+
 def final_step(estimator: BaseEstimator) -> BaseEstimator:
     """The estimator at the end of pipelines, searches and frozen estimators."""
     while (inner := _inner_estimator(estimator)) is not None:

@@ -41,6 +41,7 @@ from skfair._postprocessing.constrained_cv import (
 )
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import (
+    check_base_type,
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
@@ -365,6 +366,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
+        check_base_type(self, self._base)
         cross = self._cross_fit(
             X,
             y,
@@ -610,8 +612,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        base_tags = get_tags(self._base)
-        tags.classifier_tags.multi_class = base_tags.classifier_tags.multi_class
+        of_base = get_tags(self._base).classifier_tags
+        if of_base is not None:  # else `fit` raises
+            tags.classifier_tags.multi_class = of_base.multi_class
         return tags
 
     @property

@@ -43,6 +43,7 @@ from skfair._postprocessing.events import (
 )
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import (
+    check_base_type,
     check_held_out,
     cross_fit_and_refit,
     estimator_scores,
@@ -320,6 +321,7 @@ class PartialParityPostprocessor(
             in the interval, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
+        check_base_type(self, self._base)
         # Scores, classes and groups are gathered; X stays where it is stored.
         columns = load_columns_beside(
             X,
