@@ -36,8 +36,11 @@ _SEPARATORS = ",;\t|"
 _GZIP_SIGNATURE = b"\x1f\x8b"
 _BINARY_SIGNATURES = {
     b"PK\x03\x04": 'a spreadsheet or another zip archive; save the table as "CSV UTF-8"',
+    b"\xff\xfe\x00\x00": "text in UTF-32; commands read it by --encoding utf-32",
     b"\xff\xfe": "text in UTF-16; commands read it by --encoding utf-16",
     b"\xfe\xff": "text in UTF-16; commands read it by --encoding utf-16",
+    b"<?xml": 'XML; save the table as "CSV UTF-8"',
+    b"<html": 'a page in HTML; save the table as "CSV UTF-8"',
     b"BZh": "compressed by bzip2; unpack it",
     b"\xfd7zXZ": "compressed by xz; unpack it",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it",
@@ -290,7 +293,9 @@ def _read_csv_columns(
     # Detect the separator, check every line, then parse the columns.
     with open_text() as lines:
         # Lines that the separator is detected from.
-        separator = _detect_separator(list(islice(lines, 100)))
+        first_lines = list(islice(lines, 100))
+        _refuse_line_before_header(first_lines, path)
+        separator = _detect_separator(first_lines)
     with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
     names = _check_names(header, names, path, label)
@@ -308,6 +313,16 @@ def _read_csv_columns(
             na_values=[""],
         )
     return table[places].set_axis(names, axis=1)
+
+
+def _refuse_line_before_header(lines: list[str], path: Path) -> None:
+    """Raise for a first line that is a comment, or tells a spreadsheet the separator."""
+    first = lines[0].strip() if lines else ""
+    if re.fullmatch(r'"?sep=.?"?', first) or first.startswith("# "):
+        raise ValueError(
+            f"The first line of {path} must have the names of its columns, but it is {first!r}. "
+            "Delete this line."
+        )
 
 
 def _holds_records(path: Path) -> bool:
@@ -333,6 +348,11 @@ def _read_records(path, names, encoding, label):
     records = records[0] if is_array else records
     if not all(isinstance(one, dict) for one in records):
         raise ValueError(f"All entries of {path} must be records, such as {{'group': 'a'}}.")
+    if len(records) == 1 and all(isinstance(one, dict) for one in records[0].values()):
+        raise ValueError(
+            f"{path} must have a JSON record for each row, but it has an entry for each column, as "
+            "DataFrame.to_json() writes it. Write it by to_json(orient='records')."
+        )
     known = dict.fromkeys(name for one in records for name in one)
     names = _check_names(known, names, path, label)
     columns = {name: [_entry_text(one.get(name)) for one in records] for name in names}

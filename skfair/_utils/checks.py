@@ -229,7 +229,9 @@ def explain_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) ->
         advice = _advise_conversion(X, estimator) or describe_non_number("X", X)
         if not advice:
             raise
-        raise type(error)(f"{str(error).rstrip('.')}. {advice}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        is_of_types = isinstance(error, np.exceptions.DTypePromotionError)
+        raise kind(advice if is_of_types else f"{str(error).rstrip('.')}. {advice}") from error
 
 
 _HOST_DEVICES = 1, 3, 11
@@ -326,6 +328,18 @@ def _advise_conversion(X: TableLike | Graph | None, estimator: BaseEstimator) ->
             "X is a graph of networkx: pass its adjacency matrix, as in "
             "networkx.to_scipy_sparse_array(graph), with affinity='precomputed', and the groups in "
             "the order of graph.nodes."
+        )
+    if isinstance(X, dict):
+        return (
+            "X must be a table with a row for each sample, but it is a dict: pass "
+            "pd.DataFrame([X]) if this is one sample, or pd.DataFrame(X) if its values are columns."
+        )
+    table = to_pandas_table(X)
+    dates = [name for name, one in getattr(table, "dtypes", {}).items() if one.kind in "mM"]
+    if dates:
+        return (
+            f"X has dates or times in {len(dates)} column(s): {join_names(map(repr, dates))}. Pass "
+            "numbers, such as the days since a date."
         )
     columns = text_columns(X)
     if not columns:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import HasMethods as SklearnHasMethods
 from sklearn.utils._param_validation import (
-    HasMethods,
     Interval,
     InvalidParameterError,
     validate_parameter_constraints,
@@ -43,6 +43,18 @@ class StrOptions(SklearnStrOptions):
 
     def __str__(self) -> str:
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
+
+
+class HasMethods(SklearnHasMethods):
+    """Methods that an estimator must have.
+
+    A stack without a final estimator has those of LogisticRegression, once it is fitted.
+    """
+
+    def is_satisfied_by(self, val: object) -> bool:
+        if hasattr(val, "stack_method") and getattr(val, "final_estimator", val) is None:
+            return {*self.methods} <= {"fit", "predict", "predict_proba", "decision_function"}
+        return super().is_satisfied_by(val)
 
 
 def check_sample_weight(sample_weight: TableLike | None, X: TableLike, **options: Any) -> Any:

@@ -15,7 +15,7 @@ from skfair._groups.groups import attribute_columns, attribute_names
 from skfair._groups.samples import Samples, check_metric_input
 from skfair._statistics.estimates import change_upper_limit, check_level, contrast_matrix
 from skfair._statistics.group_estimates import estimate_means
-from skfair._utils.checks import argument_error, join_names, refuse_clusters, warn
+from skfair._utils.checks import argument_error, check_column, join_names, refuse_clusters, warn
 from skfair.audit._data import is_audit
 from skfair.audit._formats import (
     Markup,
@@ -434,6 +434,7 @@ def _paired_columns(audit: AuditData, y_pred: TableLike) -> list[dict[str, np.nd
             "Predictions of another model are compared sample by sample, but this is an audit of "
             "counts. Pass the Audit of the other counts, or audit the samples one by one."
         )
+    check_column("after", y_pred)
     audit.check_index(after=y_pred)
     decisions = audit.find_decisions(audit.columns)
     after = np.asarray(y_pred)
