@@ -97,12 +97,25 @@ def fit_ladder(
     candidates = [clone(estimator).set_params(**{parameter: value}) for value in values]
     if not candidates:
         raise argument_error("values must hold a value for each estimator, but there is none.")
-    # Tolerances by attribute compare other groups than one tolerance does.
-    is_shared = hasattr(estimator, "_fit_rule") and parameter in ("tolerance", "confidence_level")
-    if not is_shared or any(isinstance(value, Mapping) for value in values):
-        return [one.fit(X, y, **fit_params) for one in candidates]
+    if share_folds(estimator, parameter, values):
+        return fit_to_shared_folds(candidates, X, y, **fit_params)
+    return [one.fit(X, y, **fit_params) for one in candidates]
+
+
+def fit_to_shared_folds(
+    candidates: list[BaseEstimator], X: MatrixLike, y: ArrayLike, **fit_params: Any
+) -> list[BaseEstimator]:
+    """Fit wrappers that share folds: what they wrap is fitted for the first of them alone."""
     cross = candidates[0]._cross_fit(X, y, **fit_params)
     return [one._fit_to_folds(cross, X, y) for one in candidates]
+
+
+def share_folds(estimator: BaseEstimator, parameter: str, values: Sequence[Any]) -> bool:
+    """Whether fits at several values of a parameter need the folds of one of them alone."""
+    is_wrapper = hasattr(estimator, "_fit_rule")
+    # Tolerances by attribute compare other groups than one tolerance does.
+    is_by_attribute = any(isinstance(value, Mapping) for value in values)
+    return is_wrapper and parameter in ("tolerance", "confidence_level") and not is_by_attribute
 
 
 def best_subject_to(

@@ -80,6 +80,7 @@ MAY_IMPORT = {
         "_groups",
         "losses",
         "metrics",
+        "model_selection",
         "_partitions",
         "plotting",
         "_statistics",

@@ -40,6 +40,7 @@ from skfair.constraints import Constraint, applicable_constraint_names
 from skfair.constraints._constraint import check_whose_tolerance, refuse_tolerances_by_attribute
 from skfair.constraints._held_out import bind_constraint
 from skfair.exceptions import ConstraintCostWarning
+from skfair.model_selection import fit_to_shared_folds, share_folds
 from skfair.plotting import ParetoFrontDisplay
 
 if TYPE_CHECKING:
@@ -277,25 +278,31 @@ def fairness_front(
     defaults = _TOLERANCES if parameter in estimator.get_params() else (None,)
     settings: list[float | None] = list(defaults if values is None else values)
     models = [_clone_with(estimator, parameter, value) for value in settings]
-    # One fit for each tolerance and fold.
-    decisions = iter(
-        Parallel(n_jobs=n_jobs)(
-            delayed(_fit_and_predict)(
-                clone(model), specification, X, y, per_sample, fold, pos_label
-            )
-            for model in models
-            for fold in folds
+    # Each job fits the models of one fold: all of them if they share their own folds, else one.
+    is_shared = share_folds(estimator, parameter, settings)
+    jobs = [models] if is_shared else [[model] for model in models]
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_predict)(
+            [clone(model) for model in job], specification, X, y, per_sample, fold, pos_label
         )
+        for job in jobs
+        for fold in folds
     )
+    # Those of each model, fold by fold.
+    by_model = [
+        [of_fold[k] for of_fold in fitted[first : first + len(folds)]]
+        for first, job in zip(range(0, len(fitted), len(folds)), jobs, strict=True)
+        for k in range(len(job))
+    ]
     test_rows = np.concatenate([test for _, test in folds])
     tested = check_method_params(X, per_sample, indices=test_rows)
     all_samples = Events.disjoint(np.zeros_like(test_rows), 1, tested["sample_weight"])
     rows = []
-    for value in settings:
+    for value, decisions in zip(settings, by_model, strict=True):
         # Pool the folds, for each class that is compared against the rest.
         per_class = [
             (np.concatenate([columns for columns, _ in one], axis=1), one[0][1])
-            for one in zip(*(next(decisions) for _ in folds), strict=True)
+            for one in zip(*decisions, strict=True)
         ]
         gap = _largest_gap_with_limits(per_class, specification, tested, level)
         is_right = np.all([truth == decided for (truth, decided), _ in per_class], axis=0)
@@ -403,21 +410,30 @@ def _clone_with(estimator: BaseEstimator, parameter: str, value: float | None) -
 
 
 def _fit_and_predict(
-    model: BaseEstimator,
+    models: list[BaseEstimator],
     constraint: Constraint,
     X: np.ndarray,
     y: np.ndarray,
     per_sample: dict[str, TableLike | None],
     fold: tuple[np.ndarray, ...],
     pos_label: int | str | None,
-) -> list[tuple[tuple, dict]]:
-    """Truth and decisions of a test fold, by a fit on its training rows."""
+) -> list[list[tuple[tuple, dict]]]:
+    """Truth and decisions of a test fold, by the fit of each model on its training rows.
+
+    Several models share the folds of the first one.
+    """
     train, test = fold
+    first = models[0]
     params = {name: value for name, value in per_sample.items() if value is not None}
     if not get_config()["enable_metadata_routing"]:
-        params = {name: one for name, one in params.items() if has_fit_parameter(model, name)}
+        params = {name: one for name, one in params.items() if has_fit_parameter(first, name)}
     params = check_method_params(X, params, indices=train)
+    training = safe_indexing(X, train), y[train]
     with mute_warnings(ConstraintCostWarning):  # the front states the cost
-        model.fit(safe_indexing(X, train), y[train], **params)
+        if len(models) == 1:
+            first.fit(*training, **params)
+        else:
+            fit_to_shared_folds(models, *training, **params)
     groups = safe_indexing(per_sample["sensitive_features"], test)
-    return predict_for_metric(model, constraint, safe_indexing(X, test), y[test], groups, pos_label)
+    tested = safe_indexing(X, test), y[test]
+    return [predict_for_metric(model, constraint, *tested, groups, pos_label) for model in models]

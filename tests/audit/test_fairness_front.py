@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skfair.audit import FairnessFront, fairness_front
-from skfair.classification import ConstrainedERMClassifier
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, MinimumRate
 from skfair.metrics import (
     demographic_parity_difference,
@@ -251,6 +251,30 @@ def test_the_default_is_a_grid_that_ends_without_constraint(data):
     assert front["gap"].iloc[0] < front["gap"].iloc[-1]
     # Without such a parameter there is one model.
     assert len(measure(LogisticRegression(), X, y, **options)) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_wrapper_fits_its_base_once_for_all_tolerances(data, monkeypatch):
+    X, y, group = (column[:300] for column in data[:3])
+    fits = []
+    fit = LogisticRegression.fit
+
+    def count(self, *args, **params):
+        fits.append(self)
+        return fit(self, *args, **params)
+
+    model = ConstrainedClassifierCV(
+        LogisticRegression(), cv=3, group_estimator="sensitive_features"
+    )
+    arguments = {"sensitive_features": group, "cv": KFold(2)}
+    expected = [
+        fairness_front(model, X, y, values=[one], **arguments).to_frame() for one in (0.1, 0.4)
+    ]
+    monkeypatch.setattr(LogisticRegression, "fit", count)
+    front = fairness_front(model, X, y, values=[0.1, 0.4], **arguments)
+    # Calibrations have other settings.
+    assert sum(one.C == 1.0 for one in fits) == 6
+    pd.testing.assert_frame_equal(front.to_frame(), pd.concat(expected, ignore_index=True))
 
 
 def test_errors_name_what_must_hold(data):
