@@ -81,12 +81,12 @@ class FitMonitor:
         """Open the listener that copies in worker processes send their records to."""
         self._listener = open_listener(self._records.append, owner=self)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, with the rows recorded so far."""
         # Copy the list, since the listener's thread may append to it while this one pickles.
         return {**self.__dict__, "_records": list(self._records)}
 
-    def __setstate__(self, state: dict[str, np.ndarray | int]) -> Any:
+    def __setstate__(self, state: dict[str, np.ndarray | int]) -> None:
         """Restore a copy, which opens its own listener if the original cannot be reached."""
         self.__dict__.update(state)
         if not can_reuse_listener(self._listener):

@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import boxcox, expit
@@ -76,6 +76,10 @@ class Pointwise(NamedTuple):
     value: np.ndarray
     slope: np.ndarray
     curvature: np.ndarray
+
+
+Loss: TypeAlias = Callable[..., Pointwise]
+"""A function of scores and targets: a `ScoreFunction`, or one of the user's."""
 
 
 class ScoreFunction(BaseEstimator):
@@ -422,7 +426,7 @@ class TweedieLoss(ScoreFunction):
         return Pointwise(2.0 * value, factor * residual, curvature)
 
 
-def rescale_loss(loss: Any, spread: float = 1.0) -> Any:
+def rescale_loss(loss: Any, spread: float = 1.0) -> Loss:
     """The same loss of scores and targets over a spread, which absolute losses are rounded by."""
     if type(loss) not in (AbsoluteLoss, QuantileLoss):
         return loss
@@ -465,7 +469,7 @@ def gives_log_odds(loss: BaseEstimator | str | Callable) -> bool:
     return loss == "logistic" or type(loss) is LogisticLoss
 
 
-def averaged_loss(loss: BaseEstimator | Callable, is_smooth: bool = False) -> Any:
+def averaged_loss(loss: Any, is_smooth: bool = False) -> Loss:
     """The loss that constraints and metrics average, from one that fits minimise.
 
     Squares are in full, of which fits minimise halves, and absolute losses are rounded for solvers

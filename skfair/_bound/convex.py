@@ -130,7 +130,7 @@ class MeanExcess(ConvexMeans):
         # Sort the samples into buckets between the ends of corners, short and long ones.
         self.place_buckets(breakpoints, corner)
         positions, _, shares = events.memberships
-        indptr, order, moments = sort_members(  # type: ignore[call-arg]
+        indptr, order, moments = sort_members(
             scores, *events.memberships, self.bounds, events.n_events
         )
         self.integrate_moments(moments)
@@ -271,7 +271,7 @@ class MeanSigmoid(ConvexMeans):
         self.basis = sparse.vstack((slopes, self._curvatures), format="csr")
 
     @staticmethod
-    def inverse_surrogate(shares: np.ndarray) -> Any:
+    def inverse_surrogate(shares: np.ndarray) -> np.ndarray:
         return logit(np.clip(shares, _MIN_SHARE, 1 - _MIN_SHARE)) / 4
 
     def score_derivative_coefficients(self, weights: np.ndarray) -> np.ndarray:
@@ -527,7 +527,7 @@ class ShareRows:
 
 def _curvatures(
     rows: ShareRows, convex: ConvexMeans, factors: np.ndarray, minimum: float = -np.inf
-) -> Any:
+) -> tuple[Callable, Callable]:
     """Curvatures of `ShareRows` by scores and by unknowns, as in `ConstraintValues`.
 
     `factors`, (n_rows_per_event, n_breakpoints), are those of the convex functions in the rows of
@@ -798,7 +798,7 @@ class PairRows:
     """Whether the majorant is a mean over samples; it is one over pairs."""
 
     @property
-    def pairs(self) -> Any:
+    def pairs(self) -> list[tuple[int, int]]:
         """Pairs of groups, one per row."""
         return list(combinations(range(self.events.n_events), 2))
 
@@ -819,7 +819,7 @@ class PairRows:
     def _rankings(self, scores: np.ndarray) -> list[Ranking]:
         """Every group in the order of its scores."""
         return [
-            Ranking(pairs, *self.events.members(group), scores)  # type: ignore[call-arg]
+            Ranking(pairs, *self.events.members(group), scores)
             for group, pairs in enumerate(self.group_intervals)
         ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +24,6 @@ from skfair.solvers._solver import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._bound.bound import BoundConstraint, ConstraintSystem
     from skfair._groups.events import Events
@@ -48,7 +47,7 @@ SIGN_TOLERANCE = 1e-9
 another order. Intervals between flips must be wider."""
 
 
-def excess_of(bound: BoundConstraint, sums: np.ndarray) -> np.ndarray:
+def excess_of(bound: BoundConstraint, sums: np.ndarray) -> np.ndarray | float:
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
     excess = bound.gap(bound.sums.rates(sums)) - bound.tolerance
     return np.nan_to_num(excess, nan=np.inf) if bound.sums.is_quotient else excess
@@ -160,7 +159,7 @@ def _max_useful_values(limits: np.ndarray, line: np.ndarray, values: np.ndarray)
 def _excess_of_means(problem: Problem, means: np.ndarray) -> np.ndarray:
     """The largest excess of a gap over its tolerance, of means in cells (n_points, n_cells)."""
     by_constraint = zip(problem.constraint, _split_cells(problem, means.T), strict=True)
-    excess = [excess_of(one, sums) for one, sums in by_constraint]
+    excess = [np.asarray(excess_of(one, sums)) for one, sums in by_constraint]
     return excess[0] if len(excess) == 1 else np.max(excess, axis=0)
 
 
@@ -203,9 +202,10 @@ def count_along_lines(
     (n_sums,).
     """
     compiled = block.compiled
-    sums = compiled and compiled.sum_along_lines(start, directions, SIGN_TOLERANCE, typical, N_BINS)
-    if sums is not None:
-        return sums
+    if compiled is not None:
+        sums = compiled.sum_along_lines(start, directions, SIGN_TOLERANCE, typical, N_BINS)
+        if sums is not None:
+            return sums
     scores = block.model.evaluate(start).scores
     effects = tabulate_flips(block)
     lines = zip(directions, typical, strict=True)
@@ -276,8 +276,8 @@ class Candidate(NamedTuple):
     ----------
     parameters : ndarray of shape (n_parameters,)
         Parameters of the model.
-    scores : ndarray of shape (n_samples,) or None
-        Its scores; None if they are not in memory.
+    scores : ndarray of shape (n_samples,)
+        Its scores; empty if they are not in memory.
     error : float
         Weighted share of wrong decisions; nan for ranks of partitioned samples.
     gaps : ndarray of shape (n_constraints,)
@@ -297,7 +297,7 @@ class Candidate(NamedTuple):
     """
 
     parameters: np.ndarray
-    scores: np.ndarray | None
+    scores: np.ndarray
     error: float
     gaps: np.ndarray
     has_stable_decisions: bool
@@ -353,7 +353,7 @@ class DecisionCounter:
         # Excess of each gap over its tolerance that is no violation.
         self.rounding = np.maximum(TIE_TOLERANCE, rounding)
 
-    def evaluate(self, points: list[np.ndarray], result: Result) -> Any:
+    def evaluate(self, points: list[np.ndarray], result: Result) -> list[Candidate]:
         """The candidates with these parameters; the result is the solver's that led to them."""
         candidates = []
         for parameters, count in zip(points, self.measure_models(points), strict=True):
@@ -395,7 +395,7 @@ class DecisionCounter:
         return counts
 
     def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
-        """Scores as predictions will have them; None if they are not in memory."""
+        """Scores as predictions will have them; none if they are not in memory."""
         return self.problem.predict_scores(parameters)
 
     def correct(
@@ -444,6 +444,10 @@ class DecisionCounter:
         return objective, len(system.rows.lower), report
 
 
+_NO_SCORES = np.empty(0)
+"""Of samples in partitions."""
+
+
 class PartitionedCounter(DecisionCounter):
     """Counts of decisions of partitioned samples: each is one pass over the blocks.
 
@@ -473,12 +477,12 @@ class PartitionedCounter(DecisionCounter):
             pairs = zip(self.problem.constraint, moments, strict=True)
             gaps = [_gap_of_moments(one, of_one) for one, of_one in pairs]
             decisions = np.flatnonzero(decided) == 1
-            counts.append((None, float(error), np.array(gaps), True, decisions))
+            counts.append((_NO_SCORES, float(error), np.array(gaps), True, decisions))
         return counts
 
-    def predict_scores(self, parameters: np.ndarray) -> Any:
-        """None: scores are not brought into memory."""
-        return
+    def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
+        """No scores: they are not brought into memory."""
+        return _NO_SCORES
 
     def correct(
         self, system: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
@@ -551,7 +555,7 @@ class RankCounter(PartitionedCounter):
     def measure_models(self, points: np.ndarray | list[np.ndarray]) -> list[tuple]:
         """Counts of several models: their gaps alone; errors are nan."""
         no_decisions = np.empty(0, dtype=bool)
-        return [(None, np.nan, self._gaps(point), True, no_decisions) for point in points]
+        return [(_NO_SCORES, np.nan, self._gaps(point), True, no_decisions) for point in points]
 
     def _gaps(self, parameters: np.ndarray) -> np.ndarray:
         condensed = self.problem.condense_all(parameters)
@@ -583,7 +587,7 @@ COUNTERS = {
 def _gap_of_moments(bound: BoundConstraint, moments: tuple[np.ndarray, ...]) -> float:
     """The gap, from the sums of a constraint's moments over partitions."""
     sums = moments[0][: len(bound.sums.exact) * bound.sums.events.n_events]
-    return bound.gap(bound.sums.rates(sums))
+    return float(bound.gap(bound.sums.rates(sums)))
 
 
 def _measure_models(
@@ -614,7 +618,7 @@ def _measure_model(block: ConstrainedProblem, parameters: np.ndarray) -> tuple:
 
 def _residuals(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray]:
     """Share of a block in the differences between exact and smooth sums, by constraint."""
-    residuals = block.compiled and block.compiled.residuals(parameters)
+    residuals = None if block.compiled is None else block.compiled.residuals(parameters)
     if residuals is not None:
         return residuals
     scores = block.predict_scores(parameters)

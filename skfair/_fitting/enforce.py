@@ -26,7 +26,7 @@ which keep every parity of decisions, are the last resort.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,11 +49,11 @@ from skfair._fitting.rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterator
 
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Effort
+    from skfair._problems.model import Model
     from skfair.solvers._solver import Progress, Result
 
 
@@ -266,7 +266,9 @@ def _is_global(result: Result) -> bool:
 # Smooth rates adapted to decisions: by corrections, and tighter tolerances.
 
 
-def fit_corrections(fitter: Fitter, candidate: Candidate, n_corrections: int) -> Any:
+def fit_corrections(
+    fitter: Fitter, candidate: Candidate, n_corrections: int
+) -> Iterator[Candidate]:
     """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
 
     A correction that takes the decisions further from the bound is made half as far.
@@ -301,7 +303,7 @@ def tighten_tolerances(fitter: Fitter, candidate: Candidate) -> Candidate:
             break
         excess += np.maximum(0.0, best.gaps - fitter.constraint.tolerances)
         tolerances = np.maximum(0.0, fitter.constraint.tolerances - excess)
-        system = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)  # type: ignore[arg-type]
+        system = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
         problem = fitter.problem_with_constraint(system)
         x = problem.initial_point(best.parameters)
         latest = fitter.fit(problem, x, limit_iterations(fitter.solver))
@@ -376,7 +378,7 @@ class _FoldFit:
             self.effort = SHORT._replace(solves=4)
         self.enforce = choose_loop(self.fold)
 
-    def fit_plain(self) -> Any:
+    def fit_plain(self) -> tuple[Model, np.ndarray]:
         """Model and parameters of the plain fit; the model has the columns of all samples."""
         return self.fitter.problem.model, self.fold.fit_unconstrained().parameters
 

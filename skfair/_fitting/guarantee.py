@@ -188,7 +188,7 @@ def _fit_rounds(refits: _Refits, confidence: float, aim: float) -> list[_Evidenc
             # Try larger scores, with all, half and a quarter of what small ones leave.
             for share in (1.0, 0.5, 0.25):
                 wider = refits.shrink(latest, excess - share * np.maximum(0.0, unused))
-                if wider.probability >= confidence:
+                if wider is not None and wider.probability >= confidence:
                     return [*rounds, wider]
             return [*rounds, shrunk]
         tolerances = latest.lower(excess, _slopes(rounds))
@@ -446,7 +446,7 @@ class _Refits:
         self.fit = make_fit(None)
 
     @cached_property
-    def first(self) -> Any:
+    def first(self) -> Candidate:
         """The fit at the requested tolerances."""
         return self.fit(self.system.tolerances)
 
@@ -501,7 +501,7 @@ class _Refits:
         fit = tolerances, candidate
         return _Evidence(self.system, fit, outside, training, self.clusters, hidden)
 
-    def shrink(self, evidence: _Evidence, excess: np.ndarray) -> Any:
+    def shrink(self, evidence: _Evidence, excess: np.ndarray) -> _Evidence | None:
         """The evidence of a candidate whose scores are so small that gaps fall by their excess.
 
         None where there is no excess, and where not all gaps are those of losses that are equal at
@@ -574,7 +574,7 @@ class _Refits:
             ends[int(is_certain)] = middle
         return [move for move in moves.values() if move.candidate.keeps_bound]
 
-    def _fit_plain(self) -> Any:
+    def _fit_plain(self) -> PlainFit | None:
         """The plain fit, as `PlainFit`; None if an event needs a whole fold."""
         if self.leave_one_out is not None:
             return self.leave_one_out.plain
@@ -619,7 +619,9 @@ class _Refits:
         problem = self.fitter.problem  # type: ignore[union-attr]
         return float(problem.mean_weights @ ((evidence.scores > 0) != (problem.target > 0)))
 
-    def _score(self, tolerances: np.ndarray, candidate: Candidate) -> Any:
+    def _score(
+        self, tolerances: np.ndarray, candidate: Candidate
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scores of samples left out, and of training samples, and mean gaps in training.
 
         Those of the candidate itself if there are no fits without a fold.

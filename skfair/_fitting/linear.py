@@ -269,7 +269,7 @@ def _expand_groups(
     estimator: BaseEstimator,
     coefficients: tuple[np.ndarray, np.ndarray | float],
     training: TrainingData,
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray | float]:
     """Coefficients and intercepts of all groups; small groups share theirs."""
     if not estimator.group_interactions:
         return coefficients
@@ -294,7 +294,7 @@ def _make_start(
             f"warm_start=True starts from the previous fit's {previous[0].size} coefficients"
             + (f" and {previous[1].size} intercepts" if estimator.group_interactions else "")
             + f", but X has {zeros[0].shape[-1]} columns"
-            + (f" and {zeros[1].size} groups" if estimator.group_interactions else "")
+            + (f" and {np.size(zeros[1])} groups" if estimator.group_interactions else "")
             + "; pass warm_start=False."
         )
     coef, intercept = map(np.reshape, previous, map(np.shape, zeros))
@@ -361,10 +361,12 @@ def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | Val
     classes, class_codes = unique_inverse(np.zeros(len(y)) if is_real else y)
     cells, codes = unique_inverse(groups.codes * len(classes) + class_codes)
     labels = map(tuple, groups.labels[cells // len(classes)].tolist())
-    cells = list(zip(labels, classes[cells % len(classes)].tolist(), strict=True))
+    names: list[tuple[float | str | tuple, ...]] = list(
+        zip(labels, classes[cells % len(classes)].tolist(), strict=True)
+    )
     return EncodedBlock(
         X,
-        cells,
+        names,
         codes,
         None if (weights == 1.0).all() else weights,
         (block.partition_index, block.first),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +21,6 @@ from skfair.solvers import SQP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from sklearn.base import BaseEstimator
 
@@ -56,7 +55,7 @@ def make_network_problem(
 
 def fit_network(
     task: FitTask, to_train: ConstrainedProblem, start: np.ndarray | None, solve: Callable
-) -> Any:
+) -> BaseEstimator:
     """The estimator of a task, with a network that is fitted under the constraints of a problem.
 
     The solver trains all layers on smooth rates, in single precision unless the model has its own

@@ -15,7 +15,7 @@ from skfair._partitions.partitions import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Self
+    from typing import Self
 
     from skfair._utils.tables import Table
 
@@ -120,7 +120,7 @@ class Events:
         rows = self.averaging_matrix.indices
         return np.ones(len(rows)) if self.multiplicity is None else self.multiplicity[rows]
 
-    def take_multiplicity(self, rows: np.ndarray | slice) -> Any:
+    def take_multiplicity(self, rows: np.ndarray | slice) -> np.ndarray | None:
         """Numbers of samples of selected rows, or None."""
         return None if self.multiplicity is None else self.multiplicity[rows]
 
@@ -224,13 +224,13 @@ class Events:
         return np.where(totals > 0, codes, -1)
 
     @cached_property
-    def memberships(self) -> Any:
+    def memberships(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sample, event and weight of every membership, event by event: three (n_entries,)."""
         averaging = self.averaging_matrix
         event_codes = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
         return averaging.indices.astype(np.intp), event_codes, averaging.data
 
-    def members(self, event: int) -> Any:
+    def members(self, event: int) -> tuple[np.ndarray, np.ndarray]:
         """Positions of the samples of an event, and their weights in its mean."""
         averaging = self.averaging_matrix
         inside = slice(*averaging.indptr[event : event + 2])
@@ -363,7 +363,7 @@ class CellEvents(NamedTuple):
     clusters: np.ndarray | None = None
 
     @property
-    def names(self) -> Any:
+    def names(self) -> set[str]:
         """Names of the cells."""
         return {cell for cell, _ in (*self.labels, *self.empty)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -357,7 +357,7 @@ def check_metric_input(
     *,
     takes_numbers: bool = False,
     **columns: Any,
-) -> Any:
+) -> tuple[Samples, list[np.ndarray]]:
     """Check the input of a metric: (Samples without target, list of the columns).
 
     Samples of zero weight are left out, and groups without members or weight too, silently. Groups
@@ -485,7 +485,7 @@ def merge_samples(
 
 def _drop_zero_weights(
     sensitive_features: Table, sample_weight: TableLike | None, columns: dict[str, TableLike]
-) -> Any:
+) -> tuple[Samples, np.ndarray]:
     """Samples of positive weight, in groups that may overlap, and their positions."""
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     weights = _check_weights(sample_weight, next(iter(columns.values())))
@@ -545,7 +545,7 @@ _ROUTING_ADVICE = (
 )
 
 
-def _check_weights(sample_weight: TableLike | None, rows: TableLike) -> Any:
+def _check_weights(sample_weight: TableLike | None, rows: TableLike) -> np.ndarray:
     """Non-negative weights of a finite sum, one for each of the rows."""
     weights = check_sample_weight(sample_weight, rows, dtype=float)
     with np.errstate(over="ignore"):
@@ -564,7 +564,7 @@ def _check_weights(sample_weight: TableLike | None, rows: TableLike) -> Any:
     return np.require(weights, requirements="W")
 
 
-def check_partition(partition: Block, name: str) -> Any:
+def check_partition(partition: Block, name: str) -> tuple[np.ndarray, np.ndarray | None, Groups]:
     """Checked X, weights (None if all are 1) and Groups of a partition, for the estimator `name`.
 
     The partition is a dict of columns, as `skfair._partitions.partitions_of` makes them. X stays in
@@ -612,7 +612,7 @@ class EncodedBlock:
         weights: np.ndarray | None = None,
         partition_and_start: tuple[int, ...] = (0, 0),
         target: np.ndarray | None = None,
-        attributes: tuple | list[int | str] = (),
+        attributes: Sequence[int | str] = (),
     ) -> None:
         self.X = X
         self.cells = cells
@@ -807,7 +807,9 @@ def _sum_moments(X: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     return sums, weights @ (deviations * deviations)
 
 
-def _pool_moments(weights: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> Any:
+def _pool_moments(
+    weights: np.ndarray, sums: np.ndarray, squares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of all blocks, from their weights, sums, and squares about their means."""
     total = weights.sum()
     present = weights > 0

@@ -23,13 +23,13 @@ class PlainStateMixin:
     """Types of records among the attributes, also within others: of named tuples, or of objects
     whose attributes are the arguments of their constructor."""
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state to store."""
         state = super().__getstate__()
         plain = {name: self._to_plain(value) for name, value in state.items()}  # type: ignore[attr-defined]
         return plain | {_VERSION_KEY: __version__}
 
-    def __setstate__(self, state: dict) -> Any:
+    def __setstate__(self, state: dict) -> None:
         """Restore the stored state; raise if another minor version has stored it."""
         state = dict(state)
         stored_by = state.pop(_VERSION_KEY, "an earlier version")

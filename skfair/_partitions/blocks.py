@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,7 +19,6 @@ from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     import pandas as pd
     from pyarrow import DataType
@@ -66,7 +65,7 @@ class Blocks:
         return sum(self._lengths)
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> tuple[int, ...]:
         """Numbers of rows and of columns."""
         return (len(self),) if self._is_series else (len(self), len(self.columns))
 
@@ -87,7 +86,7 @@ class Blocks:
         self[list(columns)]  # which are all there
         return self[[name for name in self.columns if name not in set(columns)]]
 
-    def read(self, number: int) -> Any:
+    def read(self, number: int) -> np.ndarray | pd.DataFrame | pd.Series:
         """One block, in memory."""
         block = self._read(number, self.columns)
         if not self._is_series:
@@ -355,18 +354,20 @@ def _folder_values(folders: list[tuple[str, ...]]) -> list:
     """Columns that names of folders give to each file, as in ``sex=f/year=2020``."""
     # Hive partitioning: names of folders are column=value.
     texts = [dict(name.split("=", 1) for name in names if "=" in name) for names in folders]
-    columns = [{name: _unquote(text) for name, text in row.items()} for row in texts]
+    columns: list[dict[str, int | str | None]] = [
+        {name: _unquote(text) for name, text in row.items()} for row in texts
+    ]
     # A column of integers only if all files agree; missing values are left out.
     for name in {name for row in columns for name in row}:
-        present = [row for row in columns if row.get(name) is not None]
+        present = {k: str(row[name]) for k, row in enumerate(columns) if row.get(name) is not None}
         # As Python writes them: "01" is a name.
-        if all(re.fullmatch("0|-?[1-9][0-9]*", row[name]) for row in present):
-            for row in present:
-                row[name] = int(row[name])
+        if all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in present.values()):
+            for k, text in present.items():
+                columns[k][name] = int(text)
     return columns
 
 
-def _unquote(text: str) -> Any:
+def _unquote(text: str) -> str | None:
     """The value of a folder; None where Hive marks it as missing."""
     return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
 

@@ -106,7 +106,7 @@ def expected_layout(rows: Array | DataFrame | Series, name: str) -> tuple[int, .
 
 
 def arrange_columns(
-    number: int, name: str, chunk: Table, expected: tuple[int, ...] | list[str]
+    number: int | str, name: str, chunk: Table, expected: tuple[int, ...] | list[str]
 ) -> np.ndarray | pd.DataFrame | pd.Series:
     """Rows of a partition with columns in the expected order; raises if they are others.
 
@@ -180,7 +180,7 @@ def feature_attributes(X: Table) -> dict[str, np.ndarray | int]:
     return vars(probe)
 
 
-def load_rows(rows: TableLike) -> Any:
+def load_rows(rows: TableLike) -> Table:
     """Data of Dask and of files as an array or dataframe in memory; others as they are."""
     return load_columns(rows=rows)["rows"]
 
@@ -196,8 +196,8 @@ def load_columns(**columns: Any) -> dict[str, Any]:
     }
     loaded = dict(zip(lazy, _compute_together([*lazy.values()]), strict=True)) if lazy else {}
     files = {name: rows for name, rows in columns.items() if isinstance(rows, Blocks)}
-    files = {name: _concatenate(list(rows), ignore_index=True) for name, rows in files.items()}
-    return columns | loaded | files
+    read = {name: _concatenate(list(rows), ignore_index=True) for name, rows in files.items()}
+    return columns | loaded | read
 
 
 def load_columns_beside(X: TableLike, **columns: Any) -> dict[str, TableLike | None]:
@@ -226,7 +226,9 @@ def _compute_together(collections: list[TableLike]) -> list[TableLike] | tuple[T
     return gather(client, client.compute(collections))
 
 
-def _check_columns_lazily(name: str, rows: Array | DataFrame | Series) -> Any:
+def _check_columns_lazily(
+    name: str, rows: Array | DataFrame | Series
+) -> Array | DataFrame | Series:
     """A dataframe of Dask whose partitions are checked when they are computed; others unchanged."""
     if not (has_frame_partitions(rows) and rows.ndim == 2):
         return rows
@@ -243,12 +245,14 @@ def _arrange_frame(
     return arrange_columns(partition_number(partition_info), name, frame, expected)
 
 
-def partition_number(partition_info: dict | None) -> Any:
+def partition_number(partition_info: dict | None) -> int | str:
     """The number of a partition, from what Dask says of it."""
     return "?" if partition_info is None else partition_info["number"]
 
 
-def _concatenate(chunks: list[Table], ignore_index: bool = False) -> Any:
+def _concatenate(
+    chunks: list[Table], ignore_index: bool = False
+) -> np.ndarray | pd.DataFrame | pd.Series:
     if not hasattr(chunks[0], "iloc"):
         return np.concatenate(chunks)
     return pd.concat(chunks, ignore_index=ignore_index)
@@ -316,7 +320,7 @@ class Block(dict):
         super().__init__(columns)
         self.partition_index, self.first = partition_index, first
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Block], tuple]:
         return Block, (dict(self), self.partition_index, self.first)
 
 
@@ -403,7 +407,7 @@ def _checksum(column: TableLike) -> int:
     return zlib.crc32(values if isinstance(values, bytes) else values.tobytes())
 
 
-def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> Any:
+def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> list:
     """Return one delayed list of blocks per partition, with the columns of all collections."""
     from dask import delayed
 

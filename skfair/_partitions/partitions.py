@@ -100,11 +100,11 @@ class Partitions:
         results = self.engine.results(*self._partition_function((function, arguments)))
         return [*chain.from_iterable(results)]
 
-    def persist(self) -> Any:
+    def persist(self) -> Partitions:
         """The same, computed once and kept by the workers of a cluster; files are read again."""
         return self.keep() if self.engine.is_cluster else self
 
-    def keep(self) -> Any:
+    def keep(self) -> Partitions:
         """The same, computed once and kept: in memory, unless the rows are on a cluster."""
         if self.engine.is_stored and not self.steps:
             return self
@@ -196,7 +196,7 @@ def _only_block(argument: Partitions) -> Any:
     return argument.engine.only_block[0] if isinstance(argument, Partitions) else argument
 
 
-def blocks(n_samples: int, size: int = BLOCK_SIZE) -> Any:
+def blocks(n_samples: int, size: int = BLOCK_SIZE) -> list[slice]:
     """Divide rows into blocks of equal size; the last one may be smaller.
 
     Examples

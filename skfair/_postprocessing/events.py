@@ -393,7 +393,7 @@ class EventModel(NamedTuple):
         return probabilities
 
 
-def select_columns(features: TableLike, columns: np.ndarray | None) -> Any:
+def select_columns(features: Table, columns: np.ndarray | None) -> Table:
     """Some columns of features; a constant one where there are none."""
     if columns is None:
         return features
@@ -554,7 +554,9 @@ class EventFeatures(NamedTuple):
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
-    def group_class_probabilities(self, odds: np.ndarray, probabilities: np.ndarray) -> Any:
+    def group_class_probabilities(
+        self, odds: np.ndarray, probabilities: np.ndarray
+    ) -> np.ndarray | None:
         """Probabilities of groups with the negative class, then with the positive one.
 
         They have shape (n_samples, 2 * n_codes). None where a subset is neither a class nor all
@@ -592,14 +594,16 @@ class EventFeatures(NamedTuple):
         """Scores of the final linear model, (n_samples,)."""
         return features @ coef + intercept
 
-    def sample_thresholds(self, odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> Any:
+    def sample_thresholds(
+        self, odds: np.ndarray, scores: np.ndarray, coef: np.ndarray
+    ) -> np.ndarray | None:
         """Probability of success from which on samples are accepted, (n_samples,).
 
         None where higher log-odds do not lead to acceptance.
         """
         return expit(odds - scores / coef[0]) if coef[0] > 0 else None
 
-    def weights(self, coef: np.ndarray, intercept: float) -> Any:
+    def weights(self, coef: np.ndarray, intercept: float) -> tuple[float, float, np.ndarray]:
         """The coefficient of the log-odds, the intercept, and weights of probabilities of events.
 
         The last have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
@@ -644,7 +648,9 @@ class EventFeatures(NamedTuple):
             return model.parameters(first[0], intercepts[0])
         return model.parameters(first, intercepts)  # type: ignore[arg-type]
 
-    def solve(self, fitter: Any, request: RuleRequest, confidence: float | None) -> Any:
+    def solve(
+        self, fitter: Fitter, request: RuleRequest, confidence: float | None
+    ) -> tuple[ConstrainedProblem, Guarantee]:
         """The solved problem and the guarantee of `fit_final_model`."""
         return fit_final_model(fitter, request, confidence, self.known_codes(request))
 
@@ -821,7 +827,7 @@ def fit_final_model(
 
 def _guarantee(
     fitter: Fitter, candidate: Candidate, confidence: float | None, clusters: np.ndarray | None
-) -> Any:
+) -> Guarantee:
     """The guarantee of a candidate: on the training data alone, unless a confidence is requested.
 
     With a confidence it is that of a fit with a margin, which starts at the candidate.
@@ -838,7 +844,7 @@ def linearize_solution(fitter: Fitter, guarantee: Guarantee) -> tuple:
     return fitter.problem_with_constraint(system), guarantee
 
 
-def make_fitters(first: Fitter, request: RuleRequest) -> Any:
+def make_fitters(first: Fitter, request: RuleRequest) -> list[Fitter]:
     """The first fitter, and those of its request at further temperatures where these are used."""
     statistics = first.constraint.metric_inputs
     if "ranks" in statistics or "decisions" not in statistics:
@@ -904,7 +910,7 @@ def _enforce_preselected(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
     return fitter, min(refined, candidate, key=sort_key)
 
 
-def enforce_and_select(fitters: list[Fitter], effort: Effort = FULL) -> Any:
+def enforce_and_select(fitters: list[Fitter], effort: Effort = FULL) -> tuple[Fitter, Candidate]:
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, choose_loop(fitter)(fitter, effort)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].sort_key)

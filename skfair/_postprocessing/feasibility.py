@@ -24,7 +24,7 @@ from skfair._utils.checks import join_names, limit_text, number_text, warn
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
-    from skfair._bound.bound import BoundConstraint
+    from skfair._bound.bound import BoundConstraint, RateRows
     from skfair._postprocessing.events import EventFeatures, RuleRequest
     from skfair._postprocessing.joint import JointProbabilities
     from skfair._problems.problem import ConstrainedProblem
@@ -212,7 +212,9 @@ class _LinearProgram(NamedTuple):
         """Number of the constraint of each row."""
         return np.repeat(np.arange(len(self.sums)), [len(one.size) for one in self._rows(level)])
 
-    def minimize(self, level: float, relaxed: int | None = None, below: float = np.inf) -> Any:
+    def minimize(
+        self, level: float, relaxed: int | None = None, below: float = np.inf
+    ) -> tuple[float, np.ndarray]:
         """The smallest excess, at least 0, and the multipliers of the rows.
 
         Only the constraint with the number ``relaxed`` may be exceeded; of None all may. The excess
@@ -221,7 +223,7 @@ class _LinearProgram(NamedTuple):
         rows = self._rows(level)
         constant, changes, unknowns, size, size_changes = zip(*rows, strict=True)
         unknowns = block_diag(*unknowns)
-        constant, changes, size, size_changes = map(  # type: ignore[assignment]
+        constant, changes, size, size_changes = map(
             np.concatenate, (constant, changes, size, size_changes)
         )
         if relaxed is not None:
@@ -232,17 +234,18 @@ class _LinearProgram(NamedTuple):
         # program, in units of the latest sizes, is below 0 if a smaller one is possible.
         excess = 0.0 if np.isinf(below) else max(0.0, below - _EXCESS_TOLERANCE)
         scale = np.maximum(size, size + size_changes @ self.largest)
-        multipliers = None
+        multipliers = np.zeros(len(size))
         # Two to five programs are usual.
         for _ in range(10):
-            rest, multipliers, (decided, free) = self._solve(
-                constant - excess * size,  # type: ignore[operator]
-                changes - excess * size_changes,  # type: ignore[operator]
+            rest, found, (decided, free) = self._solve(
+                constant - excess * size,
+                changes - excess * size_changes,
                 unknowns,
                 scale,
             )
-            if multipliers is None or (rest > 0 and below < np.inf):
+            if found is None or (rest > 0 and below < np.inf):
                 return np.inf, np.zeros(len(size))
+            multipliers = found
             if excess == 0.0 and rest <= 0.0 or abs(rest) <= _EXCESS_TOLERANCE:
                 break
             below = np.inf
@@ -273,7 +276,7 @@ class _LinearProgram(NamedTuple):
         decided = self.weighted @ solution.x[:n_samples]
         return solution.fun, -solution.ineqlin.marginals, (decided, solution.x[n_samples:-1])
 
-    def _rows(self, level: float) -> Any:
+    def _rows(self, level: float) -> list[_Rows]:
         """Rows of every constraint, with the smallest quotient at a level."""
         pairs = zip(self.constraints, self.sums, strict=True)
         return [
@@ -286,13 +289,14 @@ class _LinearProgram(NamedTuple):
 
 def _rate_rows(bound: BoundConstraint, sums: tuple) -> _Rows:
     """Rows of rates whose denominators do not depend on decisions."""
-    values, changes = (bound.rows.rates_to_rows @ one for one in sums)
+    rows: RateRows = bound.sums.make_rows(bound)
+    values, changes = (rows.rates_to_rows @ one for one in sums)
     sides = []
-    for sign, bounds in ((1.0, bound.rows.upper), (-1.0, bound.rows.lower)):
+    for sign, bounds in ((1.0, rows.upper), (-1.0, rows.lower)):
         is_bound = np.isfinite(bounds)
         # Above a free smallest rate, the largest one alone may be exceeded.
-        is_smallest = (sign < 0) & bound.rows.aux_jacobian.any(axis=1)
-        columns = values - bounds, changes, bound.rows.aux_jacobian, sign * ~is_smallest
+        is_smallest = (sign < 0) & rows.aux_jacobian.any(axis=1)
+        columns = values - bounds, changes, rows.aux_jacobian, sign * ~is_smallest
         sides.append([sign * one[is_bound] for one in columns])
     constant, changes, unknowns, sizes = map(np.concatenate, zip(*sides, strict=True))
     return _Rows(constant, changes, unknowns, sizes, 0.0 * changes)

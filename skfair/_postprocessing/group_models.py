@@ -59,7 +59,7 @@ def pilot_rows(rows: np.ndarray, n_columns: int) -> np.ndarray:
 
 def fit_classifier(
     estimator: Any, features: TableLike, target: np.ndarray, weights: np.ndarray
-) -> Any:
+) -> BaseEstimator:
     """A fitted clone; a constant classifier where the target is constant.
 
     Strings are names of default classifiers. The fit of these does not depend on the unit of the
@@ -130,7 +130,7 @@ class EncodedClassifier(NamedTuple):
     frequent: dict
 
     @property
-    def classes_(self) -> Any:
+    def classes_(self) -> np.ndarray:
         """The labels of the classifier."""
         return self.classifier.classes_
 

@@ -17,8 +17,6 @@ from skfair._bound.bound import decision_outcomes
 from skfair._utils.arrays import RangeMaxima
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._bound.bound import ConstraintSystem
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
@@ -79,13 +77,13 @@ def search_selection(
         for code, one in groups.items()
     }
 
-    def cuts_at(level: np.ndarray) -> Any:
+    def cuts_at(level: np.ndarray) -> dict[int, np.ndarray]:
         return {
             code: np.clip(shared[code][level], start, end - 1)
             for code, (start, end) in ranges.items()
         }
 
-    def count(cuts: dict) -> Any:
+    def count(cuts: dict) -> np.ndarray:
         return sum(groups[code].cuts[cuts[code]] for code in groups)
 
     # Bisect in all windows for the lowest threshold at which no more than the share is selected.
@@ -118,7 +116,7 @@ class _Group(NamedTuple):
 
 def _find_groups(
     scores: np.ndarray, codes: np.ndarray, outcomes: np.ndarray, compared: np.ndarray
-) -> Any:
+) -> dict[int, _Group]:
     """The `_Group` of each code that is compared."""
     groups = {}
     for code in compared:
@@ -241,7 +239,7 @@ def _find_best_cuts(groups: dict[int, _Group], windows: list[_Window]) -> dict[i
 
 def _search_pairs(
     groups: dict[int, _Group], windows: list[_Window], maxima: dict[int, RangeMaxima]
-) -> Any:
+) -> dict[int, int] | None:
     """The best cuts of two groups: of the second, to each cut of the first."""
     first, second = groups
     n_first, n_second = (len(one.cuts) for one in groups.values())
@@ -256,7 +254,7 @@ def _search_pairs(
         end = np.minimum(end, to)
     positions, gains = maxima[second](start, end)
     best = np.argmax(groups[first].gains + gains)
-    return {first: best, second: positions[best]} if np.isfinite(gains[best]) else None
+    return {first: int(best), second: int(positions[best])} if np.isfinite(gains[best]) else None
 
 
 def _find_ranges(

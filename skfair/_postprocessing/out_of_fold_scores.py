@@ -37,7 +37,6 @@ from skfair.preprocessing import ScoreColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from sklearn.base import BaseEstimator
     from sklearn.utils import Bunch
@@ -217,7 +216,7 @@ def final_step(estimator: BaseEstimator) -> BaseEstimator:
     return estimator
 
 
-def final_step_features(estimator: BaseEstimator | None, X: TableLike) -> Any:
+def final_step_features(estimator: BaseEstimator | None, X: Table) -> Table:
     """X as the estimator at the end of a fitted pipeline, search or frozen estimator gets it."""
     while (inner := _inner_estimator(estimator)) is not None:
         if isinstance(estimator, Pipeline):

@@ -38,7 +38,7 @@ def _relu_in_place(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 0.0, out=values)
 
 
-def _tanh_in_place(values: np.ndarray) -> Any:
+def _tanh_in_place(values: np.ndarray) -> np.ndarray:
     return np.tanh(values, out=values)
 
 

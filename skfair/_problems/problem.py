@@ -21,6 +21,7 @@ from skfair.losses import LogisticLoss, kernel_kind_and_width
 from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
+    from skfair._bound.rows import SmoothConstraint
     from skfair._utils.api import RandomState
 
 
@@ -98,7 +99,7 @@ class Problem(ABC):
         return self.n_parameters + self.rows.n_aux
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> SmoothConstraint:
         """The rows that solvers see, a `SmoothConstraint`, which is callable."""
         rows = self.constraint
         return rows if callable(rows) else rows.rows
@@ -207,7 +208,7 @@ class ConstrainedProblem(Problem):
         # In mini-batches for the constraint alone no sample has a weight.
         return self.weights / total if total > 0 else self.weights
 
-    def __sizeof__(self) -> Any:
+    def __sizeof__(self) -> int:
         """Bytes of the samples, for schedulers of partitions."""
         arrays = (getattr(self.model, "X", None), self.target, self.weights, self.mean_weights)
         # Each constraint stores the events, their weights, and both again as a sparse array.
@@ -319,7 +320,7 @@ class ConstrainedProblem(Problem):
         )
 
     @cached_property
-    def compiled(self) -> Any:
+    def compiled(self) -> CompiledBlock | None:
         """The samples as arguments of kernels, a `CompiledBlock`; None without kernels."""
         code = kernel_kind_and_width(self.loss)
         columns = getattr(self.model, "kernel_columns", None)
@@ -414,7 +415,7 @@ class MiniBatches:
         )
 
 
-def draw_subsample(problem: Problem, size: int) -> Any:
+def draw_subsample(problem: ConstrainedProblem, size: int) -> ConstrainedProblem:
     """The problem on so many draws with replacement, of which repeated samples count once.
 
     The problem itself if an event has no sample among the draws.
@@ -434,9 +435,8 @@ def evaluate_decisions(problem: Problem, x: np.ndarray) -> Evaluation:
     The problem of the evaluation has smooth means that are offset to the exact ones at x.
     """
     smooth = problem.evaluate(x)
-    system = problem.constraint
     # Constraints of a fit stay what they are, with their units; others have rows alone.
-    system = system if hasattr(system, "correct") else problem.rows
+    system: Any = problem.constraint if hasattr(problem.constraint, "correct") else problem.rows
     return smooth.replace_constraint(system.correct(smooth.scores))
 
 

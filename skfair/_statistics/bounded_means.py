@@ -11,8 +11,6 @@ from skfair._groups.events import Events, join_units
 from skfair._statistics.estimates import Means, OutcomeMeans, Rates, _EventMeans
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._statistics.estimates import Estimates
 
 
@@ -86,7 +84,7 @@ class BoundedMeans(_EventMeans):
                 ends = _ends_of_means(*of_samples, (ranked - low) / self._width, places)  # type: ignore[arg-type]
             self._lows, self._highs = (sparse.csr_array((shares * end, places)) for end in ends)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits of each mean, as in `Estimates.limits`."""
         ends = np.empty((2, len(self.values)))
         for number in range(len(self.values)):
@@ -97,7 +95,8 @@ class BoundedMeans(_EventMeans):
                 1.0 - upper_mean(1.0 - x, numbers, level),
                 upper_mean(x, numbers, level),
             )
-        return tuple(self._low + self._width * ends)
+        low, high = self._low + self._width * ends
+        return low, high
 
     def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limit of each linear form, as in `Estimates.upper`."""
@@ -187,13 +186,13 @@ def make_estimates(
     return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, known)  # type: ignore[arg-type]
 
 
-def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> Any:
+def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> float:
     """Gaffke's upper limit of the mean of values between 0 and 1, of which so many are observed."""
     x, at = np.unique(np.clip(np.append(x, 1.0), 0.0, 1.0), return_inverse=True)
     numbers = np.bincount(at, np.append(numbers, 1.0))
     mean, probability = _tilt(_SMALLEST_TILT, x, numbers)
     if probability >= level:
-        return mean
+        return float(mean)
     _, probability = _tilt(_LARGEST_TILT, x, numbers)
     if probability <= level:
         return 1.0
@@ -201,7 +200,7 @@ def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> Any:
         lambda exponent: _tilt(exponent, x, numbers)[1] - level, _SMALLEST_TILT, _LARGEST_TILT
     )
     mean, _ = _tilt(root, x, numbers)
-    return mean
+    return float(mean)
 
 
 def is_mean_below(bound: float, x: np.ndarray, numbers: np.ndarray, level: float) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import special, stats
@@ -29,7 +29,6 @@ from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._utils.tables import Table
 

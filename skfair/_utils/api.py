@@ -48,6 +48,9 @@ Agg = Literal["worst_case", "mean"]
 Decorated = TypeVar("Decorated", bound=Callable)
 """A function whose decorator keeps its signature."""
 
+Numbers = TypeVar("Numbers", float, np.ndarray)
+"""A number or an array, where a function returns what it takes."""
+
 
 # Docstring entries that several functions or classes share, written once.
 
@@ -81,7 +84,7 @@ def make_docstring_decorator(*sections: str, **blocks: str) -> Callable[[Decorat
             return placeholder.group()
         return indent("\n".join(texts[name] for name in names.split(", ")), margin)
 
-    def fill(documented: Callable | type) -> Any:
+    def fill(documented: Decorated) -> Decorated:
         members = vars(documented).values() if isinstance(documented, type) else ()
         for thing in (documented, *members):
             # A decorator such as classmethod has a docstring of its own.

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from threadpoolctl import ThreadpoolController
@@ -19,8 +19,8 @@ from skfair._kernels import announce_compilation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
-    from typing import Any
 
+    import numpy as np
     from sklearn.base import BaseEstimator
 
     from skfair._utils.api import Decorated
@@ -115,7 +115,7 @@ def _replace_attributes(
     vars(estimator).update(values)
 
 
-def fitted_feature_attributes(estimator: BaseEstimator) -> Any:
+def fitted_feature_attributes(estimator: BaseEstimator) -> dict[str, int | np.ndarray]:
     """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
+    limited_text,
     read_limited,
     state_rates,
     value_cell,
@@ -22,7 +23,6 @@ from skfair.audit._tables import OUTCOME_METRICS, OVERALL, STRATUM_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
     from pandas.arrays import ArrowStringArray
 
@@ -150,7 +150,7 @@ def describe_front(
         if gap is None:
             continue
         state = _state_gap(report, gap)
-        size, limits = value_cell(describe_quantity(gap["metric"]), gap, "gap")
+        size, limits = limited_text(describe_quantity(gap["metric"]), gap, "gap")
         level = confidence_text(report.confidence_level)
         text = f"{state}. " * (state != report.title)
         text += f"A gap of {size} ({limits} with {level}) by {gap['attribute']}"
@@ -215,7 +215,7 @@ _MAX_SHOWN_GROUPS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
 
 
-def largest_groups(rows: Table) -> Any:
+def largest_groups(rows: Table) -> list:
     """Rows of the largest groups, as many as the page shows, in their order."""
     smallest = sorted(row["n"] for row in rows)[-_MAX_SHOWN_GROUPS:][0]
     return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
@@ -320,7 +320,7 @@ def rate_table(
     attribute: str,
     names: ArrowStringArray,
     groups: list[str],
-) -> Any:
+) -> tuple:
     """Table of metrics of groups by one attribute, with intervals."""
     rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]
     sizes = dict(sorted(((row["group"], row["n"]) for row in rows), key=lambda pair: pair[1]))

@@ -7,7 +7,7 @@ import hmac
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from skfair.audit._formats import add_header, load_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from skfair._groups import Samples
     from skfair.audit._data import AuditData

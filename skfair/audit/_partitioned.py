@@ -12,7 +12,7 @@ from skfair._utils.checks import argument_error, join_names, warn
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
 if TYPE_CHECKING:
-    from typing import Any
+    import numpy as np
 
     from skfair._utils.tables import TableLike
 
@@ -103,7 +103,7 @@ def _count_block(block, estimator):
     return _Counts(pd.concat([*frames, counts], axis=1, ignore_index=True))
 
 
-def _arrange_like(column: pd.Series, table: pd.DataFrame) -> Any:
+def _arrange_like(column: pd.Series, table: pd.DataFrame) -> np.ndarray | pd.DataFrame | pd.Series:
     """A table in the form of a column or table that it was counted from."""
     names = getattr(column, "columns", None)
     if names is None and not hasattr(column, "map_partitions"):  # an array

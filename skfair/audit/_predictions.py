@@ -162,7 +162,7 @@ def _prediction_loss(
 
 def resolve_constraint(
     constraint: Any, tolerance: float | dict[str, float] | None = None, *, takes_all: bool = False
-) -> Any:
+) -> Constraint:
     """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
 
     A tolerance fills in one that has none.
@@ -269,7 +269,7 @@ def predict_for_metric(
     y: np.ndarray,
     sensitive_features: TableLike,
     pos_label: Label | None,
-) -> Any:
+) -> list[tuple]:
     """Arguments of the metric of a classifier's constraint: pairs of positional and keyword ones.
 
     For decisions about more than two classes it has one entry for each class against the rest.
@@ -413,7 +413,7 @@ class HiddenGroupConstraint(NamedTuple):
     hidden: HiddenGroups
 
     @property
-    def name(self) -> Any:
+    def name(self) -> str:
         """Name of the constraint."""
         return self.bound_constraint.name
 
@@ -434,7 +434,7 @@ class HiddenGroupConstraint(NamedTuple):
         )
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
-    def estimates(self, scores: np.ndarray) -> Any:
+    def estimates(self, scores: np.ndarray) -> tuple[Estimates, sparse.csr_array]:
         """Ends of the rates, and the linear forms whose largest is the largest possible gap."""
         ends, (widest, _) = self._possible_gap_estimates(scores)
         return ends, widest

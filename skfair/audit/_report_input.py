@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,6 @@ from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_num
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._groups import Samples
     from skfair._groups.groups import Groups

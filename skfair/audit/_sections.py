@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,7 +59,6 @@ from skfair.audit._thresholds import describe_thresholds, threshold_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     import pandas as pd
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from skfair.constraints import RangeGap, RatioGap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
@@ -212,7 +211,7 @@ def bonferroni_level(level: float, n_groups: int, n_tables: int) -> float:
 
 def comparison_columns(
     estimates: Estimates, level: float, reference: Label | None, comparison_level: float
-) -> Any:
+) -> dict[str, np.ndarray]:
     """Values of groups with limits, and differences and ratios to a reference, or nan, by name."""
     n = len(estimates.values)
     # Values and their limits, each at the level by itself.
@@ -443,9 +442,9 @@ def tabulate_report(
             if has_impact_ratio(name) and gap["lowest"] is not None:
                 gap |= _find_impact_ratio(columns, names[present], gap)
             gaps.append({"attribute": attribute, "metric": name} | gap)
-    columns = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
-    columns += ["ratio", "ratio_low", "ratio_high"]
-    gaps = pd.DataFrame(gaps, columns=columns)
+    gap_names = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
+    gap_names += ["ratio", "ratio_low", "ratio_high"]
+    gaps = pd.DataFrame(gaps, columns=gap_names)
     gaps["is_significant"] = significance_mask(compared, level)
     # Concatenate columns, not frames, which would take longer than all estimates.
     frame = {column: np.concatenate([row[column] for row in rows]) for column in rows[0]}

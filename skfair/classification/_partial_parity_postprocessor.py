@@ -405,7 +405,7 @@ class PartialParityPostprocessor(
         positive = self._fair_scores(X, sensitive_features) > 0
         return to_class_labels(positive, self.classes_, self.pos_label_)
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRouter:
         """Routing of metadata: to this estimator, and to the classifier's ``fit``.
 
         Returns

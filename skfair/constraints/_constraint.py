@@ -32,6 +32,8 @@ from skfair._utils.sklearn import StrOptions
 from skfair.constraints._docstrings import constraint_docs
 from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES
+from skfair.metrics._rates import Rate
+from skfair.metrics._registry import Metric
 from skfair.metrics._synonyms import SYNONYMS, find_synonym
 
 if TYPE_CHECKING:
@@ -277,7 +279,7 @@ class Constraint(ComparedGroups):
         return _requested_gap(self)
 
     @property
-    def compared_rate(self) -> Any:
+    def compared_rate(self) -> Rate | Metric | None:
         """What is compared: a :class:`skfair.metrics.Rate`, else a public metric, or None."""
         return RATES.get(self.rate_name) or METRICS.get(self.metric)
 
@@ -694,13 +696,13 @@ def bind_all(
     loss: BaseEstimator | Callable | None,
     tolerance: float | dict[int | str, float | str] | None,
     unit: Unit = USER_UNIT,
-) -> Any:
+) -> list[list[BoundConstraint]]:
     """Bound constraints of each class, with one warning that names all uncompared groups.
 
     `per_class` are the same samples with the target of each decision: one, or one per class. Real
     targets are in a unit.
     """
-    bound = [[] for _ in per_class]  # type: ignore[var-annotated]
+    bound: list[list[BoundConstraint]] = [[] for _ in per_class]
     sizes: dict = {}
     is_one_left = False
     for constraint in constraints:

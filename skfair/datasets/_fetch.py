@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -24,7 +24,6 @@ from skfair._utils.fit import write_bytes
 
 if TYPE_CHECKING:
     from os import PathLike
-    from typing import Any
 
     import numpy as np
 

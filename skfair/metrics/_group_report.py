@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,6 @@ from skfair.metrics._rates import Rate, count_confusions, find_positive_multicla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._groups import Samples
     from skfair._utils.tables import TableLike
@@ -263,7 +262,7 @@ def _is_count_based(metric: Any) -> bool:
 
 def _positive_class(
     by_name: dict[str, Any], columns: dict[str, np.ndarray], pos_label: Label | None
-) -> int | str | None:
+) -> Label | None:
     """The positive class of two; None if metrics take labels of several classes, or numbers."""
     takes_two = any(
         isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +18,6 @@ from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._groups import Samples
     from skfair._utils.tables import TableLike
 
@@ -231,7 +229,7 @@ def _check_losses(
     loss: Any,
     sample_weight: TableLike,
     pos_label: Label | None,
-) -> Any:
+) -> tuple[Samples, np.ndarray, np.ndarray]:
     """Check the input: samples, their target -1 and +1, and their losses."""
     loss = averaged_loss(resolve_name(LOSSES, loss, "loss"))
     samples, (truth, scores) = check_metric_input(

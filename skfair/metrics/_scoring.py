@@ -336,7 +336,7 @@ def _binary_views(
     estimator: BaseEstimator,
     y: TableLike | None,
     sensitive_features: Table,
-    pos_label: int | str | None,
+    pos_label: Label | None,
 ) -> list[tuple]:
     """Binary classifiers to score, each with its truth and positive class.
 
@@ -379,7 +379,7 @@ def _call_with_groups(
 
 def find_positive_class(
     estimator: _OneVsRest | BaseEstimator, pos_label: Label | None
-) -> tuple[int | str | None, int]:
+) -> tuple[Label | None, int]:
     """The positive class and its position among ``classes_``; that of a single class is 1.
 
     The `pos_label` of the scorer precedes that of the estimator, or of one inside it.
@@ -810,7 +810,7 @@ def make_scorer(
 
 
 @singledispatch
-def make_limit_metric(constraint: str, confidence_level: float) -> Any:
+def make_limit_metric(constraint: str, confidence_level: float) -> Callable:
     """Make a metric of the upper confidence limit of a gap; constraints register how."""
     raise TypeError(
         "A scorer with a confidence_level takes a constraint, such as "

@@ -222,7 +222,10 @@ class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
     compares_group_pairs = False
-    restrict = DifferenceHypotheses.restrict
+
+    def restrict(self, is_large: np.ndarray) -> np.ndarray:
+        """Mask of the groups that are compared, of those that are large enough."""
+        return is_large
 
     def tested_value(self, means: np.ndarray) -> float:
         """The largest of these means, 0 without any."""
@@ -324,7 +327,7 @@ class CellEvidence:
         )
         self.log_e, self.log_max = (_pad(one, axes, n_groups) for one in (self.log_e, self.log_max))
 
-    def update(self, n: np.ndarray, x: np.ndarray) -> Any:
+    def update(self, n: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bet on a batch by predictions from the past, and count it.
 
         `n` and `x`, (*streams, n_groups), are the samples of each group and sums of their values in
@@ -419,7 +422,7 @@ class GapEvidence:
         self.log_best = np.zeros(shape)  # of the best start, a CUSUM
         self.starts = np.zeros(shape, dtype=np.int64)  # bets before the best start
 
-    def update(self, log_e: np.ndarray, log_e_windows: np.ndarray, is_start: bool = True) -> Any:
+    def update(self, log_e: np.ndarray, log_e_windows: np.ndarray, is_start: bool = True) -> None:
         """Multiply by the e-values of a bet, as `CellEvidence.update` returns them.
 
         An excess may have begun with it if `is_start`: with the first bet of each batch, so that
@@ -608,7 +611,7 @@ class Comparison:
     def is_compared(self, cell: CellEvidence) -> np.ndarray:
         """Whether each group has enough samples so far in a cell, of which this is the evidence."""
         is_large = (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
-        return self.hypothesis.restrict(is_large)  # type: ignore[misc]
+        return self.hypothesis.restrict(is_large)
 
     def estimate(self) -> float:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
@@ -730,7 +733,7 @@ class State:
     alarms: list = field(default_factory=list)
 
     @property
-    def time(self) -> Any:
+    def time(self) -> float | str | None:
         """Time of the last batch."""
         return self.rows[-1].time if self.rows else None
 
@@ -760,7 +763,7 @@ class State:
             yield line | {"n_outstanding": row.n_outstanding}
 
     @property
-    def since(self) -> Any:
+    def since(self) -> float | str | None:
         """Time since which the tolerance is exceeded: of the first alarm after a certificate."""
         if not self.alarms:
             return None
@@ -769,7 +772,7 @@ class State:
         later = (one for one in self.alarms if one["batch"] > max(shown, default=0))
         return next(later)["since"]
 
-    def begin_row(self, time: int | str | None, has_decisions: bool) -> Row:
+    def begin_row(self, time: float | str | None, has_decisions: bool) -> Row:
         """The row of samples of this time: a new one, or the last one without its statement."""
         last = self.rows[-1] if self.rows else None
         if last is None or last.time != time or (last.has_decisions and has_decisions):
@@ -784,7 +787,7 @@ class State:
             )
         return replace(last, has_decisions=last.has_decisions or has_decisions)
 
-    def split_complete(self, settings: MonitorSettings, time: int | str | None) -> Any:
+    def split_complete(self, settings: MonitorSettings, time: float | str | None) -> Any:
         """The state without the cohorts whose delay is over, and these if their outcomes came."""
         if settings.delay is None:
             return self, []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +13,7 @@ from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from types import ModuleType
 
     import numpy as np
     from matplotlib.axes import Axes
@@ -45,12 +45,12 @@ def pick_cyclic(values: tuple[str, ...], index: int) -> str:
     return values[index % len(values)]
 
 
-def style(index: int, *properties: str) -> Any:
+def style(index: int, *properties: str) -> dict[str, Any]:
     """Keyword arguments of matplotlib, such as color and marker, for the group or model `index`."""
     return {name: pick_cyclic(_STYLES[name], index) for name in properties}
 
 
-def import_pyplot() -> Any:
+def import_pyplot() -> ModuleType:
     """Import matplotlib.pyplot; raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt

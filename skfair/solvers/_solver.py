@@ -463,7 +463,7 @@ REQUIREMENTS = {
 """Requirements by name: description, test of an evaluation, and what to do without."""
 
 
-def choose_rows(solver: BaseEstimator, problem: Problem) -> Problem:
+def choose_rows(solver: BaseEstimator, problem: ConstrainedProblem) -> ConstrainedProblem:
     """The problem with rows of the form that a solver takes."""
     if solver.by_pair:
         return problem.separate_pairs()

@@ -36,6 +36,7 @@ from skfair.torch._samples import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
     from torch import Tensor
     from torch.nn import Module
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
 
 
-def _outputs() -> Any:
+def _outputs() -> ModuleType:
     """The code of output layers, imported when it is first needed: it imports PyTorch."""
     require_torch()
     from skfair.torch import _outputs
@@ -146,7 +147,7 @@ class FlatModule:
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
         self.input_dtype = _outputs().find_dtype(module, output_ids)
         self.version, self._is_training = 0, None
-        self._buffers = None
+        self._buffers: list[Tensor] | None = None
 
     def freeze_modes(self) -> None:
         """Leave all submodules in evaluation mode, so that none measures statistics."""
@@ -176,16 +177,16 @@ class FlatModule:
         torch = require_torch()
         if self._buffers is None:
             self._buffers = self._flatten()
-        parts = torch.as_tensor(parameters).split([len(buffer) for buffer in self._buffers])  # type: ignore[attr-defined]
+        parts = torch.as_tensor(parameters).split([len(buffer) for buffer in self._buffers])
         # Evaluations at the same parameters follow one another, whose graphs remain usable.
-        pairs = list(zip(self._buffers, parts, strict=True))  # type: ignore[call-overload]
+        pairs = list(zip(self._buffers, parts, strict=True))
         if all(torch.equal(buffer, part.to(buffer)) for buffer, part in pairs):
             return
         for buffer, part in pairs:
             buffer.copy_(part)
         self.version += 1
 
-    def _flatten(self) -> Any:
+    def _flatten(self) -> list[Tensor]:
         """One flat tensor for neighbours of equal dtype, of which the module's are made views."""
         torch = require_torch()
         buffers = []
@@ -214,7 +215,7 @@ class FlatModule:
         """Number of parameters of the output layer."""
         return sum(self.sizes[-2:])
 
-    def predict(self, parameters: np.ndarray, inputs: Tensor) -> Any:
+    def predict(self, parameters: np.ndarray, inputs: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """Scores (n_samples,) and inputs of the output layer (n_samples, n_units), as arrays."""
         self.load(parameters)
         # A hook sees what the output layer gets, wherever in the module it is.
@@ -252,7 +253,7 @@ class TorchPoint:
         self.parameters = parameters
         self._outputs, self._version = None, None
 
-    def _scores_with_graph(self) -> Any:
+    def _scores_with_graph(self) -> Tensor:
         """Scores as a tensor with its graph."""
         network = self.model.network
         network.load(self.parameters)
@@ -275,11 +276,11 @@ class TorchPoint:
             )
 
     @property
-    def hidden(self) -> Any:
+    def hidden(self) -> np.ndarray:
         """Inputs of the last layer, (n_samples, n_units)."""
         return self.model.network.predict(self.parameters, self.model.inputs())[1]
 
-    def pull_back(self, slopes: np.ndarray) -> Any:
+    def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
         torch = require_torch()
         scores = self._scores_with_graph()
@@ -293,7 +294,7 @@ class TorchPoint:
         )
         return to_float64_array(join_entries(gradients))
 
-    def pull_back_rows(self, slopes: np.ndarray) -> Any:
+    def pull_back_rows(self, slopes: np.ndarray) -> np.ndarray:
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
         return pull_back_sparse_rows(self, slopes)
 
@@ -307,7 +308,7 @@ def _iter_loaded_points(model: TorchModel, parameters: np.ndarray) -> Iterator:
 # Scores of a module of PyTorch, behind the protocol of models.
 
 
-def _append_output_layer(module: Module, inputs: Tensor) -> Any:
+def _append_output_layer(module: Module, inputs: Tensor) -> tuple[Module, Module]:
     """The module with a new layer behind it, and that layer."""
     code = _outputs()
     return code.append_output_layer(module, code.evaluate_module(module, inputs))
@@ -405,7 +406,7 @@ class TorchModel:
         is_training = [modes.get(submodule, True) for submodule in module.modules()]
         self.network = FlatModule(module, name, is_training, stream)
 
-    def inputs(self) -> Any:
+    def inputs(self) -> Tensor | tuple | dict:
         """Arguments of the module for all samples."""
         return self._cast(self.samples.read(slice(None)))
 
@@ -449,7 +450,7 @@ class TorchModel:
         """
         return self.network.parameters(module)
 
-    def module_at(self, parameters: np.ndarray) -> Any:
+    def module_at(self, parameters: np.ndarray) -> Module:
         """A copy of the module with other parameters, in evaluation mode.
 
         It is compiled in place, at its first call, if the module was, and not in half precision.
@@ -580,7 +581,7 @@ class TorchModel:
         return model
 
 
-def scores_of_two_columns(model: TorchModel) -> Any:
+def scores_of_two_columns(model: TorchModel) -> np.ndarray | None:
     """Scores of a module that returns two columns, before its last layer is fitted; else None.
 
     The model is that of `TorchModel.finish`.
@@ -591,7 +592,7 @@ def scores_of_two_columns(model: TorchModel) -> Any:
     return _linear_scores(hidden, start)
 
 
-def freeze_body(model: TorchModel) -> Any:
+def freeze_body(model: TorchModel) -> TorchModel:
     """The model with the parameters of the last layer alone."""
     *body, _, _ = model.network.tensors.values()
     for tensor in body:
@@ -599,7 +600,7 @@ def freeze_body(model: TorchModel) -> Any:
     return model._replace(network=model.network.copy(), _frozen=body)
 
 
-def _inputs_of_linear_layer(model: TorchModel, parameters: np.ndarray) -> Any:
+def _inputs_of_linear_layer(model: TorchModel, parameters: np.ndarray) -> np.ndarray | None:
     """Return the inputs of the last layer, (n_samples, n_inputs), if scores are linear in it.
 
     It is None if the scores of a sample are not linear, or the inputs depend on the layer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -21,8 +21,6 @@ from skfair.torch._samples import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from torch import Tensor
 
 
@@ -75,11 +73,11 @@ class WithOutputLayer(nn.Sequential):
     """A module of any arguments, and a layer behind it."""
 
     @property
-    def module_in_front(self) -> Any:
+    def module_in_front(self) -> Module:
         """The module in front of the layer."""
         return self[0]
 
-    def forward(self, *inputs: Any, **named: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """The output of the last layer."""
         module, *others = self
         outputs = module(*inputs, **named)
@@ -88,17 +86,17 @@ class WithOutputLayer(nn.Sequential):
         return outputs
 
 
-def return_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
+def return_logits(module: Module, args: tuple, outputs: Tensor) -> Tensor:
     """Hook of a module: the logits of the object that it returns."""
     return getattr(outputs, "logits", outputs)
 
 
-def subtract_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
+def subtract_logits(module: Module, args: tuple, outputs: Tensor) -> Tensor:
     """Hook of a module: the score of two logits."""
     return outputs[:, 1:] - outputs[:, :1]
 
 
-def has_two_columns(module: Module) -> Any:
+def has_two_columns(module: Module) -> bool:
     """Whether the score of a module is the difference of the two columns that it returns."""
     return subtract_logits in module._forward_hooks.values()
 
@@ -123,7 +121,7 @@ def ensure_output_layer(module: Module, inputs: Tensor) -> tuple[Module, ScoreLa
     return _replace_output_layer(module, inputs, outputs) or append_output_layer(module, outputs)
 
 
-def append_output_layer(module: Module, outputs: Tensor) -> Any:
+def append_output_layer(module: Module, outputs: Tensor) -> tuple[Module, Module]:
     """The module with a new linear layer behind it, and that layer.
 
     ``outputs`` are those of the module for some samples. Behind a single number per sample the

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,6 @@ from skfair.cluster.kmeans._rounds import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair.cluster.kmeans._problem import ClusteringProblem
     from skfair.cluster.kmeans._rounds import RunSettings
 
@@ -107,7 +105,7 @@ def solve_partitioned_sizes(
     runs: RunSettings,
     n_relocations: int,
     random_state: np.random.RandomState,
-) -> Any:
+) -> tuple[MeasuredPoint, int, str]:
     """The same for partitioned data, from the clustering of a subsample."""
     memory_problem = problem.warm_start_problem
     tol = 40 * runs.tol  # a pass costs more than a round in memory

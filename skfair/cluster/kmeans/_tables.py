@@ -12,7 +12,7 @@ table: it is searched for by branch and bound then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
@@ -25,7 +25,6 @@ from skfair.cluster.kmeans._transport import solve_transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._kernels.limits import Limits
     from skfair.cluster.kmeans._problem import ClusteringProblem, MeasuredPoint

@@ -1,6 +1,6 @@
 """The cheapest assignment to fixed centres with bounds on sizes, by successive shortest paths."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -176,7 +176,7 @@ def _open_places(
     return Network(places, smallest, largest, excess)
 
 
-def _move_along_path(network: Network, arcs: Arcs, end: int, previous: np.ndarray) -> Any:
+def _move_along_path(network: Network, arcs: Arcs, end: int, previous: np.ndarray) -> None:
     """Move a sample, or a place, along each arc of the path to the end."""
     network.excess[end] += 1
     while previous[end] >= 0:

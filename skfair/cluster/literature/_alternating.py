@@ -97,7 +97,7 @@ def alternating_front(
     n_clusters: int,
     algorithm: AlternatingFront,
     random_state: np.random.RandomState | int | None,
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Approximate the Pareto front of cost and balance by Algorithm 3.
 
     Returns the labels of the list that it ends with, (n_points, n_samples), and f1, ascending, and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -12,8 +12,6 @@ from skfair._partitions.partitions import blocks, make_partitions
 from skfair._utils.arrays import fill_isolated_degrees, filled_node_degrees
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import DTypeLike
 
     from skfair._partitions.partitions import Partitions
@@ -169,7 +167,7 @@ class NormalizedAffinity:
         """Slices of rows, as many as caches hold of a few columns, for threads."""
         return make_partitions(blocks(self.n_nodes, STRIPE_ROWS), self.n_jobs)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """State without the copies in other precisions, which are recomputed."""
         return {**vars(self), "_in_precision": {}}
 
@@ -351,7 +349,7 @@ def chebyshev(
     n_pairs: int,
     tol: float,
     random_state: np.random.RandomState,
-) -> Any:
+) -> tuple[np.ndarray, bool]:
     """Subspace iteration with a Chebyshev filter, in single precision; for sparse affinities.
 
     The filter damps the eigenvalues below the smallest Ritz value. Stops when the estimated
@@ -450,7 +448,7 @@ def _project(
     image[rows] -= excluded[rows] @ coefficients
 
 
-def _combine(rows: slice, matrices: tuple | list, factors: tuple | list) -> Any:
+def _combine(rows: slice, matrices: tuple | list, factors: tuple | list) -> None:
     """Replace some rows of the first matrix by their linear combination with the others."""
     first, *others = matrices
     first[rows] *= factors[0]

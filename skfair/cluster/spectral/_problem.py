@@ -350,7 +350,7 @@ class LandmarkEmbedding:
         return float(np.maximum(1 - within / nonempty.sum(axis=1), 0.0).sum())
 
 
-def choose_landmark_dimensions(parameters: BaseEstimator, n_samples: int) -> Any:
+def choose_landmark_dimensions(parameters: BaseEstimator, n_samples: int) -> tuple[int, int]:
     """Numbers of landmarks and of components."""
     n_components = parameters.n_components or parameters.n_clusters
     n_landmarks = parameters.n_landmarks

@@ -21,7 +21,7 @@ from skfair.solvers._sqp import SQP
 from skfair.solvers.literature._descent import Smoothness, SwitchingSubgradient, polyak_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from sklearn.base import BaseEstimator
 
@@ -364,7 +364,7 @@ class _InexactProximalPoint(Solver):
         evaluation: Evaluation,
         duals: np.ndarray,
         smoothness: Smoothness,
-    ) -> Any:
+    ) -> Generator[Iterate, None, tuple[Evaluation, np.ndarray]]:
         """Yield the iterates of an inner loop; return the next centre and its multipliers."""
 
 
@@ -429,7 +429,7 @@ class IPPSSG(_InexactProximalPoint):
         evaluation: Evaluation,
         duals: np.ndarray,
         smoothness: Smoothness,
-    ) -> Any:
+    ) -> Generator[Iterate, None, tuple[Evaluation, np.ndarray]]:
         problem, one_sided = evaluation.problem, proximal.one_sided
         average = np.zeros_like(evaluation.x)
         weight = 0.0
@@ -523,7 +523,7 @@ class IPPConEx(_InexactProximalPoint):
         evaluation: Evaluation,
         duals: np.ndarray,
         smoothness: Smoothness,
-    ) -> Any:
+    ) -> Generator[Iterate, None, tuple[Evaluation, np.ndarray]]:
         problem, one_sided = evaluation.problem, proximal.one_sided
         previous = evaluation
         linear = proximal.rows(evaluation)
