@@ -74,7 +74,7 @@ class FitMonitor:
     """
 
     def __init__(self) -> None:
-        self._records = []  # type: ignore[var-annotated]
+        self._records: list[dict] = []
         self._listen()
 
     def _listen(self) -> None:

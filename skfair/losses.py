@@ -6,7 +6,6 @@ samples, so it depends on their order alone.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -126,9 +125,9 @@ class ScoreFunction(BaseEstimator):
             return _evaluate_in_blocks(self._evaluate, columns)
         return self._evaluate(*columns)
 
-    @abstractmethod
-    def _evaluate(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
-        """Value, slope and curvature at arrays of scores and, for losses, targets."""
+    _evaluate: Callable[..., Pointwise]
+    """The method of a subclass: value, slope and curvature at arrays of scores, and of targets for
+    losses."""
 
 
 def _evaluate_in_blocks(evaluate: Callable, columns: list[np.ndarray]) -> Pointwise:
@@ -197,7 +196,7 @@ class LogisticLoss(ScoreFunction):
     _code = LOGISTIC
     targets = ("classes",)
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         margins = target * scores
         # One exponential of a non-positive number serves all three.
         decay = np.exp(-np.abs(margins))
@@ -223,7 +222,7 @@ class SquaredHingeLoss(ScoreFunction):
     targets = ("classes",)
     width = 1.0  # as of the squared loss
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         slope = -target * shortfall / self.width
         curvature = (shortfall > 0) / self.width
@@ -257,7 +256,7 @@ class HingeLoss(ScoreFunction):
 
     width: float = 0.1
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         # A parabola within a width of the margin, then a line of the same slope.
         rounded = np.minimum(shortfall, self.width)
@@ -282,7 +281,7 @@ class SquaredLoss(ScoreFunction):
     degree = 2
     width = 1.0  # twice the factor of the square is one over it
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         residual = scores - target
         slope = residual / self.width
         curvature = np.full_like(residual, 1.0 / self.width)
@@ -320,7 +319,7 @@ class AbsoluteLoss(ScoreFunction):
 
     width: float | None = None
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         residual = scores - target
         width = self.width or _ABSOLUTE_WIDTH
         # Quadratic within the width; the constant makes both pieces meet.
@@ -362,7 +361,7 @@ class QuantileLoss(ScoreFunction):
     quantile: OpenShare = 0.5
     width: float | None = None
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         validate_params(self)
         # Half the absolute loss, and a line.
         value, slope, curvature = AbsoluteLoss(self.width)(scores, target)
@@ -405,7 +404,7 @@ class TweedieLoss(ScoreFunction):
 
     power: Annotated[float, Interval(Real, 1, 2, closed="both")] = 1.0
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         validate_params(self)
         p = self.power
         is_possible = (target > 0.0) if p == 2.0 else (target >= 0.0)

@@ -298,13 +298,14 @@ def draw_batch(
     """
     random_state = check_random_state(random_state)
     # A single group has no rows, and nothing to draw for them.
-    components = [one for one in getattr(rows, "components", (rows,)) if len(one.lower)]
+    all_components: tuple[Any, ...] = getattr(rows, "components", (rows,))
+    components = [one for one in all_components if len(one.lower)]
     # Each constraint draws its own samples. Its block begins where that of the one before ends.
-    draws = [one.events.draw(n_per_event, random_state) for one in components]  # type: ignore[union-attr]
+    draws = [one.events.draw(n_per_event, random_state) for one in components]
     positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
     starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
     drawn = [
-        one.take_batch(positions, start, n_per_event)  # type: ignore[union-attr]
+        one.take_batch(positions, start, n_per_event)
         for one, start in zip(components, starts.tolist(), strict=True)
     ]
     return positions, drawn[0] if len(drawn) == 1 else StackedRows(drawn)

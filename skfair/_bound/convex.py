@@ -447,7 +447,7 @@ class ShareRows:
     lower: np.ndarray
     upper: np.ndarray
     initial_aux: Callable = field(repr=False)
-    convex_means: type = MeanExcess
+    convex_means: type[Any] = MeanExcess
 
     has_batch_majorant = True
     """Whether the majorant is a mean over samples, of which mini-batches can be drawn."""
@@ -468,7 +468,7 @@ class ShareRows:
 
     def convex_at(self, scores: np.ndarray, aux: np.ndarray) -> ConvexMeans:
         """The convex functions of which shares are differences, as `ConvexMeans`."""
-        corner = self.convex_means.rounding * self.width  # type: ignore[attr-defined]
+        corner = self.convex_means.rounding * self.width
         return self.convex_means(self.events, scores, self.breakpoints(aux), corner)
 
     def shares(self, scores: np.ndarray, aux: np.ndarray) -> np.ndarray:
@@ -669,7 +669,7 @@ class Ranking:
         self.scores = scores[self.positions]
         width = float(np.diff(pairs).sum())
         self._all = shares[ascending] * (len(pairs) / width)
-        self._before = []  # up to the beginnings, and up to the ends of the pairs
+        self._before: list[np.ndarray] = []  # up to the beginnings, and up to the ends of the pairs
         for ranks in pairs.T:
             # The ends of an interval taper off over a tenth of its width.
             top = [
@@ -678,16 +678,16 @@ class Ranking:
                 ]
                 for rank in ranks
             ]
-            self._before.append(sum(top) / width)
+            self._before.append(np.asarray(sum(top) / width))
 
     def members_inside(self) -> RankedMembers:
         """Members in the interval, with weights that sum to 1."""
         begin, end = self._before
-        return RankedMembers(self.positions, self.scores, end - begin)  # type: ignore[arg-type]
+        return RankedMembers(self.positions, self.scores, end - begin)
 
     def members_before(self, boundary: int) -> RankedMembers:
         """Members that rank before the interval begins (boundary 0) or before it ends (1)."""
-        return RankedMembers(self.positions, self.scores, self._before[boundary])  # type: ignore[arg-type]
+        return RankedMembers(self.positions, self.scores, self._before[boundary])
 
     def members_after(self, boundary: int) -> RankedMembers:
         """Members that rank after the interval begins (boundary 0) or after it ends (1)."""

@@ -184,7 +184,7 @@ def parse_numbers(column: pd.Series, decimal: str) -> pd.Series:
     is_text = texts.map(lambda one: isinstance(one, str))
     if not len(texts) or not is_text.all() or not texts.str.fullmatch(_NUMBERS[decimal]).all():
         return column
-    sign, separator = {"point": ".,", "comma": ",."}[decimal]  # type: ignore[str-unpack]
+    sign, separator = {"point": (".", ","), "comma": (",", ".")}[decimal]
     plain = texts.str.replace(separator, "", regex=False).str.replace(sign, ".", regex=False)
     return column.map(dict(zip(texts, pd.to_numeric(plain), strict=True)))
 

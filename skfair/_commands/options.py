@@ -45,9 +45,9 @@ def find_option(argument: str) -> str:
 
 def describe_error(error: Exception) -> str:
     """The message of an error, which may begin with an argument."""
-    if not hasattr(error, "argument"):
+    if not (hasattr(error, "argument") and hasattr(error, "problem")):
         return str(error)
-    return f"{find_option(error.argument)} {error.problem}"  # type: ignore[attr-defined]
+    return f"{find_option(error.argument)} {error.problem}"
 
 
 @contextmanager

@@ -454,7 +454,7 @@ class PartitionedCounter(DecisionCounter):
     The samples in memory are those of the subsample.
     """
 
-    def __init__(self, problem: Problem, rounding: np.ndarray = TIE_TOLERANCE) -> None:  # type: ignore[assignment]
+    def __init__(self, problem: Problem, rounding: np.ndarray | float = TIE_TOLERANCE) -> None:
         super().__init__(problem, rounding)
         self.scored = problem.subsample
         self._sums = {}  # of every model that was counted: the result of a fit is one of them
@@ -517,17 +517,16 @@ class PartitionedCounter(DecisionCounter):
         nothing = np.empty((3, 0))
         if not is_counted.any():
             return [nothing] * len(typical)
-        directions = np.array(directions)[is_counted]  # type: ignore[assignment]
-        typical = np.array(typical)[is_counted]  # type: ignore[assignment]
+        scales = np.array(typical)[is_counted]
         errors, sums, negative = self.problem.partitions.reduce(
-            count_along_lines, line_start.parameters, directions, typical
+            count_along_lines, line_start.parameters, np.array(directions)[is_counted], scales
         )
         # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
         for one, increments, low in zip(self.problem.constraint, sums, negative, strict=True):
             values = np.cumsum(increments, axis=2).transpose(1, 0, 2) + low[:, None, None]
             excess = np.maximum(excess, excess_of(one, values))
-        lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in typical]
+        lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in scales]
         counted = iter(zip(lengths, errors, excess, strict=True))
         return [next(counted) if is_one else nothing for is_one in is_counted]
 
@@ -576,7 +575,7 @@ class RankCounter(PartitionedCounter):
         )
 
 
-COUNTERS = {
+COUNTERS: dict[type, type[DecisionCounter]] = {
     ConstrainedProblem: DecisionCounter,
     PartitionedProblem: PartitionedCounter,
     PartitionedRankProblem: RankCounter,

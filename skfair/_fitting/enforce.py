@@ -198,7 +198,7 @@ def _best_or_constant(fitter: Fitter, candidate: Any) -> Candidate:
 # Their steps: several starts, where differences of mean losses have many local minima.
 
 
-def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: float) -> Candidate:
+def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: int) -> Candidate:
     """The best of fits from several starts under smooth rates, where one start may mislead.
 
     That is where linear models bound mean losses and the Lagrangian is not convex. If the fits that
@@ -214,7 +214,7 @@ def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: float) -> Candid
     program = QuadraticProgram.from_problem(fitter.problem)
     if program is None:
         rng = np.random.default_rng(0)
-        starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]  # type: ignore[call-overload]
+        starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]
         bound = -np.inf
     else:
         # There are up to four times as many starts where a fit stays far above its bound.

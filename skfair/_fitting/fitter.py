@@ -25,7 +25,7 @@ from skfair._problems.problem import draw_subsample
 from skfair.solvers import SQP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from skfair._fitting.counting import DecisionCounter
     from skfair._problems.linear import LinearModel
@@ -141,7 +141,7 @@ class Fitter:
     def counter(self) -> DecisionCounter:
         """What counts the decisions of models."""
         errors, margins = _errors_and_margins(self.constraint, self.solver.tol)
-        return COUNTERS[type(self.problem)](self.problem, errors - margins)  # type: ignore[index]
+        return COUNTERS[type(self.problem)](self.problem, errors - margins)
 
     def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
@@ -246,7 +246,7 @@ class Fitter:
         deviation = 0.0
         if len(candidate.scores):
             weights = self.problem.mean_weights
-            deviation = np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0))  # type: ignore[assignment]
+            deviation = float(np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0)))
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
@@ -524,14 +524,15 @@ class _LineSearch:
         violations = np.round(np.where(excess > TIE_TOLERANCE, excess, 0.0), DECIMALS)
         is_better = violations < violation
         is_better |= (violations == violation) & ((is_unclear > 0.0) | (errors < error))
-        counts = (violations, errors, numbers, lengths)
-        points = _sort_points(*(values[is_better] for values in counts), steps)  # type: ignore[call-arg]
+        points = _sort_points(
+            violations[is_better], errors[is_better], numbers[is_better], lengths[is_better], steps
+        )
         # Evaluate them, until each line has one.
         lines = set()
-        batches = ([point] for point in points if point[1] not in lines)
+        batches: Iterable[list] = ([point] for point in points if point[1] not in lines)
         if self.fitter.problem.is_partitioned:  # two points, both in one pass
             pair = list(itertools.islice(points, 2))
-            batches = [pair] if pair else []  # type: ignore[assignment]
+            batches = [pair] if pair else []
         for batch in batches:
             parameters = [
                 np.append(self.before, origin.parameters[len(self.before) :] + length * direction)

@@ -275,7 +275,8 @@ def _expand_groups(
         return coefficients
     coef, intercept = coefficients
     _, positions = training.samples.merge_small_groups()
-    return coef if estimator._shares_coefficients else coef[positions], intercept[positions]  # type: ignore[index]
+    expanded = np.asarray(intercept)[positions]
+    return coef if estimator._shares_coefficients else coef[positions], expanded
 
 
 def _make_start(
@@ -338,7 +339,7 @@ def make_partial_parity(estimator: BaseEstimator) -> PartialParity:
 # constraints compare nothing else, so one sample of each cell stands for all of its samples.
 
 
-def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | ValueError:
+def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | TypeError | ValueError:
     """Samples of positive weight of a block with their cells, or what is wrong with the block.
 
     Errors are returned, so that all partitions are known when the first one is raised.
@@ -349,7 +350,7 @@ def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | Val
         if len(y) and (y != y).any():
             raise ValueError("Input y contains NaN.")
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.partition_index)  # type: ignore[arg-type]
+        return partition_error(error, block.partition_index)
     weights = np.ones(len(y)) if weights is None else weights
     present = weights > 0
     if not present.all():

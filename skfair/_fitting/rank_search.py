@@ -103,7 +103,7 @@ class _RankSearch:
         # Gaps are led as near to their tolerances as calibration leads them.
         tolerances = fitter.constraint.tolerances
         self.aims = tolerances - np.minimum(SLACK, tolerances) / 2.0
-        self.best = None
+        self.best: Candidate | None = None
         self.highest = -np.inf
         if candidate.keeps_bound:
             # A gain of .01 is worth another model than the solver's.
@@ -119,7 +119,7 @@ class _RankSearch:
         candidate = self.evaluate(parameters)
         correlation = self.ranks.correlate(candidate.scores)
         if candidate.keeps_bound and correlation > self.highest:
-            self.best = candidate  # type: ignore[assignment]
+            self.best = candidate
             self.highest = correlation
         excess = np.max(np.nan_to_num(candidate.gaps - aims, nan=1.0), initial=0.0)
         return correlation - penalty * float(excess)

@@ -273,11 +273,13 @@ def _tabulate_partition(
     names: tuple[str, ...], partition: Block, rows: np.ndarray | slice, sums: np.ndarray
 ) -> pd.DataFrame:
     """DataFrame of rows of a partition, with their sums."""
-    table = {("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names}
+    table: dict[tuple[str, int | str], np.ndarray] = {
+        ("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names
+    }
     groups = partition["sensitive_features"]
     groups = pd.DataFrame(groups if hasattr(groups, "iloc") else np.asarray(groups)).iloc[rows]
     table.update({("attribute", name): groups[name].to_numpy() for name in groups})
-    table.update(zip(_SUM_COLUMNS, sums.T, strict=True))  # type: ignore[arg-type]
+    table.update(zip(_SUM_COLUMNS, sums.T, strict=True))
     return pd.DataFrame(table)
 
 

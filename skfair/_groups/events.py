@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,7 @@ class Events:
         self.n_events = n_events
         self.n_samples = n_samples
         self.codes_and_mean_weights = codes_and_mean_weights
-        self.multiplicity = None
+        self.multiplicity: np.ndarray | None = None
         if averaging_matrix is not None:
             self.averaging_matrix = averaging_matrix
 
@@ -111,7 +111,7 @@ class Events:
     def copy_with_multiplicity(self, multiplicity: np.ndarray | None) -> Self:
         """The same events of rows, each of which stands for so many samples; None: one each."""
         if multiplicity is not None:
-            self.multiplicity = np.asarray(multiplicity, dtype=float)  # type: ignore[assignment]
+            self.multiplicity = np.asarray(multiplicity, dtype=float)
         return self
 
     @property
@@ -192,10 +192,10 @@ class Events:
             factors = np.broadcast_to(factors, taken.shape[1])
             mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
             return _from_matrix(sparse.csr_array(mean_weights, shape=taken.shape))
-        codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)  # type: ignore[assignment]
+        codes, of_rows = (values[rows] for values in self.codes_and_mean_weights)
         if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
-            mean_weights = mean_weights * factors
-        return Events(self.n_events, len(codes), (codes, mean_weights))  # type: ignore[arg-type]
+            of_rows = of_rows * factors
+        return Events(self.n_events, len(codes), (codes, of_rows))
 
     def embed(self, rows: slice, n_samples: int) -> Events:
         """The same events among n_samples, of which `rows` are theirs; the others are in none."""
@@ -295,7 +295,8 @@ def join_units(
 
 def _from_matrix(averaging: sparse.csr_array) -> Events:
     """Events by their averaging matrix."""
-    return Events(*averaging.shape, averaging_matrix=averaging)  # type: ignore[misc]
+    n_events, n_samples = averaging.shape
+    return Events(n_events, n_samples, averaging_matrix=averaging)
 
 
 def _fill_in_weights(weights: np.ndarray | None, n_samples: int) -> np.ndarray:
@@ -586,7 +587,7 @@ def tabulate_scores(y_score: np.ndarray, codes: np.ndarray, n_groups: int) -> Sc
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval: tuple | list, names: list) -> list[np.ndarray]:
+def intervals_by_group(interval: Any, names: list) -> list[np.ndarray]:
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs

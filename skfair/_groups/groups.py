@@ -81,7 +81,9 @@ def prefers_factorize(column: TableLike) -> TypeGuard[pd.Series]:
     That holds for its strings and categories. Its decimals are excluded: there nan is a value.
     """
     dtype = getattr(column, "dtype", None)
-    return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"  # type: ignore[union-attr]
+    if dtype is None or isinstance(dtype, np.dtype) or not hasattr(column, "factorize"):
+        return False
+    return dtype.kind in "biuO"
 
 
 def holds_string_objects(column: TableLike) -> bool:
@@ -468,9 +470,9 @@ class Groups:
     def _replace(self, **changes: Any) -> Groups:
         """A copy with other arguments of the constructor."""
         matrix = None if self.is_disjoint else self.matrix
-        same = {"labels": self.labels, "codes": self._codes, "matrix": matrix}
+        same: dict[str, Any] = {"labels": self.labels, "codes": self._codes, "matrix": matrix}
         same |= {name: getattr(self, name) for name in ("attributes", "ranks", "multiplicity")}
-        return Groups(**same | changes)  # type: ignore[arg-type]
+        return Groups(**same | changes)
 
     @property
     def codes(self) -> np.ndarray:
@@ -648,7 +650,7 @@ class Groups:
             labels += zip(repeat(attribute), values)
         return np.column_stack(columns), _one_column(labels)
 
-    def select(self, positions: np.ndarray) -> Groups:
+    def select(self, positions: np.ndarray | list[int]) -> Groups:
         """Selected groups of all samples; those of other groups are then in none.
 
         Parameters

@@ -117,13 +117,13 @@ def fill_missing(
     index = sensitive_features.index if hasattr(sensitive_features, "iloc") else None
     by_name = {name: pd.Series(column) for name, column in zip(names, columns, strict=True)}
     if unknown:
-        by_name = _mask_unknown_labels(by_name, unknown)  # type: ignore[arg-type]
+        by_name = _mask_unknown_labels(by_name, unknown)
     filled = {name: _fill_column(column, name) for name, column in by_name.items()}
     return pd.DataFrame(filled, index=index)
 
 
 def _mask_unknown_labels(
-    by_name: dict[int | str, pd.Series], unknown: list
+    by_name: dict[int | str, pd.Series], unknown: list | tuple
 ) -> dict[int | str, pd.Series]:
     """Columns by name with missing values in place of the unknown labels."""
     wanted = {normalize_label(label): label for label in unknown}

@@ -264,6 +264,13 @@ class Samples(NamedTuple):
         return not np.ptp(self.weights / self.groups.row_counts)
 
 
+def samples_without_target(
+    groups: Groups, weights: np.ndarray, X: Table | None = None, clusters: np.ndarray | None = None
+) -> Samples:
+    """Samples of which the target is not known, or comes later."""
+    return Samples(None, groups, weights, X, clusters=clusters)  # type: ignore[arg-type]
+
+
 def check_samples(
     arguments: FitArguments,
     *,
@@ -293,7 +300,8 @@ def check_samples(
     if sensitive_features is None and probabilities is None:
         if missing is not None:
             warn(f"{missing} {_ROUTING_ADVICE}", MissingSensitiveFeaturesWarning)
-        return Samples(None, Groups.single(len(rows)), weights[rows], clusters=clusters), rows  # type: ignore[arg-type]
+        alone = Groups.single(len(rows))
+        return samples_without_target(alone, weights[rows], clusters=clusters), rows
     if sensitive_features is None:
         all_groups = make_probable_groups(probabilities)
     elif missing_groups in ("exclude", "at_random"):
@@ -309,7 +317,7 @@ def check_samples(
         counted = _take_present(all_groups, rows)
         weights = weights[rows]
     warn_of_unclear_labels(counted)
-    samples = Samples(None, counted, weights, clusters=clusters)  # type: ignore[arg-type]
+    samples = samples_without_target(counted, weights, clusters=clusters)
     if sensitive_features is not None and probabilities is not None:
         samples = samples._replace(group_probabilities=probabilities.to_numpy()[rows])
     return samples, rows
@@ -480,7 +488,8 @@ def merge_samples(
     counts = merged.pop("n_samples")
     del merged["squared_weight"]
     groups = groups._replace(codes=codes, multiplicity=counts)
-    return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}  # type: ignore[arg-type]
+    columns = {name: np.asarray(one) for name, one in merged.items()}
+    return samples_without_target(groups, counts), columns
 
 
 def _drop_zero_weights(
@@ -507,7 +516,7 @@ def _drop_zero_weights(
             "sensitive_features puts no sample of positive weight into a group; a sparse matrix "
             "must hold True where a sample (row) is in a group (column)."
         )
-    return Samples(None, groups, weights), rows  # type: ignore[arg-type]
+    return samples_without_target(groups, weights), rows
 
 
 _TINY_GROUP_SIZE = 5
@@ -584,10 +593,10 @@ def check_partition(partition: Block, name: str) -> tuple[np.ndarray, np.ndarray
     return X, weights, check_groups(labels, len(X)) if len(X) else Groups.single(0)
 
 
-def partition_error(error: ValueError, number: int) -> ValueError:
+def partition_error(error: TypeError | ValueError, number: int) -> TypeError | ValueError:
     """The TypeError or ValueError about samples of a partition, with the partition's number."""
     error_type = TypeError if isinstance(error, TypeError) else ValueError
-    return error_type(f"Partition {number}: {error}")  # type: ignore[return-value]
+    return error_type(f"Partition {number}: {error}")
 
 
 # Summary of partitioned samples: counts, weights and moments, from one pass over the data.
@@ -602,7 +611,9 @@ class EncodedBlock:
     the names of the sensitive attributes, where they are known.
     """
 
-    unit_costs = None  # (n_rows,) cost of a squared distance by weight; None if all are 1
+    unit_costs: np.ndarray | None = (
+        None  # (n_rows,) cost of a squared distance by weight; None if all are 1
+    )
 
     def __init__(
         self,
@@ -636,7 +647,7 @@ class EncodedBlock:
         """The same rows with other features."""
         changed = copy(self)
         changed.X = X
-        changed.unit_costs = unit_costs  # type: ignore[assignment]
+        changed.unit_costs = unit_costs
         return changed
 
     def __sizeof__(self) -> int:
@@ -644,7 +655,7 @@ class EncodedBlock:
         return sum(array.nbytes for array in arrays if array is not None)
 
 
-def encode_block(block: Block, name: str) -> EncodedBlock | ValueError:
+def encode_block(block: Block, name: str) -> EncodedBlock | TypeError | ValueError:
     """The encoded block of the rows that an estimator of this name is fitted to, or an error.
 
     Errors are returned, so that all partitions are known when the first one is raised.
@@ -652,7 +663,7 @@ def encode_block(block: Block, name: str) -> EncodedBlock | ValueError:
     try:
         X, weights, groups = check_partition(block, name)
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.partition_index)  # type: ignore[arg-type]
+        return partition_error(error, block.partition_index)
     cells = [*map(tuple, groups.labels.tolist())]
     place = (block.partition_index, block.first)
     attributes = groups.attributes if len(X) else ()
@@ -719,9 +730,11 @@ class SampleSummary:
         codes = [self.positions[cell] for of_block in cells for cell in of_block]
         self.counts = np.bincount(codes, np.concatenate(counts)).astype(np.intp)
         self.weights = np.bincount(codes, np.concatenate(weights))
-        begins = [self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)]  # type: ignore[assignment]
+        first_rows = [
+            self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)
+        ]
         self.first_rows = np.full(len(self.cells), np.iinfo(np.intp).max)
-        np.minimum.at(self.first_rows, codes, np.concatenate(begins))
+        np.minimum.at(self.first_rows, codes, np.concatenate(first_rows))
         totals = np.array([of_block.sum() for of_block in weights])
         self.mean, self.variance = _pool_moments(totals, np.array(sums), np.array(squares))
         self.scatter = float(totals.sum() * self.variance.sum())
@@ -762,7 +775,9 @@ class SampleSummary:
         return changed
 
 
-def _summarize_block(block: EncodedBlock | ValueError) -> ValueError | tuple:
+def _summarize_block(
+    block: EncodedBlock | TypeError | ValueError,
+) -> TypeError | ValueError | tuple:
     """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
     if isinstance(block, Exception):
         return block

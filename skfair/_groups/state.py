@@ -44,7 +44,7 @@ class PlainStateMixin:
     def _to_plain(self, value: Any) -> Any:
         """The value, with dicts in place of the records that it is or contains."""
         if type(value) in self._record_types:
-            fields = value._asdict() if isinstance(value, tuple) else vars(value)  # type: ignore[attr-defined]
+            fields = value._asdict() if hasattr(value, "_asdict") else vars(value)
             fields = {name: self._to_plain(field) for name, field in fields.items()}
             return {_RECORD_TYPE_KEY: type(value).__name__} | fields
         if type(value) is list:

@@ -72,14 +72,14 @@ class Blocks:
     def __getitem__(self, columns: int | str | list[int | str]) -> Blocks:
         """A column (of one label), or a table of some columns (of a list of labels)."""
         is_series = not isinstance(columns, list)
-        wanted = [columns] if is_series else columns
+        wanted = columns if isinstance(columns, list) else [columns]
         known = set(self.columns)
-        unknown = [name for name in wanted if name not in known]  # type: ignore[union-attr]
+        unknown = [name for name in wanted if name not in known]
         if unknown:
             raise KeyError(
                 f"There is no column {unknown[0]!r}; the columns are {self.columns[:20]}."
             )
-        return Blocks(self._read, self._lengths, wanted, is_series)  # type: ignore[arg-type]
+        return Blocks(self._read, self._lengths, wanted, is_series)
 
     def drop(self, columns: list[str]) -> Blocks:
         """All columns but some."""

@@ -381,7 +381,7 @@ class _RecomputedPartitions:
 
     def __init__(self, partitions: list[Delayed]) -> None:
         self._partitions = partitions
-        self._checksums = {}  # type: ignore[var-annotated]
+        self._checksums: dict[Any, list[int]] = {}
 
     def __call__(self, number: int) -> list[Block]:
         blocks = self._partitions[number].compute(scheduler="synchronous")
@@ -402,9 +402,10 @@ def changed_partition_message(number: int) -> str:
 
 def _checksum(column: TableLike) -> int:
     values = np.ascontiguousarray(column)
+    content = values.tobytes()
     if values.dtype.kind == "O":
-        values = "\0".join(map(str, values.ravel())).encode(errors="surrogatepass")  # type: ignore[assignment]
-    return zlib.crc32(values if isinstance(values, bytes) else values.tobytes())
+        content = "\0".join(map(str, values.ravel())).encode(errors="surrogatepass")
+    return zlib.crc32(content)
 
 
 def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> list:
@@ -592,9 +593,9 @@ def _apply_to_chunks(
     # Arrays of fewer dimensions would be matched by their last ones.
     wide = [rows.reshape(rows.shape + (1,) * (X.ndim - rows.ndim)) for rows in others.values()]
     # Answers have one axis, or a second one of a known length.
-    shape = {"drop_axis": [*inner]}
+    shape: dict[str, Any] = {"drop_axis": [*inner]}
     if empty.ndim > 1:
-        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}  # type: ignore[dict-item]
+        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
     n_axes = [rows.ndim for rows in columns.values()]
     apply = partial(_apply_to_array_chunk, answer, n_axes)
     return X.map_blocks(apply, *wide, meta=empty, **shape)  # type: ignore[arg-type]
@@ -605,11 +606,11 @@ def _apply_to_array_chunk(
 ) -> np.ndarray:
     number = "?" if block_id is None else block_id[0]
     # Undo the reshape to the dimensions of X.
-    chunks = [  # type: ignore[assignment]
+    reshaped = [
         chunk if chunk.ndim == n_axis else chunk.reshape(chunk.shape[:n_axis])
         for chunk, n_axis in zip(chunks, n_axes, strict=True)
     ]
-    return answer(number, *chunks)
+    return answer(number, *reshaped)
 
 
 def _apply_to_frame_chunk(

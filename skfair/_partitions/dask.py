@@ -157,9 +157,9 @@ class DaskWorkers:
         """Futures of what a task makes of each partition, or lists of such by batch."""
         if self._is_direct:
             columns = [self.partitions, *(other.partitions for other in others)]
-            call = partial(_call_single_threaded, task)
+            call: partial = partial(_call_single_threaded, task)
             if batches:
-                call = partial(_call_on_batch, task, len(self))  # type: ignore[assignment]
+                call = partial(_call_on_batch, task, len(self))
                 columns = [range(len(self)), *columns]
                 columns = [[[column[i] for i in batch] for batch in batches] for column in columns]
             return self.client.map(call, *columns, pure=False)
@@ -222,7 +222,7 @@ def acquire_client() -> Client | None:
     return client
 
 
-def gather(client: Client, futures: list | dict, what: str | None = "Result") -> list:
+def gather(client: Client, futures: list[Future], what: str | None = "Result") -> list:
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
     A note of the error says which one it is of, by its number, unless ``what`` is None. Warns
@@ -233,8 +233,8 @@ def gather(client: Client, futures: list | dict, what: str | None = "Result") ->
     """
     with _explain_errors(client):
         try:
-            results = _await_results(client, futures)  # type: ignore[arg-type]
-            _raise_if_failed(futures, what)  # type: ignore[arg-type]
+            results = _await_results(client, futures)
+            _raise_if_failed(futures, what)
             return results
         except BaseException:
             with contextlib.suppress(Exception):  # of a closed client, which would hide the error
@@ -304,7 +304,8 @@ class _StallClock:
     """
 
     def __init__(self) -> None:
-        self.seconds, self.has_warned, self._reason = 0.0, False, None
+        self.seconds, self.has_warned = 0.0, False
+        self._reason: str | None = None
 
     def add(self, seconds: float, reason: str | None) -> None:
         """Count a time that ended in a stall for this reason, or in progress if it is None."""
@@ -312,9 +313,9 @@ class _StallClock:
         weight = -0.25 if reason is None else 1.0
         self.seconds = max(0.0, self.seconds + seconds * weight)
         # It starts again once there are workers, or most of the stalls are long ago.
-        if reason is None and (self._reason == _NO_WORKERS or not self.seconds):  # type: ignore[comparison-overlap]
+        if reason is None and (self._reason == _NO_WORKERS or not self.seconds):
             self.seconds, self.has_warned = 0.0, False
-        self._reason = reason  # type: ignore[assignment]
+        self._reason = reason
 
 
 _CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
@@ -373,7 +374,7 @@ def _raise_if_failed(futures: list[Future], what: str | None) -> None:
             "dataframe must have the columns that it declares."
         ) from error
     except Exception as error:
-        error.add_note(_failure_note(what, failed[0], len(futures)))  # type: ignore[arg-type]
+        error.add_note(_failure_note(what, failed[0], len(futures)))
         raise
 
 
@@ -501,7 +502,7 @@ def _call_on_batch(
     return results
 
 
-def _failure_note(what: str, number: int, n_futures: int) -> str:
+def _failure_note(what: str | None, number: int, n_futures: int) -> str:
     return f"{what} {number} of {n_futures} could not be computed."
 
 

@@ -22,7 +22,7 @@ from skfair._utils.checks import warn
 from skfair._utils.fit import single_threaded_blas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import pandas as pd
 
@@ -163,11 +163,11 @@ def evaluate_partition(
     A step is a function and its arguments: pairs (False, argument), or (True, position among the
     others), of which each block gets its own.
     """
-    results = blocks
+    results: Iterable = blocks
     for function, arguments in steps:
         columns = [others[a] if is_column else [a] * len(blocks) for is_column, a in arguments]
         # Lazy: a block goes through all steps before the next one, so that few results are held.
-        results = starmap(function, zip(results, *columns, strict=True))  # type: ignore[assignment]
+        results = starmap(function, zip(results, *columns, strict=True))
     return combine(results)
 
 
@@ -210,7 +210,8 @@ def blocks(n_samples: int, size: int = BLOCK_SIZE) -> list[slice]:
 
 def tree_sum(results: Any) -> np.ndarray | float | tuple:
     """Sum of results, at least one, in the order of `Partitions.reduce`; few are held at a time."""
-    levels = [[]]  # type: ignore[var-annotated]  # of the tree: results, sums of eight of them, sums of eight of these ...
+    # Levels of the tree: results, sums of eight of them, sums of eight of these ...
+    levels: list[list] = [[]]
     for result in results:
         # Push the result; whenever eight terms of a level are there, their sum is a term of the
         # next.

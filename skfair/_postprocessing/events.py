@@ -50,6 +50,8 @@ from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint, Sums
@@ -93,7 +95,7 @@ class ConstraintEvents:
         """Raise for folds whose training rows lack an event."""
         nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
         is_weighed = self.table.any(axis=(0, 3))  # (n_subsets, n_codes)
-        columns = zip(self.subsets, self.sources, is_weighed, strict=True)  # type: ignore[arg-type]
+        columns = zip(self.subsets, self.sources, np.asarray(is_weighed), strict=True)
         for subset, (_, source), weighed in columns:
             # Only groups with a weight in some feature need a model.
             present = np.intersect1d(self.codes[subset], np.flatnonzero(weighed))
@@ -161,18 +163,17 @@ def _decision_effects(
     # Ranks and predictions of a real target: the cell is one event.
     if not terms or training.classes is None:
         return [[(cell, 1.0)]]
-    return [_term_effects(one, cell, training.samples.target) for one in terms]  # type: ignore[arg-type]
+    return [_term_effects(one, cell, training.samples.target) for one in terms]
 
 
 def _term_effects(
-    rate: float | np.ndarray, cell: np.ndarray, target: np.ndarray
+    rate: Callable, cell: np.ndarray, target: np.ndarray
 ) -> list[tuple[np.ndarray, float]]:
     """Subsets of a cell, each with what a positive decision about its samples adds to a term."""
     # Compare the rate of certain positive decisions with that of negative ones, in each class.
     # Scores count as certain if they are far from the threshold.
     negative, positive = (
-        rate(np.full(2, score), np.array([-1.0, 1.0])).value  # type: ignore[operator]
-        for score in (-10.0, 10.0)
+        rate(np.full(2, score), np.array([-1.0, 1.0])).value for score in (-10.0, 10.0)
     )
     # What a decision adds per sample, relative to the largest effect; its sign decides the
     # direction.
@@ -283,7 +284,7 @@ def check_ranked_sizes(
     with mute_warnings():  # of small groups, which the fit warns of
         for constraint in constraints:
             if hasattr(constraint, "interval"):
-                sums = constraint.bind(samples, None, None, tolerance).sums  # type: ignore[arg-type]
+                sums = constraint.bind(samples, None, None, tolerance).sums
                 if len(sums.samples.groups.names) > 1:
                     refuse_small_intervals(sums)
 
@@ -818,9 +819,9 @@ def fit_final_model(
     # Of several temperatures the enforced model with the fewest errors is taken.
     enforce = enforce_and_select if len(per_class) > 1 else _enforce_preselected
     fitter, candidate = enforce(fitters)
-    decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
-    if decides_by_group and per_class[0].classes is not None:
-        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)  # type: ignore[arg-type]
+    decides_alone = len(per_class) == 1 and confidence is None
+    if codes is not None and decides_alone and per_class[0].classes is not None:
+        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)
     clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
 
@@ -924,7 +925,8 @@ def _bind(
     n_scores = len(per_class) * n_samples
     samples = [one.samples for one in per_class]
     unit = per_class[0].score_unit(settings[1])
-    bound = bind_all(constraints, samples, *settings, unit)  # type: ignore[call-arg]
+    surrogate, loss, tolerance = settings
+    bound = bind_all(constraints, samples, surrogate, loss, tolerance, unit)
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
@@ -996,9 +998,9 @@ def stratify_by_class_and_group(
     those of equal counts in the order of their first samples: names decide nothing.
     """
     codes = _rank_by_count(group_codes(training.samples.groups))
-    labels = 0
+    labels: np.ndarray | int = 0
     if training.classes is not None:
-        labels = _rank_by_count(training.labels)  # type: ignore[assignment]
+        labels = _rank_by_count(training.labels)
     # Class first, then group: strata of one class are neighbours when they are dealt out.
     # Samples whose group is missing are a stratum of their own.
     strata = np.full(n_samples, -1)

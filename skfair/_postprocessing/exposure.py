@@ -271,11 +271,11 @@ def _search_path(documents: RankedDocuments, path: np.ndarray) -> tuple[float, n
         places = np.linspace(low, high, _N_PLACES)
         candidates = np.column_stack([np.interp(places, knots, column) for column in path.T])
         violations = [documents.violation(offsets) for offsets in candidates]
-        best = np.argmin(violations)
+        best = int(np.argmin(violations))
         # Look between its neighbours, or after the last one that exceeds the tolerance.
-        after = best + (violations[best] > 0.0)
-        low = places[max(best - 1, 0)]  # type: ignore[call-overload]
-        high = places[min(after, _N_PLACES - 1)]  # type: ignore[call-overload]
+        after = best + int(violations[best] > 0.0)
+        low = places[max(best - 1, 0)]
+        high = places[min(after, _N_PLACES - 1)]
     return violations[best], candidates[best]
 
 

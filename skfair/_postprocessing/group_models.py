@@ -23,6 +23,8 @@ from skfair._groups.groups import attribute_columns
 from skfair._postprocessing.logistic import as_floats, fit_logistic, fit_standardized_logistic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sklearn.base import BaseEstimator
 
     from skfair._postprocessing.logistic import LogisticModel
@@ -70,7 +72,7 @@ def fit_classifier(
     if isinstance(estimator, str):
         # Penalties are relative to the sum of weights, of which the mean becomes 1.
         weights = weights / weights.max()
-        return _FIT[estimator](features, target, weights / weights.mean())  # type: ignore[operator]
+        return _FIT[estimator](features, target, weights / weights.mean())
     return _fit_weighted(clone(estimator), features, target, weights)
 
 
@@ -196,7 +198,7 @@ def _fit_scaled_logistic(features: Table, target: np.ndarray, weights: np.ndarra
 _DENSE_C = 0.1
 """Inverse penalty of logistic regression of many columns of variance 1."""
 
-_LOOSE = {"tol": 1e-2, "max_iter": 50}
+_LOOSE: dict[str, Any] = {"tol": 1e-2, "max_iter": 50}
 """Settings that end logistic regression early: in directions of little variance nothing is learned,
 which regularises it too."""
 
@@ -218,10 +220,10 @@ def _fit_dense_logistic(
     is_even = (np.maximum(deviation, np.abs(center)) <= 4.0 * unit).all()
     if is_even:  # scaling takes long
         penalty = unit**2 / (_DENSE_C * len(target))
-        return fit_logistic(features, target, weights, penalty, **_LOOSE)  # type: ignore[arg-type]
+        return fit_logistic(features, target, weights, penalty, **_LOOSE)
     scaling = {"center": center, "scale": np.maximum(deviation, unit)}
     penalty = 1.0 / (_DENSE_C * len(target))
-    return fit_logistic(features, target, weights, penalty, **scaling, **_LOOSE)  # type: ignore[arg-type]
+    return fit_logistic(features, target, weights, penalty, **scaling, **_LOOSE)
 
 
 _QUANTILES = np.arange(1, 6) / 6.0
@@ -349,7 +351,7 @@ def _sample(features: np.ndarray) -> np.ndarray:
     return features[:: max(1, len(features) // 256)]
 
 
-_FIT = {
+_FIT: dict[str, Callable] = {
     "boosted": _fit_boosting,
     "more boosted": partial(_fit_boosting, max_iter=20, learning_rate=0.3),
     "linear": _fit_scaled_logistic,

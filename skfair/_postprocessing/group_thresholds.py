@@ -222,12 +222,12 @@ def _find_best_cuts(groups: dict[int, _Group], windows: list[_Window]) -> dict[i
     # Maxima under the first rate alone bound those under both.
     first, second = windows
     ranges = _find_ranges(groups, first)
-    bounds = sum(maxima[code](*ranges[code])[1] for code in groups)
+    bounds = np.asarray(sum(maxima[code](*ranges[code])[1] for code in groups))
     best = -np.inf
     cuts = None
     # Search the 2,000 best windows of the first rate.
     for k in np.argsort(-bounds, kind="stable")[:2000]:
-        if not bounds[k] > best:  # type: ignore[index]
+        if not bounds[k] > best:
             break
         within = {code: (start[k], end[k]) for code, (start, end) in ranges.items()}
         gain, positions = _search_windows(groups, second, maxima, within)
@@ -290,11 +290,11 @@ def _search_windows(
     """The largest sum of gains under one window, and the cuts, or None."""
     ranges = _find_ranges(groups, window, within)
     results = {code: maxima[code](*ranges[code]) for code in groups}
-    totals = sum(gains for _, gains in results.values())
+    totals = np.asarray(sum(gains for _, gains in results.values()))
     best = np.argmax(totals)
-    if not np.isfinite(totals[best]):  # type: ignore[index]
+    if not np.isfinite(totals[best]):
         return -np.inf, None
-    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}  # type: ignore[index]
+    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}
 
 
 def _parameters_at(

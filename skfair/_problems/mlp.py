@@ -23,6 +23,7 @@ from skfair._problems.model import (
 from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Self
 
     from numpy.typing import DTypeLike
@@ -47,7 +48,10 @@ def _tanh_slope(activations: np.ndarray) -> np.ndarray:
 
 
 # The sign of a rectified value, which is not negative, is its slope.
-ACTIVATIONS = {"relu": (_relu_in_place, np.sign), "tanh": (_tanh_in_place, _tanh_slope)}
+ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {
+    "relu": (_relu_in_place, np.sign),
+    "tanh": (_tanh_in_place, _tanh_slope),
+}
 """Activation functions by name: one that works in place, and the slope from its values."""
 
 
@@ -383,7 +387,7 @@ class MLPPoint:
             if depth < len(layers) - 1:
                 # Behind the single output the product is an outer product.
                 delta = delta * weights[:, 0] if depth == 0 else delta @ weights.T
-                delta *= self._slope(inputs)  # type: ignore[operator]
+                delta *= self._slope(inputs)
         return gradient.astype(np.float64, copy=False)
 
     pull_back_rows = pull_back_sparse_rows

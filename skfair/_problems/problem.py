@@ -368,25 +368,25 @@ class ConstrainedProblem(Problem):
 class MiniBatches:
     """Problems in the same unknowns, on mini-batches of the samples of a problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ConstrainedProblem) -> None:
         self.problem = problem
         self._make_batch = getattr(problem.model, "batch", problem.model.take)
         self._cumulative_weights = np.cumsum(problem.mean_weights)
 
     @cached_property
-    def full(self) -> Problem:
+    def full(self) -> ConstrainedProblem:
         """The problem with all samples as its mini-batch."""
         problem = self.problem
         if not hasattr(problem.model, "batch"):
             return problem
-        return replace(problem, model=self._make_batch(slice(None)))  # type: ignore[type-var]
+        return replace(problem, model=self._make_batch(slice(None)))
 
     def draw(
         self,
         n_samples: int,
         n_per_event: int,
-        random_state: np.random.RandomState | int | None = None,
-    ) -> Problem:
+        random_state: RandomState = None,
+    ) -> ConstrainedProblem:
         """The problem on samples drawn for the loss, and samples drawn for the constraint.
 
         Objective and its gradient, and the means that the constraint compares, are those of the
@@ -395,17 +395,17 @@ class MiniBatches:
         constraint are drawn from each of its events, and their loss does not count; without any,
         the rows may not be evaluated.
         """
-        random_state = check_random_state(random_state)
+        rng = check_random_state(random_state)
         target = self.problem.target
         # Draws for the loss, by the cumulative weights, followed by those for the events.
-        keys = random_state.random_sample(n_samples) * self._cumulative_weights[-1]  # type: ignore[union-attr]
+        keys = rng.random_sample(n_samples) * self._cumulative_weights[-1]
         positions = np.searchsorted(self._cumulative_weights, keys, side="right")
         rows = self.problem.rows
         if n_per_event:
-            positions, rows = draw_batch(rows, n_per_event, random_state, first=positions)
+            positions, rows = draw_batch(rows, n_per_event, rng, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
-        return replace(  # type: ignore[type-var]
+        return replace(
             self.problem,
             model=self._make_batch(positions),
             target=target[positions],
@@ -440,14 +440,14 @@ def evaluate_decisions(problem: Problem, x: np.ndarray) -> Evaluation:
     return smooth.replace_constraint(system.correct(smooth.scores))
 
 
-def _replace_rows(problem: Problem, **form: Any) -> Any:
+def _replace_rows(problem: ConstrainedProblem, **form: Any) -> ConstrainedProblem:
     """The same problem with rows of another form, as settings of a `BoundConstraint`."""
     system = problem.constraint
     if isinstance(system, tuple):
         changed = type(system)(_change_rows(one, form) for one in system)
     else:
         changed = _change_rows(system, form)
-    return replace(problem, constraint=changed)  # type: ignore[type-var]
+    return replace(problem, constraint=changed)
 
 
 def _change_rows(bound: Any, form: dict[str, bool]) -> Any:

@@ -64,7 +64,7 @@ class BoundedMeans(_EventMeans):
     ) -> None:
         super().__init__(events, x, units)
         low, high, ranked = ValueRange(*value_range)
-        of_samples = events, units
+        of_samples = units
         joined, x, units = join_units(events, x, units)
         positions, self._event, shares = joined.memberships
         self._width = high - low
@@ -80,8 +80,8 @@ class BoundedMeans(_EventMeans):
             self._shares = sparse.csr_array((shares, places))
             self._totals = sparse.csr_array((shares * self._x, places))
             ends = np.array([[0.0], [1.0]]) * np.ones(len(positions))
-            if ranked is not None:
-                ends = _ends_of_means(*of_samples, (ranked - low) / self._width, places)  # type: ignore[arg-type]
+            if ranked is not None and of_samples is not None:
+                ends = _ends_of_means(events, of_samples, (ranked - low) / self._width, places)
             self._lows, self._highs = (sparse.csr_array((shares * end, places)) for end in ends)
 
     def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +170,7 @@ def make_estimates(
     events: Events,
     x: np.ndarray,
     units: np.ndarray | None = None,
-    known: np.ndarray | tuple | list | None = None,
+    known: np.ndarray | tuple[float, ...] | None = None,
 ) -> Estimates:
     """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
 
@@ -178,12 +178,14 @@ def make_estimates(
     Of units with several samples of an event these are `BoundedMeans`, unless nothing is known.
     """
     x = np.asarray(x, dtype=float)
-    are_rates = np.isin(x if known is None else known, (0.0, 1.0)).all()
+    possible = x if known is None else known
+    are_rates = np.isin(possible, (0.0, 1.0)).all()
     if not are_rates and known is None:
         return Means(events, x, units)
     if join_units(events, x, units)[0] is not events:
-        return BoundedMeans(events, x, (0.0, 1.0) if are_rates else (min(known), max(known)), units)  # type: ignore[arg-type, arg-type]
-    return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, known)  # type: ignore[arg-type]
+        ends = (0.0, 1.0) if are_rates else (min(possible), max(possible))
+        return BoundedMeans(events, x, ends, units)
+    return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, possible)
 
 
 def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> float:

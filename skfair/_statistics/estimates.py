@@ -633,7 +633,8 @@ def pairwise_contrasts(n_events: int) -> sparse.csr_array:
             f"There must be at most {_MAX_GROUPS} groups, for every pair is compared; got "
             f"{n_events}. Merge groups, or leave small ones out."
         )
-    return contrast_matrix(*np.nonzero(~np.eye(n_events, dtype=bool)), n_events)  # type: ignore[arg-type, call-arg]
+    first, second = np.nonzero(~np.eye(n_events, dtype=bool))
+    return contrast_matrix(first, second, n_events)
 
 
 def contrast_matrix(first: np.ndarray, second: np.ndarray, n_events: int) -> sparse.csr_array:

@@ -225,7 +225,7 @@ def required_sample_size(
         if not is_one_sided:
             rates = _expected_rates(name, expected, rate, n_groups)
         if purpose == "fit":
-            width = _posterior_width(tolerance, rates, level, power)  # type: ignore[arg-type]
+            width = _posterior_width(bound, rates, level, power)
             return total_fit_size(rates, shares, width, level)
         return total_certificate_size(name, bound, rates, shares, level, power)
     if is_one_sided:
@@ -234,7 +234,7 @@ def required_sample_size(
         return _minimum_rate_size(*floor, n_groups, level, power)
     rates = _expected_rates(name, expected, rate, n_groups)
     if purpose == "fit":
-        return _guarantee_size(tolerance, rates, level, power)  # type: ignore[arg-type]
+        return _guarantee_size(bound, rates, level, power)
     return (_difference_size if name == "tolerance" else _ratio_size)(bound, rates, level, power)
 
 

@@ -226,9 +226,9 @@ def describe_clustered_samples(X: TableLike) -> str | None:
     X = _as_table(X)
     if X is None or X.shape[0] < 2 * _LAG or X.shape[1] < _MIN_COLUMNS:
         return None
-    columns = slice(None)
+    columns: slice | np.ndarray = slice(None)
     if X.shape[1] > _MAX_COLUMNS:
-        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)  # type: ignore[assignment]
+        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)
     examined = _draw_positions(X.shape[0])
     values = _to_numbers(X, examined, columns)
     information, n_values = _column_information(values)
@@ -359,7 +359,7 @@ def _share_of_near_neighbours(ranks: np.ndarray, n_compared: int) -> float:
     return np.mean(leads[:, -1] - leads[:, -_N_LEADING] > _MIN_LEAD * mean_lead)
 
 
-def _draw_ranks(X: Table, columns: slice, information: np.ndarray) -> np.ndarray:
+def _draw_ranks(X: Table, columns: slice | np.ndarray, information: np.ndarray) -> np.ndarray:
     """Ranks within up to 20 columns of most information, from 0 to 1, (n_columns, n_candidates).
 
     Equal values have random ranks: chance makes independent samples equal no more often than it

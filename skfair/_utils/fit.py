@@ -131,13 +131,13 @@ def write_text(text: str, path: PathLike[str] | str | None) -> str:
     return text
 
 
-def write_bytes(content: bytes, path: PathLike[str] | str | None) -> None:
+def write_bytes(content: bytes, path: PathLike[str] | str) -> None:
     """Write all of the content to a file, or leave a file that exists as it was.
 
     A new file is written beside the old one, and renamed. A link is followed, and the permissions
     of a file that exists are kept. A device, such as /dev/stdout, is written to.
     """
-    target = Path(os.path.realpath(path))  # type: ignore[arg-type]
+    target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return

@@ -220,9 +220,9 @@ def protect_claim(claim: Claim, audit: AuditData, min_published: int) -> Claim:
     if len(protected.sizes) == len(claim.sizes) and not (compares_all and protection.clause):
         return protected
     # A number that involves a group which is not published shows its counts.
-    numbers = dict.fromkeys(("estimate", "low", "high"), np.nan)
-    numbers |= dict.fromkeys(("required_sample_size", "n_smallest", "shown_threshold"))  # type: ignore[arg-type]
-    return replace(protected, **numbers)  # type: ignore[arg-type]
+    numbers: dict[str, Any] = dict.fromkeys(("estimate", "low", "high"), np.nan)
+    numbers |= dict.fromkeys(("required_sample_size", "n_smallest", "shown_threshold"))
+    return replace(protected, **numbers)
 
 
 def _is_about(event: str, groups: set[str] | dict[str, int]) -> bool:
@@ -528,7 +528,7 @@ def _find_limits(
         lower_limit=gap_lower_limit(smallest, smallest_forms, excess_level),
         is_exact=is_exact,
         rare_outcomes=_describe_rare_values(bound, estimates),
-        sizes={event_text(*one, cells.names): int(n) for one, n in counted},  # type: ignore[call-arg]
+        sizes={event_text(cell, group, cells.names): int(n) for (cell, group), n in counted},
         n_smallest=int(estimates.sizes.min()),
     )
     if is_shown:

@@ -648,7 +648,8 @@ def count_changed_decisions(
 ) -> pd.DataFrame:
     """DataFrame of the numbers of samples of each group, of those in both, that changed."""
     numbers = [np.flatnonzero(period == one) for one in (0, 1)]
-    _, *places = np.intersect1d(*(units[one] for one in numbers), return_indices=True)  # type: ignore[call-overload]
+    before, after = (units[one] for one in numbers)
+    _, *places = np.intersect1d(before, after, return_indices=True)
     first, second = (one[place] for one, place in zip(numbers, places, strict=True))
     before, after = is_positive[first], is_positive[second]
     rows = []
@@ -671,10 +672,10 @@ def _change_columns(estimates: Estimates, places: np.ndarray, level: float) -> p
         values = np.asarray(getattr(estimates, "counts", estimates.sizes)), estimates.values
         names = f"n_{name}", name, f"{name}_low", f"{name}_high"
         columns |= dict(zip(names, (one[at] for one in (*values, lows, highs)), strict=True))
-    change = contrast_matrix(*places[::-1], len(estimates.values))  # type: ignore[call-arg]
-    names = ("change", "change_low", "change_high")  # type: ignore[assignment]
+    change = contrast_matrix(places[1], places[0], len(estimates.values))
+    of_change = ("change", "change_low", "change_high")
     return pd.DataFrame(
-        columns | dict(zip(names, differences_with_limits(estimates, change, end), strict=True))
+        columns | dict(zip(of_change, differences_with_limits(estimates, change, end), strict=True))
     )
 
 

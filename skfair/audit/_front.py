@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from pandas.arrays import ArrowStringArray
 
-    from skfair._utils.api import Label
     from skfair._utils.tables import Table
     from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
@@ -251,11 +250,11 @@ def draw_limited(
     row: dict[str, float | str],
     name: str = "estimate",
     mark: Any = "near",
-    reference: Label | None = nan,
+    reference: float = nan,
 ) -> Picture:
     """Picture of a value of a row and its limits."""
-    value, *limits = read_limited(row, name)
-    return Picture(axis, [(value, mark)], limits, reference)  # type: ignore[arg-type]
+    value, low, high = read_limited(row, name)
+    return Picture(axis, [(value, mark)], (low, high), reference)
 
 
 def metric_table(

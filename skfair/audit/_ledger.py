@@ -99,7 +99,7 @@ def digest_samples(samples: Samples, columns: dict[str, np.ndarray], salt: str =
         weights = np.ones(len(weights))
     by_group = attribute_columns(groups) if groups.is_disjoint else list(groups.matrix.toarray().T)
     texts = [map(str, column) for column in (*by_group, weights, *columns.values())]
-    numbers = Counter()  # type: ignore[var-annotated]
+    numbers: Counter[tuple[str, ...]] = Counter()
     for row, n in zip(zip(*texts, strict=True), groups.row_counts, strict=True):
         numbers[row] += int(n)
     text = json.dumps([[*columns], sorted(numbers.items())])

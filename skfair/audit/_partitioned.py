@@ -23,8 +23,7 @@ MAX_DISTINCT_ROWS = 100_000
 
 def are_counted(*columns: TableLike | None) -> bool:
     """Whether all columns that there are are partitioned."""
-    columns = [column for column in columns if column is not None]  # type: ignore[assignment]
-    return all(is_partitioned(column) for column in columns)
+    return all(is_partitioned(column) for column in columns if column is not None)
 
 
 def count_predictions(columns, known, sample_weight, control_features, estimator=None, X=None):

@@ -10,8 +10,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._bound.units import compares_predictions
-from skfair._groups import Groups, Samples
-from skfair._groups.samples import check_alignment
+from skfair._groups import Groups
+from skfair._groups.samples import check_alignment, samples_without_target
 from skfair._statistics.hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair._utils.checks import argument_error, resolve_name, warn
 from skfair._utils.copies import warn_of_clustered_samples
@@ -348,7 +348,7 @@ def needs_outcomes(constraint: Constraint, n_samples: int, X: np.ndarray | None 
     """Whether a constraint depends on the outcomes of so many samples with features X."""
     if not constraint.counts_decisions:
         return metric_kind(constraint).startswith(("labelled", "regression"))
-    samples = Samples(None, Groups.single(n_samples), np.ones(n_samples), X)  # type: ignore[arg-type]
+    samples = samples_without_target(Groups.single(n_samples), np.ones(n_samples), X)
     return outcome_use(constraint, samples) != "nothing"
 
 

@@ -590,7 +590,7 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         estimators,
         by,
         samples.weights,
-        settings.reference,  # type: ignore[arg-type]
+        settings.reference,
         level,
         audit.min_group_size,
     )

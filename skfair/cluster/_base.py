@@ -394,7 +394,7 @@ def _describe_size_violations(
 
 
 def status_attributes(
-    attributes: dict[str, np.ndarray | GroupSummary | float], search: Any, lacks_groups: bool
+    attributes: dict[str, Any], search: Any, lacks_groups: bool
 ) -> dict[str, str | float]:
     """Status and violation of a fit, from its attributes and how the search ended.
 
@@ -402,7 +402,7 @@ def status_attributes(
     """
     # What is reached decides, whatever the search reports of itself.
     violation = attributes["constraint_violation_"]
-    if violation > 0:  # type: ignore[operator]
+    if violation > 0:
         search = "infeasible"
     elif lacks_groups:
         search = "unconstrained"

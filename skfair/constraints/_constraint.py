@@ -238,7 +238,7 @@ class Constraint(ComparedGroups):
     partitioned_alternative = ""
     """What can be fitted to partitioned samples in its place, to end a message with."""
 
-    applies_to = ("scores", "numbers")
+    applies_to: tuple[str, ...] = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
     "numbers" that a regressor predicts; or "rankings" of documents."""
 
@@ -327,7 +327,11 @@ class Constraint(ComparedGroups):
         return tuple(DecisionRate(table, surrogate) for table in tables)
 
     def bind(
-        self, samples: Samples, surrogate: Callable, loss: Callable, tolerance: float
+        self,
+        samples: Samples,
+        surrogate: Callable | None,
+        loss: Callable | None,
+        tolerance: float | dict[int | str, float | str] | None,
     ) -> BoundConstraint:
         """Make a function of the scores of the given samples.
 

@@ -42,7 +42,7 @@ def metric_kind(constraint: Constraint) -> str:
         return "classification"
     if constraint.unit == "attention":
         return "score"
-    if constraint.applies_to == ("numbers",):  # type: ignore[comparison-overlap]
+    if constraint.applies_to == ("numbers",):
         return "regression"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
@@ -172,7 +172,7 @@ def evaluate_cells(constraint: Constraint, samples: Samples, scores: np.ndarray)
     A share is averaged over the samples that its denominator counts: these are the cells then.
     """
     cells = {name: np.asarray(mask) for name, mask in constraint.cells(samples).items()}
-    if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:  # type: ignore[union-attr]
+    if np.sum([*cells.values()], axis=0, dtype=int).max(initial=0) > 1:
         raise ValueError(
             f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
             "is in several of them. Use one monitor per cell."

@@ -347,8 +347,8 @@ def _selection_rates(
     hits = np.bincount(cells, weights * selected[rows], np.prod(shape)).reshape(shape)
     rates = np.divide(hits, totals, out=np.full(shape, np.nan), where=totals > 0)
     # Samples in several groups count once in the overall rate.
-    overall = np.bincount(strata.codes, samples.weights * selected)
-    overall /= np.bincount(strata.codes, samples.weights)  # type: ignore[misc]
+    hits_of_all = np.bincount(strata.codes, samples.weights * selected)
+    overall = hits_of_all / np.bincount(strata.codes, samples.weights)
     empty = [(strata.names[s], samples.groups.names[g]) for s, g in np.argwhere(totals == 0)]
     if empty and len(samples.groups.names) > 1:
         named = join_names(f"{group!r} in {stratum!r}" for stratum, group in empty)

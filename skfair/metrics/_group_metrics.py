@@ -670,7 +670,7 @@ class GroupComparison:
         if len(values) > 1:
             message = f"{self.metric.name} is unknown for some groups"
             warn_of_unknown_rates(~np.isnan(values), groups.names, message)
-        return COMPARISONS[self.transform](values)  # type: ignore[operator]
+        return COMPARISONS[self.transform](values)
 
     @property
     def __name__(self) -> str:
@@ -704,7 +704,7 @@ def _extreme(choose: Callable, values: np.ndarray) -> float:
     return float(choose(known)) if len(known) else np.nan
 
 
-COMPARISONS = {
+COMPARISONS: dict[str, Callable] = {
     "difference": lambda values: gap([(values, np.nan)]),
     "ratio": lambda values: ratio([(values, np.nan)], names=["value"]),
     "group_min": partial(_extreme, np.min),

@@ -357,9 +357,9 @@ def _make_report_columns(estimated: list, n_rows: int, confidence_level: float |
     `estimated` are pairs of estimates and of the rows that they are of. ``"interval"`` is how
     limits are computed.
     """
-    columns = {"": np.full(n_rows, np.nan)}
+    columns: dict[str, Any] = {"": np.full(n_rows, np.nan)}
     if confidence_level is not None:
-        columns |= {"interval": "none", "_n": np.zeros(n_rows)}  # type: ignore[dict-item]
+        columns |= {"interval": "none", "_n": np.zeros(n_rows)}
         endings = ("_standard_error", "_low", "_high")
         columns |= {ending: np.full(n_rows, np.nan) for ending in endings}
     for estimates, rows in estimated:

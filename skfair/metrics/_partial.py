@@ -195,7 +195,7 @@ def _tabulate_ranks(scores: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray
 def check_scored_members(
     sensitive_features: TableLike,
     sample_weight: TableLike | None,
-    interval: tuple | list,
+    interval: Sequence | dict,
     **columns: Any,
 ) -> tuple[ScoredMembers, list[np.ndarray]]:
     """Check the input of a partial metric: `ScoredMembers`, and the columns other than y_score."""
@@ -316,7 +316,7 @@ def partial_statistical_parity_difference(
     0.25
     """
     check_choice("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_statistical_parity_gap(scored, scale)
 
 
@@ -405,7 +405,7 @@ def partial_demographic_parity_difference(
     0.25
     """
     check_choice("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_demographic_parity_gap(scored, threshold, scale)
 
 
@@ -476,7 +476,7 @@ def partial_group_auc_difference(
     0.25
     """
     check_choice("ties", ties, ("half", "full"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
 
 

@@ -172,8 +172,10 @@ def _estimate_fixed_total(
     present = np.flatnonzero(sizes > 0)
     if not len(present):
         return None, present
-    estimates = FixedTotalRates(  # type: ignore[misc]
-        *(one[present] for one in (totals, sizes, counts)),  # type: ignore[arg-type]
+    estimates = FixedTotalRates(
+        totals[present],
+        sizes[present],
+        counts[present],
         n_selected=unit * (weights @ hits),
         n_samples=float(n_samples),
         efficiency=weights.sum() ** 2 / (weights @ (weights / n)) / n_samples,

@@ -463,14 +463,16 @@ def read_batch(
     y_pred = audit.find_decisions(columns) if y_pred is None else y_pred
     # Losses are of the decision function, where an audit has probabilities.
     if metric_kind(constraint) == "labelled_margin" and audit.model and "y_score" in columns:
-        estimator, *of_model = audit.model
-        (((_, y_pred), _),) = predict_for_metric(estimator, constraint, *of_model, audit.pos_label)  # type: ignore[call-arg]
+        model = audit.model
+        (((_, y_pred), _),) = predict_for_metric(
+            model.estimator, constraint, model.X, model.y, model.sensitive_features, audit.pos_label
+        )
         y_pred = y_pred[audit.is_used][rows]
     scores = to_scores(constraint, y_pred, y_true, settings.pos_label)
     is_known = y_true is not None
     target = np.ones(len(scores))
-    if is_known:
-        target = to_target(constraint, y_true, settings.pos_label)  # type: ignore[arg-type]
+    if y_true is not None:
+        target = to_target(constraint, y_true, settings.pos_label)
     samples = samples._replace(
         target=target,
         weights=_scale_weights(samples.weights, settings.max_weight),
@@ -566,7 +568,7 @@ def to_scores(
     return np.where(y_pred == positive, 1.0, -1.0)
 
 
-def to_target(constraint: Constraint, y_true: np.ndarray, pos_label: str | None) -> np.ndarray:
+def to_target(constraint: Constraint, y_true: np.ndarray, pos_label: Label | None) -> np.ndarray:
     """Classes as -1 and +1; real targets as they are."""
     if pos_label is None and _takes_numbers(constraint, y_true):
         return to_numbers(y_true, "y_true")
@@ -580,7 +582,7 @@ def _takes_numbers(constraint: Constraint, y_true: np.ndarray) -> bool:
     1, 0 and 1, and text as classes, as fits do.
     """
     loss = getattr(constraint, "loss", None)
-    if constraint.applies_to == ("numbers",):  # type: ignore[comparison-overlap]
+    if constraint.applies_to == ("numbers",):
         return True
     if "numbers" not in constraint.applies_to or (hasattr(constraint, "loss") and loss is None):
         return False

@@ -90,7 +90,7 @@ def group_by_decision(rows: list) -> list[Decisions]:
 
     Late decisions, whose time no batch has, belong to the first batch after it.
     """
-    tables = [[] for _ in rows]  # type: ignore[var-annotated]
+    tables: list[list] = [[] for _ in rows]
     first = [row.number for row in rows]
     places = {row.time: i for i, row in reversed([*enumerate(rows)])}
     for i, row in enumerate(rows):

@@ -345,7 +345,8 @@ class CellEvidence:
         n_levels = len(self.levels)
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
-        q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)  # type: ignore[call-arg]
+        samples, values = np.concatenate((past, self.windows), axis=-2)
+        q = plug_in_means(values, samples, level)
         # How far toward the predicted means a detector bets.
         fraction = np.where(np.arange(len(level)) < n_levels, 1.0, 0.75)[:, np.newaxis]
         log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
@@ -894,10 +895,11 @@ def add_late_cohort(settings: MonitorSettings, state: State, cohort: Cohort) -> 
     rows = [*state.rows]
     position = next(i for i, row in enumerate(rows) if not restore_time(row.time) < late)
     tables = {tuple(key): table for *key, table in rows[position].tables}
-    for name, *columns in attribute_codes(groups, settings.constraint.attributes):
+    for name, codes, names in attribute_codes(groups, settings.constraint.attributes):
         comparison = state.comparisons[name]
-        for cell, one in _sort_cells(comparison.groups, *columns, cells, values, weights).items():  # type: ignore[call-arg]
-            table = count_by_group(*one, len(comparison.groups))  # type: ignore[call-arg]
+        columns = _sort_cells(comparison.groups, codes, names, cells, values, weights)
+        for cell, one in columns.items():
+            table = count_by_group(one[0], one[1], one[2], len(comparison.groups))
             key = (cohort.time, name, cell)
             tables[key] = add_tables(table, tables[key]) if key in tables else table
     rows[position] = replace(

@@ -12,7 +12,7 @@ from skfair.metrics import check_scored_members
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     import numpy as np
@@ -126,10 +126,10 @@ def check_scores(
     y_score: TableLike,
     sensitive_features: TableLike,
     sample_weight: TableLike | None,
-    interval: tuple | list,
+    interval: Sequence | dict | None,
 ) -> ScoredMembers:
     """`ScoredMembers`; without an interval all ranks are in it."""
-    ranks = (0.0, 1.0) if interval is None else interval  # type: ignore[comparison-overlap]
+    ranks = (0.0, 1.0) if interval is None else interval
     return check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)[0]
 
 

@@ -228,8 +228,8 @@ class LBFGSHessian:
     """
 
     def __init__(self, memory: int, factorizes: bool = False) -> None:
-        self._steps = deque(maxlen=memory)  # type: ignore[var-annotated]
-        self._changes = deque(maxlen=memory)  # type: ignore[var-annotated]
+        self._steps: deque[np.ndarray] = deque(maxlen=memory)
+        self._changes: deque[np.ndarray] = deque(maxlen=memory)
         self._previous = None
         self._factorizes, self._is_near, self._factor = factorizes, False, None
 

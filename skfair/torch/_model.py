@@ -74,7 +74,7 @@ class RandomStream:
             torch.cuda.init()
             index = torch.cuda.current_device() if device.index is None else device.index
             self._generators.append(torch.cuda.default_generators[index])
-        self._outside = []  # type: ignore[var-annotated]
+        self._outside: list = []
         self._states = [
             torch.Generator(device=generator.device).manual_seed(seed).get_state()
             for generator in self._generators
@@ -146,7 +146,8 @@ class FlatModule:
         self.tensors = dict(sorted(trained, key=lambda pair: id(pair[1]) in output_ids))
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
         self.input_dtype = _outputs().find_dtype(module, output_ids)
-        self.version, self._is_training = 0, None
+        self.version = 0
+        self._is_training: bool | None = None
         self._buffers: list[Tensor] | None = None
 
     def freeze_modes(self) -> None:
@@ -199,10 +200,10 @@ class FlatModule:
 
     def outputs(self, inputs: Tensor, is_training: bool) -> Tensor:
         """Scores of samples, (n_samples,), as a tensor with its graph."""
-        if is_training is not self._is_training:  # type: ignore[comparison-overlap]  # setting the modes is slow
+        if is_training is not self._is_training:  # setting the modes is slow
             for submodule, training in self.modes:
                 submodule.training = training and is_training
-            self._is_training = is_training  # type: ignore[assignment]
+            self._is_training = is_training
         # Scores are judged as predictions compute them; training may be under autocast.
         context = nullcontext()
         if not is_training:
@@ -251,16 +252,17 @@ class TorchPoint:
     def __init__(self, model: TorchModel, parameters: np.ndarray) -> None:
         self.model = model
         self.parameters = parameters
-        self._outputs, self._version = None, None
+        self._outputs: Tensor | None = None
+        self._version: int | None = None
 
     def _scores_with_graph(self) -> Tensor:
         """Scores as a tensor with its graph."""
         network = self.model.network
         network.load(self.parameters)
         # Another point has loaded its parameters since: the graph is gone.
-        if self._version != network.version:  # type: ignore[comparison-overlap]
+        if self._version != network.version:
             self._outputs = network.outputs(self.model.inputs(), self.model.is_training)
-            self._version = network.version  # type: ignore[assignment]
+            self._version = network.version
         return self._outputs
 
     @cached_property
@@ -518,21 +520,21 @@ class TorchModel:
             return self
         network = self.network.copy()
         # Only the batch norms are in training mode.
-        learner = FlatModule(network.module, network.output_name, is_norm, network.stream)
-        learner = self._replace(network=learner)  # type: ignore[assignment]
-        norms = [layer for layer, training in learner.network.modes if training]  # type: ignore[attr-defined]
+        module = FlatModule(network.module, network.output_name, is_norm, network.stream)
+        learner = self._replace(network=module)
+        norms = [layer for layer, training in learner.network.modes if training]
         momenta = [norm.momentum for norm in norms]
         for norm in norms:
             norm.reset_running_stats()
-        learner.network.load(parameters)  # type: ignore[attr-defined]
+        learner.network.load(parameters)
         n_total = 0
-        for _, inputs in learner._iter_chunks():  # type: ignore[attr-defined]
+        for _, inputs in learner._iter_chunks():
             # Running means start again, and weigh all samples equally, also those of a short chunk.
             n_total += count_in_batch(inputs)
             for norm in norms:
                 norm.momentum = count_in_batch(inputs) / n_total
             with require_torch().no_grad():
-                learner.network.outputs(inputs, is_training=True)  # type: ignore[attr-defined]
+                learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         return self._replace(network=network)

@@ -21,6 +21,8 @@ from skfair.torch._samples import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 
@@ -38,7 +40,7 @@ class ScoreLayer(nn.Linear):
     def __init__(
         self,
         layer: ScoreLayer | Module,
-        factors: list[float] = (1.0,),  # type: ignore[assignment]
+        factors: Sequence[float] = (1.0,),
         shift: float = 0.0,
     ) -> None:
         weight, bias = _weight_and_bias(layer)
@@ -47,9 +49,9 @@ class ScoreLayer(nn.Linear):
         # The shortest outputs of which the module makes a score of 1.
         self.spread = tuple(factor / sum(one**2 for one in factors) for factor in factors)
         # Sums of products, which autocast leaves in the dtype of the weight.
-        factors = weight.new_tensor(factors)[:, None]
-        self.weight = nn.Parameter((factors * weight).sum(dim=0, keepdim=True))
-        self.bias = nn.Parameter((factors[:, 0] * bias).sum(dim=0, keepdim=True) + shift)  # type: ignore[call-overload]
+        scales = weight.new_tensor(factors)[:, None]
+        self.weight = nn.Parameter((scales * weight).sum(dim=0, keepdim=True))
+        self.bias = nn.Parameter((scales[:, 0] * bias).sum(dim=0, keepdim=True) + shift)
 
     def forward(self, input: Tensor) -> Tensor:
         """Outputs (..., n_outputs) from which the module makes the score."""

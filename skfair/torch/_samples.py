@@ -306,15 +306,15 @@ def count_in_batch(inputs: Tensor | tuple | dict) -> int:
     return len(find_first_tensor(inputs))
 
 
-def cast_all(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
+def cast_all(inputs: Tensor | tuple | dict, dtype: Any) -> Tensor:
     """Inputs with all numbers in a dtype of real numbers; None is the default one."""
-    dtype = dtype or require_torch().get_default_dtype()  # type: ignore[truthy-bool]
+    dtype = dtype or require_torch().get_default_dtype()
     return map_tensors(inputs, lambda one: one.to(dtype))
 
 
-def cast_floating(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
+def cast_floating(inputs: Tensor | tuple | dict, dtype: Any) -> Tensor:
     """Inputs with real numbers in a dtype; None leaves them as they are."""
     return map_tensors(
         inputs,
-        lambda one: one.to(dtype) if dtype and one.is_floating_point() else one,  # type: ignore[truthy-bool]
+        lambda one: one.to(dtype) if dtype and one.is_floating_point() else one,
     )

@@ -131,7 +131,8 @@ def estimate_move_costs(
         costs = np.add.reduceat(costs[:, goals], ends[:-1], axis=0).ravel() / numbers
         goals = np.tile(goals * n_codes + code, len(ends) - 1)
         steps.append((np.full(len(goals), cell), goals, costs, numbers))
-    return Moves(*map(np.concatenate, zip(*steps, strict=True)), movable, -offsets.ravel())  # type: ignore[call-arg]
+    columns = map(np.concatenate, zip(*steps, strict=True))
+    return Moves._make((*columns, movable, -offsets.ravel()))
 
 
 def intersection_offsets(

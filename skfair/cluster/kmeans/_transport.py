@@ -45,10 +45,11 @@ def solve_transport(
     potentials = np.append(multipliers, 0.0)
     lengths = np.empty(n_clusters + 1)
     previous = np.empty(n_clusters + 1, np.int64)
-    arcs = Arcs(X, centers, labels) if network.excess.any() else None
+    arcs = None
     while network.excess.any():
+        arcs = Arcs(X, centers, labels) if arcs is None else arcs
         end = find_shortest_path(
-            arcs.costs,  # type: ignore[union-attr]
+            arcs.costs,
             potentials,
             network.places < network.largest,
             network.places > network.smallest,
@@ -64,7 +65,7 @@ def solve_transport(
             )
         # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
         potentials -= np.minimum(lengths, lengths[end])
-        _move_along_path(network, arcs, end, previous)  # type: ignore[arg-type]
+        _move_along_path(network, arcs, end, previous)
     multipliers = potentials[:-1] - potentials[-1]
     value = sum(
         member_distances(X[rows], centers, labels[rows]).sum()

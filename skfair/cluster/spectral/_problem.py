@@ -427,7 +427,8 @@ def _embed_block(
 
 def _embedding_rows(block: EncodedBlock) -> np.ndarray:
     """Rows of H."""
-    return block.X * np.sqrt(block.unit_costs)[:, np.newaxis]  # type: ignore[call-overload]
+    costs = block.unit_costs
+    return block.X if costs is None else block.X * np.sqrt(costs)[:, np.newaxis]
 
 
 def _sum_by_group(block: EncodedBlock, positions: dict[tuple[float | str, ...], int]) -> np.ndarray:

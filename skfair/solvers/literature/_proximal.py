@@ -172,11 +172,11 @@ def majorize(evaluation: Evaluation) -> ConstrainedProblem:
     return replace(problem, loss=loss, constraint=problem.rows.majorant(scores, evaluation.aux))
 
 
-def original_multipliers(rows: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+def original_multipliers(rows: Any, multipliers: np.ndarray) -> np.ndarray:
     """Multipliers of the original rows from those of rows that majorise them."""
     if not hasattr(rows, "components"):
-        return rows.original_multipliers(multipliers)  # type: ignore[attr-defined]
-    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)  # type: ignore[attr-defined]
+        return rows.original_multipliers(multipliers)
+    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)
     return np.concatenate(
         [np.empty(0), *(original_multipliers(one, of_one) for one, of_one in pairs)]
     )
