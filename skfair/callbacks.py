@@ -74,7 +74,7 @@ class FitMonitor:
     """
 
     def __init__(self) -> None:
-        self._records: list[dict] = []
+        self._records: list[tuple[Any, ...]] = []
         self._listen()
 
     def _listen(self) -> None:
@@ -95,7 +95,7 @@ class FitMonitor:
     @property
     def log(self) -> pd.DataFrame:
         """All rows so far as a new DataFrame."""
-        runs: dict[tuple, int] = {}
+        runs: dict[tuple[Any, ...], int] = {}
         rows = []
         for path, seconds, values in list(self._records):
             *run, iteration = path

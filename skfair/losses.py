@@ -130,7 +130,7 @@ class ScoreFunction(BaseEstimator):
     losses."""
 
 
-def _evaluate_in_blocks(evaluate: Callable, columns: list[np.ndarray]) -> Pointwise:
+def _evaluate_in_blocks(evaluate: Loss, columns: list[np.ndarray]) -> Pointwise:
     """Evaluate a pointwise function block by block."""
     n_samples = columns[0].size
     if any(column.shape != (n_samples,) for column in columns):
@@ -147,7 +147,7 @@ def _evaluate_in_blocks(evaluate: Callable, columns: list[np.ndarray]) -> Pointw
 
 
 def kernel_kind_and_width(
-    function: SignedError | BaseEstimator | Callable,
+    function: SignedError | BaseEstimator | Loss,
 ) -> tuple[int, float] | None:
     """Code and width by which kernels know a loss or surrogate; None for one of one's own."""
     if function is step_function:
@@ -447,13 +447,13 @@ LOSSES = {
 LossName = Annotated[str, StrOptions(LOSSES)]
 
 
-def loss_targets(loss: BaseEstimator | str | Callable) -> tuple[str, ...]:
+def loss_targets(loss: BaseEstimator | str | Loss) -> tuple[str, ...]:
     """Targets for which a loss is, passed by name or itself; a callable may be for any."""
     loss = LOSSES[loss] if isinstance(loss, str) else loss
     return getattr(loss, "targets", ScoreFunction.targets)
 
 
-def is_of_numbers(loss: ScoreFunction | str | Callable) -> bool:
+def is_of_numbers(loss: ScoreFunction | str | Loss) -> bool:
     """Whether a loss, passed by name or itself, is for real targets, or for positive ones alone."""
     return not {"numbers", "positive numbers"}.isdisjoint(loss_targets(loss))
 
@@ -463,7 +463,7 @@ def is_of_positive_numbers(loss: Any) -> bool:
     return loss_targets(loss) == ("positive numbers",)
 
 
-def gives_log_odds(loss: BaseEstimator | str | Callable) -> bool:
+def gives_log_odds(loss: BaseEstimator | str | Loss) -> bool:
     """Whether scores of the least loss, passed by name or itself, are log-odds."""
     return loss == "logistic" or type(loss) is LogisticLoss
 
@@ -501,7 +501,7 @@ _MAX_PAIRS = 1 << 20
 """Pairs whose logistic losses are in memory at a time."""
 
 
-def is_pairwise(loss: BaseEstimator | Callable) -> bool:
+def is_pairwise(loss: BaseEstimator | Loss) -> bool:
     """Whether a loss compares samples; it then also takes their weights in the mean."""
     return getattr(loss, "compares_pairs", False)
 
@@ -611,7 +611,7 @@ class AUCLoss(BaseEstimator):
         length = self.taper * width
         return tuple(sides.loss_up_to_rank(rank, length, self.loss, width) for rank in (end, begin))
 
-    def majorant(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Callable:
+    def majorant(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Loss:
         """A convex majorant of the loss, equal at the scores passed.
 
         Parameters
@@ -783,7 +783,7 @@ ERROR_RATE_TABLE = (0.0, 1.0, 1.0, 0.0)
 class DecisionRate:
     """What a table of four numbers counts, with a surrogate in place of the decision."""
 
-    table: tuple
+    table: tuple[float, ...]
     surrogate: Any
 
     def __call__(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
@@ -831,7 +831,7 @@ class SignedError:
         return pointwise_score(scores - target, target)
 
 
-def kernel_rate_kind(rate: Callable) -> tuple[int, float, bool] | None:
+def kernel_rate_kind(rate: Loss) -> tuple[int, float, bool] | None:
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is pointwise_score:
         return SCORE, 1.0, False

@@ -111,7 +111,7 @@ def _fit_calibrations(
     # The metric decides what is solved next: few digits of a solution are enough.
     tol = fitter.solver.tol
     rough_solver = clone(limit_iterations(fitter.solver, 20)).set_params(tol=max(1e-5, tol))
-    fits = []
+    fits: list[Candidate] = []
     while len(fits) < max_solves:
         # The next rows. Sums depend on the memory that they are in: fits go on from equal digits.
         parameters = round_to_bits(latest.parameters, _START_BITS)
@@ -240,7 +240,7 @@ class SecantSearch:
         self.bound = bound
         self.requested = bound.tolerance
         self.is_narrowed = False
-        self.gaps_at_zero = []
+        self.gaps_at_zero: list[float] = []
         self._open_bracket(gap)
         if warm_bound is not None:  # nearly right, so the bracket is narrow
             self.bound = replace(bound, gap=warm_bound.gap)

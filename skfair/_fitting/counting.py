@@ -105,7 +105,7 @@ def evaluate_lines(problem: Problem, effects: tuple, starts: list[LineStart]) ->
     out, but for a few.
     """
     # Directions that several starts share are stored once.
-    rows = {}
+    rows: dict = {}
     lines = np.array(
         [
             (k, rows.setdefault(id(slopes), (len(rows), slopes))[0])
@@ -457,7 +457,9 @@ class PartitionedCounter(DecisionCounter):
     def __init__(self, problem: Problem, rounding: np.ndarray | float = TIE_TOLERANCE) -> None:
         super().__init__(problem, rounding)
         self.scored = problem.subsample
-        self._sums = {}  # of every model that was counted: the result of a fit is one of them
+        self._sums: dict[
+            bytes, tuple
+        ] = {}  # of every model that was counted: the result of a fit is one of them
 
     def measure_models(self, points: np.ndarray | list[np.ndarray]) -> list[tuple]:
         """Counts of several models, from one pass.

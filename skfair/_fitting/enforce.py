@@ -406,7 +406,7 @@ def _warm_start_fitter(fitter: Fitter, candidate: Candidate) -> Fitter:
     if "values" not in fitter.constraint.metric_inputs:
         return fitter
     callback = fitter.options.get("callback")
-    violations = []
+    violations: list[float] = []
 
     def stop(progress: Progress) -> bool:
         if progress.n_iter == 0:

@@ -172,7 +172,7 @@ class _EpochCallback:
         self.best = None
         self._smallest = np.full(3, np.inf)
         self._waited = 0
-        self.curves = {"loss_curve_": []}
+        self.curves: dict[str, list[float]] = {"loss_curve_": []}
 
     def __call__(self, progress: Progress) -> bool:
         """Record an epoch; True if the training shall stop."""

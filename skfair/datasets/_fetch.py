@@ -83,7 +83,7 @@ _PINS = {
 """Address on GitHub and digest of every file, by its path below the folder of the data."""
 
 
-def pin_files(pins: dict) -> dict[str, RemoteFile]:
+def pin_files(pins: dict[str, tuple[str, str]]) -> dict[str, RemoteFile]:
     """Make the files of GitHub by their path, from the pairs (address, digest) of each path."""
     return {
         path: RemoteFile(f"https://raw.githubusercontent.com/{address}", sha256, path)

@@ -184,7 +184,7 @@ of the repository that serves it is GPL-3.0.
 @dataset_docs
 def fetch_acs_income(
     *,
-    sensitive: Literal["race", "race5", "sex"] | list = "race",
+    sensitive: Literal["race", "race5", "sex"] | list[str] = "race",
     drop_sensitive: bool = False,
     data_home: str | PathLike[str] | None = None,
     download_if_missing: bool = True,

@@ -276,4 +276,4 @@ def _find_bandwidth(scores: np.ndarray, weights: np.ndarray) -> float:
     mean = np.average(scores, weights=weights)
     variance = np.average((scores - mean) ** 2, weights=weights)
     n_effective = weights.sum() ** 2 / np.sum(weights**2)
-    return 0.9 * variance**0.5 * n_effective**-0.2
+    return float(0.9 * variance**0.5 * n_effective**-0.2)

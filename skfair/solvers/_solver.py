@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear, nnls
@@ -113,7 +113,7 @@ class Iterate(NamedTuple):
     evaluation: Evaluation
     multipliers: np.ndarray
     chosen: bool | None = None
-    details: dict = MappingProxyType({})
+    details: Mapping[str, Any] = MappingProxyType({})
     lagrangian_gradient: np.ndarray | None = None
 
 
@@ -246,7 +246,7 @@ class Solver(BaseEstimator):
     'optimal'
     """
 
-    requires = ()
+    requires: tuple[str, ...] = ()
     """Requirements of a solver: names in ``REQUIREMENTS``; a property if they depend on the
     solver's settings."""
 

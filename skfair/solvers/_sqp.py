@@ -230,8 +230,9 @@ class LBFGSHessian:
     def __init__(self, memory: int, factorizes: bool = False) -> None:
         self._steps: deque[np.ndarray] = deque(maxlen=memory)
         self._changes: deque[np.ndarray] = deque(maxlen=memory)
-        self._previous = None
-        self._factorizes, self._is_near, self._factor = factorizes, False, None
+        self._previous: Evaluation | None = None
+        self._factorizes, self._is_near = factorizes, False
+        self._factor: np.ndarray | None = None
 
     def __call__(self, iterate: Iterate) -> Callable:
         """The BFGS matrix at an iterate, as a function ``damping -> HessianFactor``."""
@@ -254,7 +255,7 @@ class LBFGSHessian:
             return self._factor_by(scale, basis, values)
         # Without secant pairs: the factor, or a multiple of the identity such that the first step
         # has length 1.
-        scale = 1.0 if self._factorizes else np.linalg.norm(evaluation.grad) or 1.0
+        scale = 1.0 if self._factorizes else float(np.linalg.norm(evaluation.grad)) or 1.0
         return self._factor_by(scale, np.empty((len(evaluation.x), 0)), np.empty(0))
 
     def _replaces_factor(self, iterate: Iterate) -> bool:
@@ -443,7 +444,7 @@ class SQP(Solver):
         self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
     ) -> Iterator[Iterate]:
         if self.hessian == "exact":
-            hessian_at = HessianSchedule(self.tol)
+            hessian_at: Callable[[Iterate], Callable] = HessianSchedule(self.tol)
         else:
             hessian_at = LBFGSHessian(self.memory, self.hessian == "secants")
         multipliers = np.zeros(len(problem.lower))

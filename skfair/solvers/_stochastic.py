@@ -67,7 +67,7 @@ class StochasticSolver(Solver):
     array([1., 0.])
     """
 
-    requires = ("batches",)
+    requires: tuple[str, ...] = ("batches",)
 
     advice = "Raise max_iter or batch_size, or take shorter steps."
 
