@@ -18,7 +18,7 @@ from skfair._partitions.partitions import BLOCK_SIZE, blocks
 from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
     from pyarrow import DataType
@@ -46,7 +46,7 @@ class Blocks:
         self,
         read: Callable,
         lengths: list[int],
-        columns: range | list[int | str] | dict[str, str],
+        columns: Iterable[int | str],
         is_series: bool = False,
     ) -> None:
         self._read, self._lengths = read, list(lengths)
@@ -329,7 +329,7 @@ def _open_parquet(path: Path) -> Blocks:
     _check_same_columns(files)
     groups = [(file, number) for file in files for number in range(len(file.lengths))]
     lengths = [file.lengths[number] for file, number in groups]
-    return Blocks(partial(_read_row_group, groups), lengths, files[0].types)  # type: ignore[arg-type]
+    return Blocks(partial(_read_row_group, groups), lengths, files[0].types)
 
 
 def _read_row_group(

@@ -116,7 +116,7 @@ def _build_loss(name: str, params: dict[str, Any]) -> ScoreFunction | None:
         "poisson": TweedieLoss(),
         "gamma": TweedieLoss(2.0),
     }
-    return losses.get(kind)  # type: ignore[arg-type]
+    return None if kind is None else losses.get(kind)
 
 
 def _first(params: dict[str, Any], names: tuple[str, ...], default: float) -> Any:

@@ -111,11 +111,11 @@ def check_feasibility_and_fit(
     outcomes = group_codes(request.per_class[0].samples.groups)
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_single = len(request.per_class) == 1
-    is_known = chances is not None and is_single and (outcomes >= 0).all()
-    if is_known and confidence is None:
+    are_recorded = is_single and (outcomes >= 0).all()
+    if chances is not None and are_recorded and confidence is None:
         problem = fitter.problem
-        outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)  # type: ignore[union-attr]
-        conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)  # type: ignore[arg-type]
+        outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
+        conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
     if conflict is None:
         return features.solve(fitter, request, confidence)
     warn(conflict.describe(), InfeasibleConstraintWarning)
@@ -205,7 +205,7 @@ class _LinearProgram(NamedTuple):
                 if solution[0] < best[1]:
                     best = level, *solution
             step /= 2.0
-            levels = best[0] - step, best[0] + step  # type: ignore[assignment]
+            levels = np.array([best[0] - step, best[0] + step])
         return best
 
     def row_constraint_indices(self, level: float) -> np.ndarray:

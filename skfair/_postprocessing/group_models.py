@@ -184,12 +184,12 @@ def _make_frame(features: pd.DataFrame) -> pd.DataFrame:
 
 def _fit_scaled_logistic(features: Table, target: np.ndarray, weights: np.ndarray) -> LogisticModel:
     """Logistic regression fitted to features of unit scale, for features as they are."""
-    settings = {"penalty": 1.0 / len(target), "max_iter": 1000, "tol": 1e-3}
+    settings: dict[str, Any] = {"penalty": 1.0 / len(target), "max_iter": 1000, "tol": 1e-3}
     if not sparse.issparse(features):
         return fit_standardized_logistic(features, target, weights, **settings)
     scale = np.ravel(abs(features).max(axis=0).todense())
     scale[scale == 0.0] = 1.0
-    return fit_logistic(features, target, weights, scale=scale, **settings)  # type: ignore[arg-type]
+    return fit_logistic(features, target, weights, scale=scale, **settings)
 
 
 # Many dense columns.

@@ -310,7 +310,8 @@ class ConstrainedObjective:
         smooths = getattr(self.solver, "mu", 0.0) > 0
         self._smooth = [one.detach().clone() for one in self.parameters] if smooths else []
         self._state: Any = {} if isinstance(self.solver, StochasticGhost) else None
-        self._total, self._n_calls = 0.0, 0  # values since the last step
+        self._total: np.ndarray | float = 0.0  # values since the last step
+        self._n_calls = 0
 
     @property
     def multipliers(self) -> np.ndarray | None:
@@ -332,7 +333,7 @@ class ConstrainedObjective:
         # Values of held-out samples, without gradients, move nothing.
         if moves:
             self._state = state
-            self._total = self._total + G  # type: ignore[assignment]
+            self._total = self._total + G
             self._n_calls += 1
         takes_loss, duals, _ = self.solver._weigh(state, G, G)
         objective = loss if takes_loss else 0.0
