@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from skfair._partitions.blocks import Blocks
 from skfair._partitions.dask import DaskWorkers, acquire_client, check_worker_imports, gather
-from skfair._partitions.partitions import Partitions, Reader, Threads, blocks
+from skfair._partitions.partitions import LocalThreads, Partitions, Reader, blocks
 from skfair._utils.checks import join_names, refuse_devices, warn
 from skfair._utils.tables import is_pandas
 
@@ -306,7 +306,7 @@ def partitions_of(n_jobs: int | None = None, **columns: Any) -> Partitions:
     numbers = {name: rows.n_blocks for name, rows in columns.items()}
     _check_same_number(numbers, "their numbers of blocks differ:")
     reader = Reader(partial(_read, columns), next(iter(numbers.values())))
-    return Partitions(Threads(reader, n_jobs))
+    return Partitions(LocalThreads(reader, n_jobs))
 
 
 class Block(dict):
@@ -373,7 +373,9 @@ def _partitions_of_dask(columns: dict[str, TableLike], n_jobs: int | None) -> Pa
         "There is no Dask client, so that threads of this process read the collections, again for "
         "each pass over the data. Start one, as in distributed.Client(), or persist the data first."
     )
-    return Partitions(Threads(Reader(_RecomputedPartitions(partitions), len(partitions)), n_jobs))
+    return Partitions(
+        LocalThreads(Reader(_RecomputedPartitions(partitions), len(partitions)), n_jobs)
+    )
 
 
 class _RecomputedPartitions:

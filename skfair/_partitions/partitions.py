@@ -125,7 +125,7 @@ class Partitions:
 
     def _partition_function(
         self, *last: tuple, combine: Callable | type = list
-    ) -> tuple[Callable, list[Threads]]:
+    ) -> tuple[Callable, list[LocalThreads]]:
         """A function of stored partitions, and the engines of what is handed out with them."""
         steps, others = [], []
         for function, arguments in (*self.steps, *last):
@@ -243,9 +243,9 @@ class Reader:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair._partitions.partitions import Partitions, Reader, Threads
+    >>> from skfair._partitions.partitions import LocalThreads, Partitions, Reader
     >>> reader = Reader(lambda number: [np.arange(number)], n_partitions=4)
-    >>> Partitions(Threads(reader)).reduce(np.sum)  # 0 of nothing, 0, 0 + 1, 0 + 1 + 2
+    >>> Partitions(LocalThreads(reader)).reduce(np.sum)  # 0 of nothing, 0, 0 + 1, 0 + 1 + 2
     np.int64(4)
     """
 
@@ -259,7 +259,7 @@ class Reader:
         return self._read(number)
 
 
-class Threads:
+class LocalThreads:
     """Engine of partitions of this process; numpy and kernels let threads run side by side."""
 
     is_cluster = False
@@ -288,13 +288,13 @@ class Threads:
             mapped = partial(_shared_map, n_threads) if n_threads > 1 else map
             yield from mapped(evaluate, range(len(self)))
 
-    def reduce(self, task: Callable, others: list[Threads], is_small: bool) -> Any:
+    def reduce(self, task: Callable, others: list[LocalThreads], is_small: bool) -> Any:
         """Sum of the results of a task over partitions."""
         return tree_sum(self.results(task, others))
 
-    def keep(self, task: Callable, others: list) -> Threads:
+    def keep(self, task: Callable, others: list) -> LocalThreads:
         """An engine that stores the results of a task."""
-        return Threads(list(self.results(task, others)), self.n_jobs)
+        return LocalThreads(list(self.results(task, others)), self.n_jobs)
 
     def concatenate(
         self, task: Callable, others: list, lengths: list[int], empty: np.ndarray
@@ -315,10 +315,10 @@ def make_partitions(blocks: np.ndarray | range | list, n_jobs: int | None = None
     >>> make_partitions([X[rows] for rows in blocks(10, size=4)], n_jobs=2).reduce(np.sum)
     np.float64(45.0)
     """
-    return Partitions(Threads([[block] for block in blocks], n_jobs))
+    return Partitions(LocalThreads([[block] for block in blocks], n_jobs))
 
 
-def _call_on_partition(task: Callable, engines: list[Threads], number: int) -> Any:
+def _call_on_partition(task: Callable, engines: list[LocalThreads], number: int) -> Any:
     return task(*[engine.partitions[number] for engine in engines])
 
 

@@ -41,7 +41,7 @@ class Problem(ABC):
     """What solvers see of a problem, wherever its samples are.
 
     Some solvers read further members of a problem with samples in memory: ``batches`` of those on
-    mini-batches, ``single`` of those on one row per gap, ``separate_pairs`` of those on rows of
+    mini-batches, ``join_rows`` of those on one row per gap, ``separate_pairs`` of those on rows of
     pairs, and ``loss``, ``mean_weights`` and ``target`` of those that majorise rows, estimate step
     sizes or weigh samples.
 
@@ -68,7 +68,7 @@ class Problem(ABC):
     mean_weights: Any
     weights: Any
     batches: Any
-    single: Any
+    join_rows: Any
     separate_pairs: Any
     take: Any
     contribution: Any
@@ -235,7 +235,7 @@ class ConstrainedProblem(Problem):
             return np.array(parameters)
         return np.append(parameters, self.rows.initial_aux(self.model.evaluate(parameters).scores))
 
-    def single(self) -> ConstrainedProblem:
+    def join_rows(self) -> ConstrainedProblem:
         """The same problem with each gap as one piecewise linear row without auxiliary unknowns.
 
         Returns

@@ -41,7 +41,7 @@ CrossValidation: TypeAlias = int | str | Splitter | Iterable[tuple[np.ndarray, n
 
 Reference = Literal["groups", "overall", "above_overall"]
 Direction = Literal["below", "above"]
-Comparison = Literal["between_groups", "to_overall", "above_overall"]
+ComparisonMethod = Literal["between_groups", "to_overall", "above_overall"]
 Agg = Literal["worst_case", "mean"]
 """What the gap of a constraint or metric compares each group with."""
 

@@ -18,7 +18,7 @@ from skfair._groups.samples import check_metric_input
 from skfair._statistics.bounded_means import make_estimates
 from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import estimate_means, estimate_quotients
-from skfair._utils.api import Comparison
+from skfair._utils.api import ComparisonMethod
 from skfair._utils.checks import (
     argument_error,
     check_choice,
@@ -102,7 +102,7 @@ def _extremes(
     return np.maximum(known, overall), lower
 
 
-METHODS = get_args(Comparison)
+METHODS = get_args(ComparisonMethod)
 """Values of `method`: fairlearn's, and the one-sided form of the second."""
 
 UNKNOWN = np.array([np.nan])

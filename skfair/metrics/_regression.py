@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._groups.samples import check_metric_input
-from skfair._utils.api import Comparison, Label, MatrixLike
+from skfair._utils.api import ComparisonMethod, Label, MatrixLike
 from skfair._utils.checks import resolve_name, to_floats
 from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
@@ -33,7 +33,7 @@ def loss_parity_difference(
     *,
     sensitive_features: MatrixLike,
     loss: str | Callable = "logistic",
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -270,7 +270,7 @@ def mean_squared_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean squared error of a group.
@@ -310,7 +310,7 @@ def mean_absolute_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean absolute error of a group.
@@ -408,7 +408,7 @@ def mean_score_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean score of a group.

@@ -295,7 +295,7 @@ class Solver(BaseEstimator):
             What to minimise, and what must hold.
         x0 : ndarray of shape (n_unknowns,), default=None
             Starting point; None is ``problem.initial_point()``. Solvers with one row per gap
-            (``one_row``) solve ``problem.single()``, those with a row for each pair of means
+            (``one_row``) solve ``problem.join_rows()``, those with a row for each pair of means
             (``by_pair``) ``problem.separate_pairs()``, and take the model parameters of it.
         random_state : int, RandomState instance or None, default=None
             Determines the draws of a stochastic solver.
@@ -467,7 +467,7 @@ def choose_rows(solver: BaseEstimator, problem: ConstrainedProblem) -> Constrain
     """The problem with rows of the form that a solver takes."""
     if solver.by_pair:
         return problem.separate_pairs()
-    return problem.single() if solver.one_row else problem
+    return problem.join_rows() if solver.one_row else problem
 
 
 def _all_have_attribute(name: str, rows: np.ndarray) -> bool:
