@@ -404,10 +404,9 @@ def changed_partition_message(number: int) -> str:
 
 def _checksum(column: TableLike) -> int:
     values = np.ascontiguousarray(column)
-    content = values.tobytes()
     if values.dtype.kind == "O":
-        content = "\0".join(map(str, values.ravel())).encode(errors="surrogatepass")
-    return zlib.crc32(content)
+        return zlib.crc32("\0".join(map(str, values.ravel())).encode(errors="surrogatepass"))
+    return zlib.crc32(values.tobytes())
 
 
 def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> list:

@@ -237,15 +237,15 @@ class _LinearProgram(NamedTuple):
         multipliers = np.zeros(len(size))
         # Two to five programs are usual.
         for _ in range(10):
-            rest, found, (decided, free) = self._solve(
+            rest, dual_values, (decided, free) = self._solve(
                 constant - excess * size,
                 changes - excess * size_changes,
                 unknowns,
                 scale,
             )
-            if found is None or (rest > 0 and below < np.inf):
+            if dual_values is None or (rest > 0 and below < np.inf):
                 return np.inf, np.zeros(len(size))
-            multipliers = found
+            multipliers = dual_values
             if excess == 0.0 and rest <= 0.0 or abs(rest) <= _EXCESS_TOLERANCE:
                 break
             below = np.inf
