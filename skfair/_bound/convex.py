@@ -490,7 +490,7 @@ class ShareRows:
         """
         return self.evaluate_convex(self.convex_at(scores, aux), aux)
 
-    def evaluate_convex(self, convex: Any, aux: np.ndarray) -> ConstraintValues:
+    def evaluate_convex(self, convex: ConvexMeans, aux: np.ndarray) -> ConstraintValues:
         """The same from `ConvexMeans`."""
         # Values and slopes: shares are differences of convex functions at both ends of a ramp.
         difference = np.subtract(*self.ramp_factors)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from skfair._groups.events import CellEvents
 from skfair._statistics.estimates import (
     ComplementEstimates,
     Estimates,
@@ -92,7 +93,7 @@ class GapBase(ABC):
 
     @classmethod
     @abstractmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> GapBase:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> GapBase:
         """Make the gap of a constraint.
 
         Parameters
@@ -373,7 +374,7 @@ class RangeGap(Gap):
     compares = "groups"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> RangeGap:
         # The gap between the groups of each cell; one with a single group compares nothing.
         return cls(tuple(block for block in cells.blocks if len(block) > 1))
 
@@ -599,7 +600,7 @@ class TotalRangeGap(RangeGap):
     value_and_subgradient = Gap.value_and_subgradient
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> RangeGap:
         # The sum over the cells; one cell alone needs none.
         gap = super().from_cells(cells, constraint)
         return gap if len(gap.blocks) > 1 else RangeGap(gap.blocks)
@@ -612,7 +613,7 @@ class TotalRangeGap(RangeGap):
 
     def linear_forms(self, n_events: int) -> sparse.csr_array:
         # One difference of each block, added, in all combinations.
-        check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
+        check_forms(math.prod(len(block) * (len(block) - 1.0) for block in self.blocks))
         total = sparse.csr_array((1, n_events))
         for block in self.blocks:
             differences = _differences(block, n_events)
@@ -670,7 +671,7 @@ def _differences(block: tuple[int, ...], n_events: int) -> sparse.csr_array:
     )
 
 
-def check_forms(n_forms: Any) -> None:
+def check_forms(n_forms: float) -> None:
     """Raise for a gap that is the largest of too many forms."""
     if n_forms > _MAX_FORMS:
         raise ValueError(
@@ -703,7 +704,7 @@ class LargestMean(Gap):
     form = "ceiling"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The largest mean of all events.
         return cls(tuple(range(len(cells.labels))))
 
@@ -760,7 +761,7 @@ class Shortfall(Gap):
     bounded = "smallest value"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The shortfall of all events, below the largest gap of the constraint.
         return cls(tuple(range(len(cells.labels))), constraint.largest_gap)
 
@@ -800,7 +801,7 @@ class MutualOrderGap(RangeGap):
     form = "gap"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> RangeGap:
         # The gap of events whose groups are a query, and those of two documents.
         number = {label: code for code, (_, label) in enumerate(cells.labels)}
         # Each order of a pair of groups is compared with the other one.

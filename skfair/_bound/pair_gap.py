@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair._bound.gap import Gap, RangeGap, RatioForm, TotalRangeGap, check_forms
+from skfair._groups.events import CellEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +119,7 @@ class AboveReference(PairGap):
     mean_limits = RangeGap.mean_limits
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The pairs of a reference group and another group of its cell, and of its attribute.
         references = constraint.reference_groups
         groups = [group for _, group in cells.labels]
@@ -194,7 +195,7 @@ class ExcessOverOverall(PairGap):
     form = "above overall"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The gap between each group and all samples of its cell.
         pairs = tuple(
             (event, overall)

@@ -95,7 +95,7 @@ class IntervalGap(GapBase):
     form = "gap"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> IntervalGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> IntervalGap:
         # The criterion itself knows how ranks are compared.
         return cls(constraint, constraint._metric())
 

@@ -14,7 +14,7 @@ Very many samples are calibrated on a subsample first; fits of all start where i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
@@ -99,7 +99,7 @@ def _calibrate_subsample(fitter: Fitter, candidate: Candidate) -> tuple[Candidat
 
 
 def _fit_calibrations(
-    fitter: Fitter, latest: Any, rows: list[BoundConstraint | None], max_solves: int
+    fitter: Fitter, latest: Candidate, rows: list[BoundConstraint | None], max_solves: int
 ) -> list[Candidate]:
     """Fits, each under rows that follow from the gaps of the last fit."""
     # One search per constraint. A gap that cannot be measured counts as 1.

@@ -26,7 +26,7 @@ which keep every parity of decisions, are the last resort.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -138,7 +138,7 @@ def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
     # The fit of the subsample. Searches would fit its decisions: they are left to the full data.
     subsample_fit = enforce_losses(on_subsample, effort)
     # Fits under corrections at the one before, each first of the subsample.
-    best = None
+    candidates = []
     parameters = subsample_fit.parameters
     counts_all = fitter.constraint.metric_inputs <= {"decisions"}
     for _ in range(4):
@@ -148,13 +148,14 @@ def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
         )
         warm = on_subsample.fit(warm, warm.initial_point(parameters))
         candidate = fitter.fit(corrected, corrected.initial_point(warm.parameters))
-        best = candidate if best is None else min(best, candidate, key=sort_key)
+        candidates.append(candidate)
         # Searches lead decisions to their bounds. Without a residual, as of mean losses, the next
         # fit would be the same.
         is_exact = not any(np.any(one.offset) for one in corrected.constraint)
         if candidate.keeps_bound or counts_all or is_exact:
             break
         parameters = candidate.parameters
+    best = min(candidates, key=sort_key)
     if counts_all:
         best = search_lines(fitter, best, effort._replace(rounds=5))  # each is two passes
     return _best_or_constant(fitter, best)._replace(is_local=subsample_fit.is_local)
@@ -181,7 +182,7 @@ def _clear_decisions(fitter: Fitter, candidate: Candidate) -> Candidate:
     return candidate if is_clear else search_intercept(fitter, candidate)
 
 
-def _best_or_constant(fitter: Fitter, candidate: Any) -> Candidate:
+def _best_or_constant(fitter: Fitter, candidate: Candidate) -> Candidate:
     """A candidate, or the best constant decisions where no search has come to these.
 
     These are better if it does not keep the bound, or perhaps if there is no intercept.

@@ -336,7 +336,7 @@ def search_intercept(fitter: Fitter, candidate: Candidate) -> Candidate:
     return next(lines.improve([(candidate, lines.scale([intercept]))]), (candidate, None))[0]
 
 
-def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candidate:
+def search_lines(fitter: Fitter, candidate: Candidate, effort: Effort = FULL) -> Candidate:
     """The best point of searches along several lines at a time, round after round.
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -105,7 +105,7 @@ class QuadraticProgram:
         hessian = self.hessians[0]
         return hessian + 1e-10 * max(np.trace(hessian), 1e-200) * np.eye(len(hessian))
 
-    def bound_and_starts(self, n_starts: Any) -> tuple[float, list[np.ndarray]]:
+    def bound_and_starts(self, n_starts: int) -> tuple[float, list[np.ndarray]]:
         """A number that no objective is below where the constraints are kept; starts of fits."""
         bound, minimizer = self._solve_dual()
         # Stationary points of Lagrangians, each of a direction of multipliers of its own.

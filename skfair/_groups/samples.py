@@ -633,7 +633,7 @@ class EncodedBlock:
         self.attributes = attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
-    def recode(self, positions: Any) -> np.ndarray:
+    def recode(self, positions: dict[tuple, int]) -> np.ndarray:
         """Code of each row by the positions of cells; any for cells without weight."""
         codes = np.array([positions.get(cell, 0) for cell in self.cells], dtype=np.intp)
         return codes[self.codes]

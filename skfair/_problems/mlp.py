@@ -24,10 +24,11 @@ from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Self
+    from typing import Self
 
     from numpy.typing import DTypeLike
 
+    from skfair._utils.api import RandomState
     from skfair._utils.tables import Table
 
 
@@ -259,7 +260,7 @@ class MLPModel:
         """The model that predicts after the training, and its parameters: they are the same."""
         return self, parameters
 
-    def initial(self, random_state: Any = None) -> np.ndarray:
+    def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Random initial parameters, uniform as in scikit-learn (X. Glorot and Y. Bengio, 2010).
 
         Parameters
@@ -271,12 +272,12 @@ class MLPModel:
         -------
         parameters : ndarray of shape (n_parameters,)
         """
-        random_state = check_random_state(random_state)
+        rng = check_random_state(random_state)
         arrays = []
         for fan_in, fan_out in self._shapes:
             bound = np.sqrt(6.0 / (fan_in + fan_out))
-            arrays.append(random_state.uniform(-bound, bound, fan_in * fan_out))
-            arrays.append(random_state.uniform(-bound, bound, fan_out))
+            arrays.append(rng.uniform(-bound, bound, fan_in * fan_out))
+            arrays.append(rng.uniform(-bound, bound, fan_out))
         return np.concatenate(arrays)
 
     def take(self, rows: np.ndarray | slice) -> MLPModel:

@@ -303,7 +303,7 @@ _QUANTITIES = {"tolerance": "gap", "ratio": "ratio", "minimum": "rate", "maximum
 """What a bound is about, by its argument."""
 
 
-def _expected_rates(name: str, expected: float, rate: float, n_groups: Any) -> np.ndarray:
+def _expected_rates(name: str, expected: float, rate: float, n_groups: int) -> np.ndarray:
     """Rates of all groups around their middle, of which half are the smallest."""
     # A ratio r of rates about p is the gap 2 p (1 - r) / (1 + r).
     gap = expected if name == "tolerance" else 2.0 * rate * (1.0 - expected) / (1.0 + expected)

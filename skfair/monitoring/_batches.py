@@ -120,10 +120,10 @@ if TYPE_CHECKING:
         def windows(self) -> tuple:
             """As in `Settings`."""
 
-        def log_evidence_needed(self, n_restarts: Any, n_sides: Any = 1) -> float:
+        def log_evidence_needed(self, n_restarts: int, n_sides: int = 1) -> float:
             """As in `Settings`."""
 
-        def unscale(self, level: Any) -> float:
+        def unscale(self, level: float) -> float:
             """As in `Settings`."""
 
 

@@ -263,7 +263,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing).keep()
 
-    def relabel(self, labels: Any, numbers: np.ndarray) -> Partitions:
+    def relabel(self, labels: Partitions, numbers: np.ndarray) -> Partitions:
         """Labels of clusters that get other numbers."""
         return labels.map(_relabel, numbers).keep()
 
@@ -350,7 +350,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         labels = self._labels_with_moves(dual, numbers, labels).keep()
         return replace_labels(self, point, labels)
 
-    def complete_labels(self, labels: Any, centers: np.ndarray) -> np.ndarray:
+    def complete_labels(self, labels: Partitions, centers: np.ndarray) -> np.ndarray:
         """Labels of all rows as one array; rows without weight go to the nearest centre."""
         self.summary.check_unchanged(self.blocks)
         if sum(self.summary.partition_lengths) > self.n_samples:

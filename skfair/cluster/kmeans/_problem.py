@@ -200,7 +200,7 @@ def ascend(
 
 
 def measure_excess(
-    multipliers: np.ndarray, members: Any, bounds: tuple[np.ndarray, ...]
+    multipliers: np.ndarray, members: np.ndarray | int, bounds: tuple[np.ndarray, ...]
 ) -> tuple[float, float]:
     """Sum of samples by which sizes miss their bounds, and the bounds times multipliers."""
     targets = np.where(multipliers < 0, *bounds)
