@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     return status
 
 
-def _add_warm_up_command(commands: _SubParsersAction[Parser]) -> None:
+def _add_warm_up_command(commands: "_SubParsersAction[Parser]") -> None:
     """Add the command ``warm-up`` to a parser."""
     command = commands.add_parser(
         "warm-up",
