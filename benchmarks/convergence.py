@@ -72,7 +72,7 @@ def _evaluate(problems, x, multipliers, details):
 
 def _steps(solver, problem, start, random_state):
     """Yield unknowns, multipliers and further numbers at the start and after every step."""
-    problem = problem.single() if solver.one_row else problem
+    problem = problem.join_rows() if solver.one_row else problem
     if isinstance(solver, StochasticSolver):
         yield start, np.zeros(len(problem.lower)), {}
         for x, multipliers in solver._steps(problem, start, random_state):

@@ -29,7 +29,7 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 
 import importlib
 import os
-from typing import Any
+from types import ModuleType
 
 from skfair._names import SUBMODULES as _SUBMODULES
 
@@ -111,7 +111,7 @@ def show_versions() -> None:
     print("CPU:", importlib.import_module("llvmlite.binding").get_host_cpu_name())
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,6 @@ import signal
 import sys
 from argparse import Namespace, _SubParsersAction
 from io import TextIOWrapper
-from typing import Any
 
 from skfair._commands.parser import Parser
 
@@ -25,7 +24,7 @@ COMMANDS = {
 """Command of audits -> its module in :mod:`skfair._commands`, and what it does."""
 
 
-def main(arguments: list[str]) -> Any:
+def main(arguments: list[str]) -> int:
     """Run the command in the arguments after ``python -m skfair``; return the exit status.
 
     The status says what was found: 0 nothing that needs attention, 3 something that does, 1 that
@@ -53,12 +52,13 @@ def main(arguments: list[str]) -> Any:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with print_warnings(options):
-            return options.run(options)
+            status: int = options.run(options)
     except (OSError, ValueError, TypeError, ImportError) as error:
         options.parser.error(describe_error(error))
+    return status
 
 
-def _add_warm_up_command(commands: _SubParsersAction) -> None:
+def _add_warm_up_command(commands: "_SubParsersAction[Parser]") -> None:
     """Add the command ``warm-up`` to a parser."""
     command = commands.add_parser(
         "warm-up",

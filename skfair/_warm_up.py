@@ -1,7 +1,6 @@
 """Fits that compile the kernels of fits with default settings."""
 
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -15,44 +14,46 @@ from skfair.solvers import SQP
 
 def fit_all(verbose: int) -> None:
     """Fit every estimator that has kernels, on small or large data of two groups."""
-    X, y, metadata = _draw_data(300)
+    X, y, groups = _draw_data(300)
     with mute_warnings(), announce_compilation(verbose), compile_at_first_call():
-        FairKMeans(4, random_state=0).fit(X, **metadata)
+        FairKMeans(4, random_state=0).fit(X, sensitive_features=groups)
         FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
         FairKMedoids(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)
-        features, target, groups = _draw_data(8000)  # lines of so many samples have a kernel
-        ConstrainedERMClassifier(tolerance=0.05).fit(features, target, **groups)
+        features, target, of_target = _draw_data(8000)  # lines of so many samples have a kernel
+        ConstrainedERMClassifier(tolerance=0.05).fit(features, target, sensitive_features=of_target)
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
-        FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
+        FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, sensitive_features=groups)
         # So many clusters that each sample has a list of candidates, some of which are too short.
         uneven = _draw_data(2000)[0] ** 3
         FairKMeans(60, min_balance=None, max_cluster_size=40, random_state=0).fit(uneven)
-        cluster_front(FairKMeans(4, random_state=0), X, **metadata, n_levels=3)
-        FairSpectralClustering(4, random_state=0).fit(X, **metadata)
+        cluster_front(FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=3)
+        FairSpectralClustering(4, random_state=0).fit(X, sensitive_features=groups)
         # So few nodes that all pairs are compared for an exchange.
         FairSpectralClustering(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)
-        ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
-        PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
-        PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
+        ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)
+        PartialParityClassifier(tolerance=0.2).fit(X, y, sensitive_features=groups)
+        PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), sensitive_features=groups)
         # So many samples are in blocks, each of which a kernel evaluates.
-        X, y, metadata = _draw_data(150_000)
-        ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
-        PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
+        X, y, groups = _draw_data(150_000)
+        ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)
+        PartialParityClassifier(tolerance=0.2).fit(X, y, sensitive_features=groups)
         # Mostly zeros: stored as a sparse matrix. Decisions are corrected after one iteration.
-        ConstrainedERMClassifier(solver=SQP(max_iter=1)).fit(X * (X > 1.0), y, **metadata)
+        ConstrainedERMClassifier(solver=SQP(max_iter=1)).fit(
+            X * (X > 1.0), y, sensitive_features=groups
+        )
 
 
-def _draw_data(n_samples: int) -> Any:
+def _draw_data(n_samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, classes and groups at random."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, n_samples)
     X = rng.normal(size=(n_samples, 3))
     X[:, 0] += 1.5 * groups
     y = X.sum(axis=1) + rng.logistic(size=n_samples) > 0.5
-    return X, y, {"sensitive_features": groups}
+    return X, y, groups
 
 
-def check_stored_kernels() -> Any:
+def check_stored_kernels() -> list[str]:
     """Folders of the kernels that this process has used; an error unless later ones find them."""
     modules = [
         module for name, module in sys.modules.items() if name.startswith("skfair._kernels.")

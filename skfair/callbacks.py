@@ -74,19 +74,19 @@ class FitMonitor:
     """
 
     def __init__(self) -> None:
-        self._records = []  # type: ignore[var-annotated]
+        self._records: list[tuple[Any, ...]] = []
         self._listen()
 
     def _listen(self) -> None:
         """Open the listener that copies in worker processes send their records to."""
         self._listener = open_listener(self._records.append, owner=self)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, with the rows recorded so far."""
         # Copy the list, since the listener's thread may append to it while this one pickles.
         return {**self.__dict__, "_records": list(self._records)}
 
-    def __setstate__(self, state: dict[str, np.ndarray | int]) -> Any:
+    def __setstate__(self, state: dict[str, np.ndarray | int]) -> None:
         """Restore a copy, which opens its own listener if the original cannot be reached."""
         self.__dict__.update(state)
         if not can_reuse_listener(self._listener):
@@ -95,7 +95,7 @@ class FitMonitor:
     @property
     def log(self) -> pd.DataFrame:
         """All rows so far as a new DataFrame."""
-        runs: dict[tuple, int] = {}
+        runs: dict[tuple[Any, ...], int] = {}
         rows = []
         for path, seconds, values in list(self._records):
             *run, iteration = path

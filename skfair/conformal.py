@@ -276,7 +276,9 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     n_jobs: int | None = None
     verbose: Verbose = 0
 
-    def _score_sets(self, cross: CrossFit, columns: np.ndarray) -> tuple[dict, list[tuple]]:
+    def _score_sets(
+        self, cross: CrossFit, columns: np.ndarray
+    ) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
         """Fitted attributes, and triples of true scores, sets, and a mask of samples that count."""
         sets = ClassSets.from_scores(columns)
         classes = cross.training.classes
@@ -442,7 +444,7 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     n_jobs: int | None = None
     verbose: Verbose = 0
 
-    def _score_sets(self, cross: CrossFit, columns: np.ndarray) -> tuple:
+    def _score_sets(self, cross: CrossFit, columns: np.ndarray) -> tuple[Any, ...]:
         """Fitted attributes, and the triple of true scores, intervals, and a mask of samples."""
         columns, target = cross.scores, cross.training.labels  # in units of the target
         fitted, spread = fit_spread(self, cross, columns)

@@ -6,12 +6,11 @@ samples, so it depends on their order alone.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import boxcox, expit
@@ -78,6 +77,10 @@ class Pointwise(NamedTuple):
     curvature: np.ndarray
 
 
+Loss: TypeAlias = Callable[..., Pointwise]
+"""A function of scores and targets: a `ScoreFunction`, or one of the user's."""
+
+
 class ScoreFunction(BaseEstimator):
     """A function of one score per sample, with its first two derivatives: a loss or a surrogate.
 
@@ -122,12 +125,12 @@ class ScoreFunction(BaseEstimator):
             return _evaluate_in_blocks(self._evaluate, columns)
         return self._evaluate(*columns)
 
-    @abstractmethod
-    def _evaluate(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
-        """Value, slope and curvature at arrays of scores and, for losses, targets."""
+    _evaluate: Callable[..., Pointwise]
+    """The method of a subclass: value, slope and curvature at arrays of scores, and of targets for
+    losses."""
 
 
-def _evaluate_in_blocks(evaluate: Callable, columns: list[np.ndarray]) -> Pointwise:
+def _evaluate_in_blocks(evaluate: Loss, columns: list[np.ndarray]) -> Pointwise:
     """Evaluate a pointwise function block by block."""
     n_samples = columns[0].size
     if any(column.shape != (n_samples,) for column in columns):
@@ -144,7 +147,7 @@ def _evaluate_in_blocks(evaluate: Callable, columns: list[np.ndarray]) -> Pointw
 
 
 def kernel_kind_and_width(
-    function: SignedError | BaseEstimator | Callable,
+    function: SignedError | BaseEstimator | Loss,
 ) -> tuple[int, float] | None:
     """Code and width by which kernels know a loss or surrogate; None for one of one's own."""
     if function is step_function:
@@ -193,7 +196,7 @@ class LogisticLoss(ScoreFunction):
     _code = LOGISTIC
     targets = ("classes",)
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         margins = target * scores
         # One exponential of a non-positive number serves all three.
         decay = np.exp(-np.abs(margins))
@@ -219,7 +222,7 @@ class SquaredHingeLoss(ScoreFunction):
     targets = ("classes",)
     width = 1.0  # as of the squared loss
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         slope = -target * shortfall / self.width
         curvature = (shortfall > 0) / self.width
@@ -253,7 +256,7 @@ class HingeLoss(ScoreFunction):
 
     width: float = 0.1
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         shortfall = np.maximum(0.0, 1.0 - target * scores)
         # A parabola within a width of the margin, then a line of the same slope.
         rounded = np.minimum(shortfall, self.width)
@@ -278,7 +281,7 @@ class SquaredLoss(ScoreFunction):
     degree = 2
     width = 1.0  # twice the factor of the square is one over it
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         residual = scores - target
         slope = residual / self.width
         curvature = np.full_like(residual, 1.0 / self.width)
@@ -316,7 +319,7 @@ class AbsoluteLoss(ScoreFunction):
 
     width: float | None = None
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         residual = scores - target
         width = self.width or _ABSOLUTE_WIDTH
         # Quadratic within the width; the constant makes both pieces meet.
@@ -358,7 +361,7 @@ class QuantileLoss(ScoreFunction):
     quantile: OpenShare = 0.5
     width: float | None = None
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         validate_params(self)
         # Half the absolute loss, and a line.
         value, slope, curvature = AbsoluteLoss(self.width)(scores, target)
@@ -401,7 +404,7 @@ class TweedieLoss(ScoreFunction):
 
     power: Annotated[float, Interval(Real, 1, 2, closed="both")] = 1.0
 
-    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
         validate_params(self)
         p = self.power
         is_possible = (target > 0.0) if p == 2.0 else (target >= 0.0)
@@ -422,7 +425,7 @@ class TweedieLoss(ScoreFunction):
         return Pointwise(2.0 * value, factor * residual, curvature)
 
 
-def rescale_loss(loss: Any, spread: float = 1.0) -> Any:
+def rescale_loss(loss: Any, spread: float = 1.0) -> Loss:
     """The same loss of scores and targets over a spread, which absolute losses are rounded by."""
     if type(loss) not in (AbsoluteLoss, QuantileLoss):
         return loss
@@ -444,13 +447,13 @@ LOSSES = {
 LossName = Annotated[str, StrOptions(LOSSES)]
 
 
-def loss_targets(loss: BaseEstimator | str | Callable) -> tuple[str, ...]:
+def loss_targets(loss: BaseEstimator | str | Loss) -> tuple[str, ...]:
     """Targets for which a loss is, passed by name or itself; a callable may be for any."""
     loss = LOSSES[loss] if isinstance(loss, str) else loss
     return getattr(loss, "targets", ScoreFunction.targets)
 
 
-def is_of_numbers(loss: ScoreFunction | str | Callable) -> bool:
+def is_of_numbers(loss: ScoreFunction | str | Loss) -> bool:
     """Whether a loss, passed by name or itself, is for real targets, or for positive ones alone."""
     return not {"numbers", "positive numbers"}.isdisjoint(loss_targets(loss))
 
@@ -460,12 +463,12 @@ def is_of_positive_numbers(loss: Any) -> bool:
     return loss_targets(loss) == ("positive numbers",)
 
 
-def gives_log_odds(loss: BaseEstimator | str | Callable) -> bool:
+def gives_log_odds(loss: BaseEstimator | str | Loss) -> bool:
     """Whether scores of the least loss, passed by name or itself, are log-odds."""
     return loss == "logistic" or type(loss) is LogisticLoss
 
 
-def averaged_loss(loss: BaseEstimator | Callable, is_smooth: bool = False) -> Any:
+def averaged_loss(loss: Any, is_smooth: bool = False) -> Loss:
     """The loss that constraints and metrics average, from one that fits minimise.
 
     Squares are in full, of which fits minimise halves, and absolute losses are rounded for solvers
@@ -498,7 +501,7 @@ _MAX_PAIRS = 1 << 20
 """Pairs whose logistic losses are in memory at a time."""
 
 
-def is_pairwise(loss: BaseEstimator | Callable) -> bool:
+def is_pairwise(loss: BaseEstimator | Loss) -> bool:
     """Whether a loss compares samples; it then also takes their weights in the mean."""
     return getattr(loss, "compares_pairs", False)
 
@@ -608,7 +611,7 @@ class AUCLoss(BaseEstimator):
         length = self.taper * width
         return tuple(sides.loss_up_to_rank(rank, length, self.loss, width) for rank in (end, begin))
 
-    def majorant(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Callable:
+    def majorant(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Loss:
         """A convex majorant of the loss, equal at the scores passed.
 
         Parameters
@@ -780,7 +783,7 @@ ERROR_RATE_TABLE = (0.0, 1.0, 1.0, 0.0)
 class DecisionRate:
     """What a table of four numbers counts, with a surrogate in place of the decision."""
 
-    table: tuple
+    table: tuple[float, ...]
     surrogate: Any
 
     def __call__(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
@@ -828,7 +831,7 @@ class SignedError:
         return pointwise_score(scores - target, target)
 
 
-def kernel_rate_kind(rate: Callable) -> tuple[int, float, bool] | None:
+def kernel_rate_kind(rate: Loss) -> tuple[int, float, bool] | None:
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is pointwise_score:
         return SCORE, 1.0, False

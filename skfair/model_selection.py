@@ -125,7 +125,7 @@ def best_subject_to(
     objective: str | None = None,
     margin: float = 0.0,
     confidence_level: float | None = None,
-) -> Callable:
+) -> Callable[[dict[str, Any]], int]:
     r"""Make the `refit` of a search: the best candidate among those that keep a fairness bound.
 
     For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. Candidates
@@ -295,7 +295,7 @@ class BestSubjectTo:
                 f"All scores of {self.metric!r} are at most 0, so that it is taken for minus a "
                 f"metric that must be at most {self.bound:g}. Name the scorer neg_{self.metric}."
             )
-        return scores.min() < 0.0
+        return bool(scores.min() < 0.0)
 
     def _resolve_scores(self, cv_results: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
         """Mean test scores of every candidate, by the metric and by the objective."""
@@ -314,10 +314,10 @@ class BestSubjectTo:
         self.objective = objective
         return cv_results[prefix + self.metric], cv_results[prefix + objective]
 
-    def _margins(self, cv_results: dict[str, Any], known: np.ndarray) -> float:
-        """Margin by which the mean metric of each candidate must keep the bound."""
+    def _margins(self, cv_results: dict[str, Any], known: np.ndarray) -> np.ndarray:
+        """Margin by which the mean of each candidate must keep the bound, (n_candidates,)."""
         if self.margin == 0 and self.confidence_level is None:
-            return 0.0
+            return np.zeros(len(known))
         name = re.compile(rf"split\d+_test_{re.escape(self.metric)}")
         folds = np.array([cv_results[key] for key in cv_results if name.fullmatch(key)])
         n_folds = len(folds)
@@ -326,14 +326,14 @@ class BestSubjectTo:
                 "A margin or confidence_level requires the variance over at least 2 test folds, "
                 f"but the search has {n_folds}. Pass another cv."
             )
-        variances = folds.var(axis=0, ddof=1)
+        variances: np.ndarray = folds.var(axis=0, ddof=1)
         if self.confidence_level is None:
             return self.margin * np.sqrt(variances / n_folds)
         # Student's limit at a level that holds for all candidates, with the larger of each
         # candidate's variance and the mean variance. Training folds share samples.
         n_candidates = known.sum()
         level = 1.0 - (1.0 - self.confidence_level) / n_candidates
-        quantile = stdtrit(n_candidates * (n_folds - 1), level)
+        quantile = float(stdtrit(n_candidates * (n_folds - 1), level))
         variances = np.maximum(variances, variances[known].mean())
         return quantile * np.sqrt(variances * (1.0 / n_folds + 1.0 / (n_folds - 1.0)))
 

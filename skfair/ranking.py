@@ -641,8 +641,8 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
     def _base(self) -> BaseEstimator:
         if self.estimator is None:
             return ConstrainedRanker(constraint=None)
-        takes_queries = self.cv != "prefit" and find_query_arguments(self.estimator) is not None
-        return QueryRanker(self.estimator) if takes_queries else self.estimator
+        arguments = None if self.cv == "prefit" else find_query_arguments(self.estimator)
+        return self.estimator if arguments is None else QueryRanker(self.estimator, arguments)
 
 
 # A quota of first ranks, without any fit.

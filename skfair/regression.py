@@ -64,6 +64,7 @@ from skfair.solvers import Solver, SolverName
 if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
     from skfair._postprocessing.constrained_cv import CrossFit, Rule
+    from skfair._postprocessing.events import EventFeatures
     from skfair._utils.tables import Table, TableLike
 
 
@@ -700,7 +701,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         _, predictions = self._columns_and_scores(X, sensitive_features)
         return self._unit.from_unit(predictions[:, 0])
 
-    def export_rule(self, format: Literal["dict", "sql"] = "dict") -> Any:
+    def export_rule(self, format: Literal["dict", "sql"] = "dict") -> dict[str, Any] | str:
         r"""Describe the prediction in plain numbers, to serve it elsewhere.
 
         With f the prediction of the regressor, and P the probabilities of events, both as
@@ -774,8 +775,9 @@ def _describe_regressor(training: TrainingData, rule: Rule) -> tuple:
     unit = training.unit
     problem = rule.problem
     candidate = rule.guarantee.candidate
-    coefficients = problem.model.coefficients(candidate.parameters)
-    coef, intercept = rule.features.convert_coefficients(*coefficients, unit.rule_unit)
+    coef, intercept = problem.model.coefficients(candidate.parameters)
+    features: EventFeatures = rule.fitted["_event_features"]
+    coef, intercept = features.convert_coefficients(coef, intercept, unit.rule_unit)
     report = problem.constraint.report_columns(candidate.scores)
     report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     objective = problem.evaluate(problem.initial_point(candidate.parameters)).fun

@@ -64,7 +64,7 @@ class Ramp(ScoreFunction):
     def __init__(self, width: float = 1.0):
         self.width = width
 
-    def _evaluate(self, scores: np.ndarray) -> Pointwise:  # type: ignore[override]
+    def _evaluate(self, scores: np.ndarray) -> Pointwise:
         height = scores / self.width + 0.5
         rising = (height > 0) & (height < 1)
         return Pointwise(np.clip(height, 0.0, 1.0), rising / self.width, np.zeros_like(height))

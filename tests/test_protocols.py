@@ -30,7 +30,7 @@ OPTIONAL_MODEL_MEMBERS = {
 }
 OPTIONAL_LINEAR_MEMBERS = OPTIONAL_MODEL_MEMBERS | {"class_scores", "lines", "orient_flips"}
 OPTIONAL_PROBLEM_MEMBERS = {
-    *("batches", "loss", "mean_weights", "separate_pairs", "single", "target"),
+    *("batches", "loss", "mean_weights", "separate_pairs", "join_rows", "target"),
 }
 
 

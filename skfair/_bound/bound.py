@@ -30,9 +30,13 @@ from skfair.metrics._rates import counted_values, is_share, known_values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from scipy import sparse
+
+    from skfair._bound.convex import PairRows, ShareRows
     from skfair._bound.gap import Gap
     from skfair._bound.rows import SmoothConstraint
-    from skfair._statistics.gaps import MonteCarloPosterior, RatePosterior
+    from skfair._statistics.estimates import Estimates
+    from skfair._statistics.gaps import CurvePosterior, MonteCarloPosterior, RatePosterior
     from skfair._utils.tables import TableLike
     from skfair.losses import Pointwise
 
@@ -100,7 +104,7 @@ class BoundConstraint:
         return self.sums.name
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> RateRows | ShareRows | PairRows | StackedRows:
         """The rows that solvers see; none where nothing is compared."""
         rows = self.sums.make_rows(self)
         return NO_ROWS if rows is None else rows
@@ -109,7 +113,7 @@ class BoundConstraint:
         """The gap by the public metric; nan where it is unknown."""
         return float(self.gap(self.sums.measure(scores)))
 
-    def estimates(self, scores: np.ndarray) -> Any:
+    def estimates(self, scores: np.ndarray) -> tuple[Estimates, sparse.csr_array]:
         """Estimates of what is compared in the population, and forms whose largest is the gap.
 
         The scores do not depend on these samples.
@@ -156,7 +160,7 @@ def reported_gap(bound: Any, scores: np.ndarray) -> float:
 
 def make_posterior(
     bound: BoundConstraint, scores: np.ndarray, clusters: np.ndarray | None = None
-) -> Any:
+) -> MonteCarloPosterior | RatePosterior | UnknownPosterior | CurvePosterior:
     """Posterior of the population's gap; a ValueError for a metric that is none of means.
 
     It has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's gap is
@@ -213,7 +217,7 @@ class ConstraintSystem(tuple):
         return StackedRows(one.rows for one in self)
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> RateRows | ShareRows | PairRows | StackedRows:
         """The rows that solvers see: those of the only constraint, or of all."""
         # A single constraint needs no stacking, whose products would be slower.
         return NO_ROWS if not self else self[0].rows if len(self) == 1 else self.stacked_rows
@@ -231,7 +235,7 @@ class ConstraintSystem(tuple):
         self,
         scores: np.ndarray | None = None,
         moments: Iterator | tuple[tuple[np.ndarray, ...], ...] | None = None,
-    ) -> Any:
+    ) -> dict[str, list | np.ndarray]:
         """Columns of the report by name, from scores or from moments, constraint by constraint.
 
         They are in the user's units.
@@ -285,7 +289,7 @@ def draw_batch(
     n_per_event: int,
     random_state: np.random.RandomState | int | None = None,
     first: np.ndarray | tuple | list[int] = (),
-) -> Any:
+) -> tuple[np.ndarray, SmoothConstraint]:
     """Draw equally many samples from every event of rows: positions, and the rows on them.
 
     Samples are drawn by weight with replacement, so that means over the drawn events are unbiased
@@ -294,13 +298,14 @@ def draw_batch(
     """
     random_state = check_random_state(random_state)
     # A single group has no rows, and nothing to draw for them.
-    components = [one for one in getattr(rows, "components", (rows,)) if len(one.lower)]
+    all_components: tuple[Any, ...] = getattr(rows, "components", (rows,))
+    components = [one for one in all_components if len(one.lower)]
     # Each constraint draws its own samples. Its block begins where that of the one before ends.
-    draws = [one.events.draw(n_per_event, random_state) for one in components]  # type: ignore[union-attr]
+    draws = [one.events.draw(n_per_event, random_state) for one in components]
     positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
     starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
     drawn = [
-        one.take_batch(positions, start, n_per_event)  # type: ignore[union-attr]
+        one.take_batch(positions, start, n_per_event)
         for one, start in zip(components, starts.tolist(), strict=True)
     ]
     return positions, drawn[0] if len(drawn) == 1 else StackedRows(drawn)
@@ -388,7 +393,7 @@ class Sums:
         bound: BoundConstraint,
         scores: np.ndarray | None = None,
         moments: tuple[np.ndarray, ...] | None = None,
-    ) -> Any:
+    ) -> dict[str, list | np.ndarray]:
         """Columns of the report of a `BoundConstraint`, by scores or by `rate_moments`.
 
         Each has an entry per rate; those of small groups come last. All are in the user's units.
@@ -431,7 +436,7 @@ class Sums:
             "tolerance": np.where(is_compared, of_gap * tolerance, np.nan),
         }
 
-    def estimates(self, gap: Gap, scores: np.ndarray) -> Any:
+    def estimates(self, gap: Gap, scores: np.ndarray) -> tuple[Estimates, sparse.csr_array]:
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = sample_values(self, scores, self.cells.clusters)
         value_range = self.value_range
@@ -537,13 +542,13 @@ def sample_values(
             f"{of.name} is unknown where nothing counts in its denominator, as for group "
             f"{groups}; pass more samples, or leave small groups out (min_group_size)."
         )
-    if known is not None or is_share(counts, sizes):
+    values = counted_values(counts, sizes)
+    if values is not None and (known is not None or is_share(counts, sizes)):
         rows = np.flatnonzero(sizes)
         events = of.events.contribution(rows, sizes[rows]).take(slice(None))
         events = events.copy_with_multiplicity(of.events.take_multiplicity(rows))
-        values = counted_values(counts, sizes)[rows]
         clusters = clusters if clusters is None else clusters[rows]
-        return _SampleValues(events, values, clusters, known)
+        return _SampleValues(events, values[rows], clusters, known)
     positions, event, _ = of.events.memberships
     if len(np.unique(positions)) < len(positions):
         raise ValueError(
@@ -705,7 +710,7 @@ def _invert_sizes(sizes: np.ndarray) -> np.ndarray:
 # Reports of rates, from moments that add up over partitions.
 
 
-def rate_moments(bound: BoundConstraint, scores: np.ndarray) -> Any:
+def rate_moments(bound: BoundConstraint, scores: np.ndarray) -> tuple[np.ndarray, ...]:
     """Moments of the rates of a `BoundConstraint`, which add up over partitions.
 
     Three arrays: means over events of the terms and of products of two terms, and sums of squared

@@ -130,7 +130,7 @@ class MeanExcess(ConvexMeans):
         # Sort the samples into buckets between the ends of corners, short and long ones.
         self.place_buckets(breakpoints, corner)
         positions, _, shares = events.memberships
-        indptr, order, moments = sort_members(  # type: ignore[call-arg]
+        indptr, order, moments = sort_members(
             scores, *events.memberships, self.bounds, events.n_events
         )
         self.integrate_moments(moments)
@@ -271,7 +271,7 @@ class MeanSigmoid(ConvexMeans):
         self.basis = sparse.vstack((slopes, self._curvatures), format="csr")
 
     @staticmethod
-    def inverse_surrogate(shares: np.ndarray) -> Any:
+    def inverse_surrogate(shares: np.ndarray) -> np.ndarray:
         return logit(np.clip(shares, _MIN_SHARE, 1 - _MIN_SHARE)) / 4
 
     def score_derivative_coefficients(self, weights: np.ndarray) -> np.ndarray:
@@ -447,7 +447,7 @@ class ShareRows:
     lower: np.ndarray
     upper: np.ndarray
     initial_aux: Callable = field(repr=False)
-    convex_means: type = MeanExcess
+    convex_means: type[Any] = MeanExcess
 
     has_batch_majorant = True
     """Whether the majorant is a mean over samples, of which mini-batches can be drawn."""
@@ -468,7 +468,7 @@ class ShareRows:
 
     def convex_at(self, scores: np.ndarray, aux: np.ndarray) -> ConvexMeans:
         """The convex functions of which shares are differences, as `ConvexMeans`."""
-        corner = self.convex_means.rounding * self.width  # type: ignore[attr-defined]
+        corner = self.convex_means.rounding * self.width
         return self.convex_means(self.events, scores, self.breakpoints(aux), corner)
 
     def shares(self, scores: np.ndarray, aux: np.ndarray) -> np.ndarray:
@@ -490,7 +490,7 @@ class ShareRows:
         """
         return self.evaluate_convex(self.convex_at(scores, aux), aux)
 
-    def evaluate_convex(self, convex: Any, aux: np.ndarray) -> ConstraintValues:
+    def evaluate_convex(self, convex: ConvexMeans, aux: np.ndarray) -> ConstraintValues:
         """The same from `ConvexMeans`."""
         # Values and slopes: shares are differences of convex functions at both ends of a ramp.
         difference = np.subtract(*self.ramp_factors)
@@ -527,7 +527,7 @@ class ShareRows:
 
 def _curvatures(
     rows: ShareRows, convex: ConvexMeans, factors: np.ndarray, minimum: float = -np.inf
-) -> Any:
+) -> tuple[Callable, Callable]:
     """Curvatures of `ShareRows` by scores and by unknowns, as in `ConstraintValues`.
 
     `factors`, (n_rows_per_event, n_breakpoints), are those of the convex functions in the rows of
@@ -669,7 +669,7 @@ class Ranking:
         self.scores = scores[self.positions]
         width = float(np.diff(pairs).sum())
         self._all = shares[ascending] * (len(pairs) / width)
-        self._before = []  # up to the beginnings, and up to the ends of the pairs
+        self._before: list[np.ndarray] = []  # up to the beginnings, and up to the ends of the pairs
         for ranks in pairs.T:
             # The ends of an interval taper off over a tenth of its width.
             top = [
@@ -678,16 +678,16 @@ class Ranking:
                 ]
                 for rank in ranks
             ]
-            self._before.append(sum(top) / width)
+            self._before.append(np.asarray(sum(top) / width))
 
     def members_inside(self) -> RankedMembers:
         """Members in the interval, with weights that sum to 1."""
         begin, end = self._before
-        return RankedMembers(self.positions, self.scores, end - begin)  # type: ignore[arg-type]
+        return RankedMembers(self.positions, self.scores, end - begin)
 
     def members_before(self, boundary: int) -> RankedMembers:
         """Members that rank before the interval begins (boundary 0) or before it ends (1)."""
-        return RankedMembers(self.positions, self.scores, self._before[boundary])  # type: ignore[arg-type]
+        return RankedMembers(self.positions, self.scores, self._before[boundary])
 
     def members_after(self, boundary: int) -> RankedMembers:
         """Members that rank after the interval begins (boundary 0) or after it ends (1)."""
@@ -798,7 +798,7 @@ class PairRows:
     """Whether the majorant is a mean over samples; it is one over pairs."""
 
     @property
-    def pairs(self) -> Any:
+    def pairs(self) -> list[tuple[int, int]]:
         """Pairs of groups, one per row."""
         return list(combinations(range(self.events.n_events), 2))
 
@@ -819,7 +819,7 @@ class PairRows:
     def _rankings(self, scores: np.ndarray) -> list[Ranking]:
         """Every group in the order of its scores."""
         return [
-            Ranking(pairs, *self.events.members(group), scores)  # type: ignore[call-arg]
+            Ranking(pairs, *self.events.members(group), scores)
             for group, pairs in enumerate(self.group_intervals)
         ]
 

@@ -7,20 +7,23 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from skfair._groups.events import CellEvents
 from skfair._statistics.estimates import (
     ComplementEstimates,
+    Estimates,
     LogMeans,
     LogRates,
     Rates,
     RatesAgainstBound,
     pairwise_contrasts,
 )
-from skfair._statistics.gaps import interval_of_largest_contrast
+from skfair._statistics.gaps import Interval, interval_of_largest_contrast
+from skfair._utils.api import Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +37,10 @@ _MAX_FORMS = 100_000
 
 _NEGLIGIBLE_RATE = 1e-12
 """Rates up to it count as 0 in a ratio: sums of decisions along a line are rounded."""
+
+
+GapRow: TypeAlias = tuple[float, dict[int, float], dict[int, float], float]
+"""Lower bound, factors by event, factors by unknown, and upper bound."""
 
 
 class GapBase(ABC):
@@ -86,7 +93,7 @@ class GapBase(ABC):
 
     @classmethod
     @abstractmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> GapBase:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> GapBase:
         """Make the gap of a constraint.
 
         Parameters
@@ -101,7 +108,7 @@ class GapBase(ABC):
         gap : GapBase
         """
 
-    def state(self, value: Any) -> Any:
+    def state(self, value: Numbers) -> Numbers:
         """State a gap or tolerance as reports do: that of a ratio or floor is the number itself.
 
         Parameters
@@ -116,7 +123,7 @@ class GapBase(ABC):
         return value
 
     @abstractmethod
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: Any) -> np.ndarray | float:
         """The gap, of means of shape (n_events,) or of each column of (n_events, n_columns)."""
 
 
@@ -183,7 +190,7 @@ class Gap(GapBase):
         """
 
     @abstractmethod
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         """Linear forms of `estimates` by which the gap is found.
 
         Parameters
@@ -197,7 +204,7 @@ class Gap(GapBase):
             Of the means the gap itself is the largest form, or 0.
         """
 
-    def estimates(self, means: Any) -> Any:
+    def estimates(self, means: Estimates) -> Estimates:
         """Choose the estimates that `linear_forms` compares.
 
         Parameters
@@ -212,7 +219,7 @@ class Gap(GapBase):
         """
         return means
 
-    def interval(self, means: Any, confidence_level: float) -> Any:
+    def interval(self, means: Estimates, confidence_level: float) -> Interval:
         """Confidence interval of the gap in the population.
 
         Parameters
@@ -262,7 +269,7 @@ class Gap(GapBase):
         return 1.0 / n_samples
 
     @abstractmethod
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         """Yield (lower, {event: factor}, {unknown: factor}, upper) for each row."""
 
     def aux_at(self, means: np.ndarray) -> np.ndarray:
@@ -367,7 +374,7 @@ class RangeGap(Gap):
     compares = "groups"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> RangeGap:
         # The gap between the groups of each cell; one with a single group compares nothing.
         return cls(tuple(block for block in cells.blocks if len(block) > 1))
 
@@ -387,7 +394,7 @@ class RangeGap(Gap):
         """The smallest value of the gap."""
         return 0.0 if self.scale == 1.0 else -np.inf
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray | float:
         return self._ranges(means).max(axis=0, initial=self._smallest)
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
@@ -425,7 +432,7 @@ class RangeGap(Gap):
             shrunk[block] = middle + factor * (means[block] - middle)
         return shrunk
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         # A range is the largest difference of an ordered pair of its events.
         blocks = [_differences(block, n_events) for block in self.blocks]
         forms = sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
@@ -454,7 +461,7 @@ class RangeGap(Gap):
         # A block of three events or more has a free centre: its smallest mean.
         return np.array([means[list(block)].min() for block in self.blocks if len(block) > 2])
 
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         if self.scale != 1.0:
             yield from self._scaled_rows(tolerance)
             return
@@ -516,10 +523,10 @@ class RatioForm(Gap):
             slope /= largest
         return slope
 
-    def state(self, value: Any) -> Any:
+    def state(self, value: Numbers) -> Numbers:
         return 1.0 - value
 
-    def estimates(self, means: Any) -> LogMeans:
+    def estimates(self, means: Estimates) -> LogMeans:
         return LogRates(means) if means.are_rates else LogMeans(means)
 
     def one_sample_change(self, means: np.ndarray, n_samples: float) -> float:
@@ -593,20 +600,20 @@ class TotalRangeGap(RangeGap):
     value_and_subgradient = Gap.value_and_subgradient
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> RangeGap:
         # The sum over the cells; one cell alone needs none.
         gap = super().from_cells(cells, constraint)
         return gap if len(gap.blocks) > 1 else RangeGap(gap.blocks)
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray | float:
         return self._ranges(means).sum(axis=0)
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
         return _range_slope(self.blocks, means)
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         # One difference of each block, added, in all combinations.
-        check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
+        check_forms(math.prod(len(block) * (len(block) - 1.0) for block in self.blocks))
         total = sparse.csr_array((1, n_events))
         for block in self.blocks:
             differences = _differences(block, n_events)
@@ -620,7 +627,7 @@ class TotalRangeGap(RangeGap):
         lowest = [means[list(block)].min() for block in self.blocks]
         return np.column_stack((lowest, self._ranges(means))).ravel()
 
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         n_blocks = len(self.blocks)
         # The sum of a few ranges of two events is written with signs, without unknowns.
         if 0 < n_blocks <= 4 and all(len(block) == 2 for block in self.blocks):
@@ -664,7 +671,7 @@ def _differences(block: tuple[int, ...], n_events: int) -> sparse.csr_array:
     )
 
 
-def check_forms(n_forms: Any) -> None:
+def check_forms(n_forms: float) -> None:
     """Raise for a gap that is the largest of too many forms."""
     if n_forms > _MAX_FORMS:
         raise ValueError(
@@ -697,11 +704,11 @@ class LargestMean(Gap):
     form = "ceiling"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The largest mean of all events.
         return cls(tuple(range(len(cells.labels))))
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray | float:
         return means[list(self.events)].max(axis=0)
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
@@ -716,13 +723,13 @@ class LargestMean(Gap):
         # The means are losses or rates, at least 0, and shrink towards that.
         return factor * means
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
-    def estimates(self, means: Any) -> Any:
+    def estimates(self, means: Estimates) -> Estimates:
         return RatesAgainstBound(means) if isinstance(means, Rates) else means
 
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         for event in self.events:
             yield -np.inf, {event: 1.0}, {}, tolerance
 
@@ -754,14 +761,14 @@ class Shortfall(Gap):
     bounded = "smallest value"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The shortfall of all events, below the largest gap of the constraint.
         return cls(tuple(range(len(cells.labels))), constraint.largest_gap)
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray | float:
         return self.largest - means[list(self.events)].min(axis=0)
 
-    def state(self, value: Any) -> Any:
+    def state(self, value: Numbers) -> Numbers:
         return self.largest - value
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
@@ -775,14 +782,14 @@ class Shortfall(Gap):
     def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         return self.largest + factor * (means - self.largest)
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
-    def estimates(self, means: Any) -> ComplementEstimates:
+    def estimates(self, means: Estimates) -> ComplementEstimates:
         bounded = RatesAgainstBound(means) if isinstance(means, Rates) else means
         return ComplementEstimates(bounded, self.largest)
 
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         for event in self.events:
             yield self.largest - tolerance, {event: 1.0}, {}, np.inf
 
@@ -794,7 +801,7 @@ class MutualOrderGap(RangeGap):
     form = "gap"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> RangeGap:
         # The gap of events whose groups are a query, and those of two documents.
         number = {label: code for code, (_, label) in enumerate(cells.labels)}
         # Each order of a pair of groups is compared with the other one.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from skfair._bound.gap import Gap, RangeGap, RatioForm, TotalRangeGap, check_forms
+from skfair._groups.events import CellEvents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+
+    from skfair._bound.gap import GapRow
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class PairGap(Gap):
         excesses = self._ranges(means)
         return (excesses > self._smallest) + self.below * (excesses < 0)
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray | float:
         return self._sizes(means).max(axis=0, initial=self._smallest)
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
@@ -90,7 +92,7 @@ class PairGap(Gap):
         shrunk[moved] = means[fixed] + factor * (means[moved] - means[fixed])
         return shrunk
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         excesses = self._excess_forms(n_events)
         return sparse.vstack((excesses, self.below * excesses), "csr") if self.below else excesses
 
@@ -101,7 +103,7 @@ class PairGap(Gap):
         positions = np.tile(np.arange(n_pairs), 2), self._events.ravel()
         return sparse.csr_array((signs, positions), shape=(n_pairs, n_events))
 
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         smallest = -tolerance if self.below else -np.inf
         for first, second in self.pairs:
             yield smallest, {first: self.scale, second: -1.0}, {}, tolerance
@@ -117,7 +119,7 @@ class AboveReference(PairGap):
     mean_limits = RangeGap.mean_limits
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The pairs of a reference group and another group of its cell, and of its attribute.
         references = constraint.reference_groups
         groups = [group for _, group in cells.labels]
@@ -193,7 +195,7 @@ class ExcessOverOverall(PairGap):
     form = "above overall"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> Gap:
         # The gap between each group and all samples of its cell.
         pairs = tuple(
             (event, overall)
@@ -237,13 +239,13 @@ class MeanPositiveExcess(ExcessOverOverall):
     side = "above the overall value on average"
     form = "mean excess"
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray | float:
         return self._sizes(means).mean(axis=0)
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
         return self._slope(self._signs(means) / len(self.pairs), means)
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         # The excesses of every set of groups and, times `below`, of the others, averaged.
         n_pairs = len(self.pairs)
         check_forms(2.0**n_pairs)
@@ -256,7 +258,7 @@ class MeanPositiveExcess(ExcessOverOverall):
         # What each group adds to the gap.
         return self._sizes(means)
 
-    def _rows(self, tolerance: float) -> Any:
+    def _rows(self, tolerance: float) -> Iterator[GapRow]:
         # An unknown for what each group adds, the mean of which is bounded.
         n_pairs = len(self.pairs)
         for p, (group, overall) in enumerate(self.pairs):
@@ -282,13 +284,13 @@ class SignedMeanExcess(ExcessOverOverall):
     side = "above the overall value on average, where groups offset each other"
     form = "signed mean excess"
 
-    def __call__(self, means: np.ndarray) -> Any:
+    def __call__(self, means: np.ndarray) -> np.ndarray | float:
         return self._ranges(means).mean(axis=0)
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
         return self._slope(np.full(len(self.pairs), 1.0 / len(self.pairs)), means)
 
-    def linear_forms(self, n_events: int) -> Any:
+    def linear_forms(self, n_events: int) -> sparse.csr_array:
         # The gap itself is linear.
         return sparse.csr_array(self.subgradient(np.zeros(n_events))[np.newaxis])
 

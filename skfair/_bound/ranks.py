@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from skfair._bound.bound import BoundConstraint
     from skfair._bound.convex import ConvexMeans
-    from skfair._bound.rows import SmoothConstraint
     from skfair._utils.tables import Table
     from skfair.metrics._partial import Members, ScoredMembers
 
@@ -96,11 +95,11 @@ class IntervalGap(GapBase):
     form = "gap"
 
     @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> IntervalGap:
+    def from_cells(cls, cells: CellEvents, constraint: Any) -> IntervalGap:
         # The criterion itself knows how ranks are compared.
         return cls(constraint, constraint._metric())
 
-    def __call__(self, means: Any) -> Any:
+    def __call__(self, means: ScoredMembers) -> float:
         # Unknown rates give nan; the estimator's own message says what to do.
         with mute_warnings(UndefinedMetricWarning):
             return self.metric(means)
@@ -204,7 +203,7 @@ class RankSums:
         """What a criterion measures: `ScoredMembers`."""
         return self.members.score(scores)
 
-    def make_rows(self, bound: BoundConstraint) -> SmoothConstraint | None:
+    def make_rows(self, bound: BoundConstraint) -> ShareRows | PairRows | None:
         """The rows that solvers see; None of a single group, which is compared with none."""
         criterion = bound.gap.criterion
         if len(self.samples.groups.names) == 1:
@@ -212,14 +211,14 @@ class RankSums:
         if self.ranks_in_groups:
             refuse_small_intervals(self)
         rows = rows_of_criterion(self, criterion, bound.tolerance)
-        if not criterion.is_correctable:
+        if isinstance(rows, PairRows) or not criterion.is_correctable:
             return rows
         # Smooth shares plus the offset count decisions; the bounds move the other way.
         return replace(rows, lower=rows.lower - bound.offset, upper=rows.upper - bound.offset)
 
     def linearize_at(self, scores: np.ndarray) -> RankSums:
-        """The same events, at other scores."""
-        return replace(self, scores=scores)
+        """The same events, at other scores; at unknown ones if there are none."""
+        return replace(self, scores=scores if len(scores) else None)
 
     def take(self, rows: np.ndarray) -> RankSums:
         """The same on a subset, ranked among its samples; a ValueError if it is too small."""
@@ -247,7 +246,9 @@ class RankSums:
         cells = self.cells._replace(events=self.events.contribution(rows, factors))
         return replace(self, samples=subset, cells=cells)
 
-    def report_columns(self, bound: BoundConstraint, scores: Table, moments: tuple | None) -> Any:
+    def report_columns(
+        self, bound: BoundConstraint, scores: Table, moments: tuple | None
+    ) -> dict[str, list | np.ndarray]:
         """Columns of the report: one entry per event and threshold that is compared.
 
         The rate is the share of those in the interval that score above the threshold. Criteria at
@@ -260,7 +261,9 @@ class RankSums:
         moments = bound.value(scores), thresholds, share_moments(bound, scores, thresholds)
         return make_share_report(bound, moments)
 
-    def estimates(self, gap: IntervalGap, scores: np.ndarray) -> Any:
+    def estimates(
+        self, gap: IntervalGap, scores: np.ndarray
+    ) -> tuple[ShareCurves | AUCs, sparse.csr_array]:
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""
         refuse_clusters(self.cells.clusters, self.name)
         if gap.criterion.compares_pairs:
@@ -357,7 +360,9 @@ def _event_moments(
 # Rows of criteria: the shares that they bound, between which percentiles.
 
 
-def rows_of_criterion(ranked: RankSums, criterion: BaseEstimator, tolerance: float) -> Any:
+def rows_of_criterion(
+    ranked: RankSums, criterion: BaseEstimator, tolerance: float
+) -> ShareRows | PairRows:
     """The rows that bound a criterion, as `ShareRows` or `PairRows`.
 
     Those at one threshold suit the scores of `ranked`.
@@ -595,7 +600,7 @@ def estimate_curves(
     thresholds, lag = _compared_thresholds(criterion, scores)
     events = sums.events
     shares = np.array(
-        [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]  # type: ignore[call-arg]
+        [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]
     )
     sizes = kish_sizes(events)
     forms = curve_contrasts(sums.cells.blocks, len(shares), len(thresholds), lag)
@@ -613,7 +618,7 @@ def estimate_curves(
     return ShareCurves(shares, sizes, map_to_interval), forms
 
 
-def _compared_thresholds(criterion: BaseEstimator, scores: np.ndarray) -> Any:
+def _compared_thresholds(criterion: BaseEstimator, scores: np.ndarray) -> tuple[np.ndarray, int]:
     """Thresholds of the comparison, descending, and by how many the larger one may lie ahead."""
     if criterion.is_correctable:
         return np.array([criterion.decision_threshold]), 0
@@ -636,7 +641,9 @@ def _shares_above(
     return np.minimum(reached[above], 1.0)
 
 
-def _make_overlap_test(intervals: list[np.ndarray]) -> Any:
+def _make_overlap_test(
+    intervals: list[np.ndarray],
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Function of two limits: whether a share between them may lie in the interval of its event."""
 
     def may_count(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -689,9 +696,7 @@ def share_moments(
     return np.concatenate((above, others[0])), np.append(squares, others[1])
 
 
-def make_share_report(
-    bound: BoundConstraint, moments: tuple
-) -> dict[str, list[float | str | tuple]]:
+def make_share_report(bound: BoundConstraint, moments: tuple) -> dict[str, list | np.ndarray]:
     """One row per event and threshold of a criterion on ranks; those of small groups come last.
 
     `moments` are the gap, the thresholds, and a pair of the shares above them, (n_events,

@@ -40,7 +40,7 @@ class ScoreJacobian:
         self._spread = spread
 
     @cached_property
-    def basis(self) -> Any:
+    def basis(self) -> sparse.csr_array:
         """Derivative of each mean by each score, a csr_array of shape (n_means, n_samples)."""
         return self._basis() if callable(self._basis) else self._basis
 
@@ -225,7 +225,7 @@ def block_diagonal(matrices: Iterator | list[np.ndarray] | tuple[np.ndarray, ...
     return stacked
 
 
-def split(vector: np.ndarray, lengths: list[int]) -> Any:
+def split(vector: np.ndarray, lengths: list[int]) -> list[np.ndarray]:
     """Consecutive pieces of a vector."""
     ends = np.cumsum([0, *lengths])
     return [vector[start:end] for start, end in itertools.pairwise(ends)]
@@ -287,7 +287,7 @@ class SmoothConstraint(Protocol):
     upper: np.ndarray
     n_aux: int
 
-    def initial_aux(self, scores: np.ndarray) -> Any:
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
 
     def __call__(self, scores: np.ndarray, aux: np.ndarray) -> ConstraintValues:
@@ -329,7 +329,7 @@ class StackedRows:
         """Auxiliary unknowns of each constraint."""
         return split(aux, [one.n_aux for one in self.components])
 
-    def split_by_constraint(self, v: np.ndarray) -> Any:
+    def split_by_constraint(self, v: np.ndarray) -> list[np.ndarray]:
         """One vector for each constraint, from one with an entry per row."""
         return split(v, [len(one.lower) for one in self.components])
 
@@ -363,7 +363,7 @@ class StackedRows:
         """The rows with the means that the metric counts at these scores."""
         return StackedRows(one.correct(scores) for one in self.components)
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> StackedRows:
         """The rows on a subset of the samples."""
         return StackedRows(one.take(rows) for one in self.components)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._groups import Samples
+    from skfair._utils.api import Numbers
     from skfair._utils.tables import Table
     from skfair.losses import TweedieLoss
 
@@ -38,16 +39,16 @@ class Unit(NamedTuple):
     center: float = 0.0
     spread: float = 1.0
 
-    def to_unit(self, values: Table) -> Any:
+    def to_unit(self, values: Table) -> np.ndarray:
         """Values in these units."""
         return (values - self.center) / self.spread
 
-    def from_unit(self, values: np.ndarray | float) -> Any:
+    def from_unit(self, values: Numbers) -> Numbers:
         """Values in these units in the user's ones."""
         return self.center + self.spread * values
 
     @property
-    def target_unit(self) -> Any:
+    def target_unit(self) -> Unit:
         """Units of the target, where those of scores are others."""
         return self
 
@@ -76,7 +77,7 @@ class LogScale(Unit):
         """Logarithms of predictions."""
         return np.log(np.maximum(values, np.finfo(float).tiny) / self.spread)
 
-    def from_unit(self, values: np.ndarray | float) -> np.ndarray:
+    def from_unit(self, values: Numbers) -> Numbers:
         """Predictions of which values are logarithms."""
         return self.spread * _bounded_exponential(values)
 
@@ -95,7 +96,7 @@ _MAX_EXPONENT = 300.0
 """Largest size of a logarithm: squares of its exponential are finite."""
 
 
-def _bounded_exponential(values: Table) -> np.ndarray:
+def _bounded_exponential(values: Numbers) -> Numbers:
     """Exponential that is positive and finite."""
     return np.exp(np.clip(values, -_MAX_EXPONENT, _MAX_EXPONENT))
 
@@ -161,7 +162,7 @@ def make_terms(
     loss: BaseEstimator | Callable | None,
     samples: Samples | None,
     unit: Unit,
-) -> Any:
+) -> tuple[tuple, tuple, Unit]:
     """Smooth and exact terms for scores in units of a fit, and the unit of rates in the user's.
 
     Terms of one's own are functions of scores and targets in the user's units.

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,8 @@ from skfair._utils.checks import join_names, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from io import BufferedIOBase
     from pathlib import Path
-    from typing import Any
 
     from skfair._partitions.blocks import Blocks
     from skfair._utils.tables import Table
@@ -160,12 +160,12 @@ def _load_blocks(
 ) -> pd.DataFrame:
     """Columns of a table of Parquet, and the label of its file."""
     stored = _check_names(table.columns, names, path, label)
-    table = load_rows(table[stored])
-    refuse_headings_and_totals(table, path)
-    return _add_label(table, names, label)
+    loaded = load_rows(table[stored])
+    refuse_headings_and_totals(loaded, path)
+    return _add_label(loaded, names, label)
 
 
-def _check_names(columns: list | dict, names: list[str], path: Path, label: str | None) -> Any:
+def _check_names(columns: list | dict, names: list[str], path: Path, label: str | None) -> list:
     """Names of the columns that a file must have, after checking that it has them."""
     if label is not None and FILE_COLUMN not in columns:
         names = [name for name in names if name != FILE_COLUMN]
@@ -231,7 +231,7 @@ def _first_bytes(path: Path, count: int) -> bytes:
         return file.read(count)
 
 
-def _open_bytes(path: Path) -> Any:
+def _open_bytes(path: Path) -> BufferedIOBase:
     """A file opened as bytes, without the compression by gzip."""
     return gzip.open(path) if _first_bytes(path, 2) == _GZIP_SIGNATURE else open(path, "rb")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ from skfair._utils.checks import join_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from typing import Any
 
     from pandas import Timestamp
 
@@ -36,10 +35,13 @@ EMPTY_ADVICE = (
 """What to do about empty entries, which may be a class that was not written down."""
 
 
-def check_complete_column(table: pd.DataFrame, name: str | None) -> Any:
+def check_optional_column(table: pd.DataFrame, name: str | None) -> pd.Series | None:
     """A column of numbers or classes, which must be complete; None without a name."""
-    if name is None:
-        return None
+    return None if name is None else check_complete_column(table, name)
+
+
+def check_complete_column(table: pd.DataFrame, name: str) -> pd.Series:
+    """A column of numbers or classes, which must be complete."""
     column = parse_column(table[name])
     if column.isna().any():
         first = int(column.isna().to_numpy().argmax())
@@ -182,12 +184,12 @@ def parse_numbers(column: pd.Series, decimal: str) -> pd.Series:
     is_text = texts.map(lambda one: isinstance(one, str))
     if not len(texts) or not is_text.all() or not texts.str.fullmatch(_NUMBERS[decimal]).all():
         return column
-    sign, separator = {"point": ".,", "comma": ",."}[decimal]  # type: ignore[str-unpack]
+    sign, separator = {"point": (".", ","), "comma": (",", ".")}[decimal]
     plain = texts.str.replace(separator, "", regex=False).str.replace(sign, ".", regex=False)
     return column.map(dict(zip(texts, pd.to_numeric(plain), strict=True)))
 
 
-def unify_spelling(column: pd.Series) -> Any:
+def unify_spelling(column: pd.Series) -> pd.Series:
     """Text in the most frequent of the spellings that `normalize_label` makes equal."""
     counts = column[column.map(lambda one: isinstance(one, str))].value_counts()
     spellings: dict = {}
@@ -443,7 +445,7 @@ def has_decimals(column: pd.Series) -> bool:
     return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
 
 
-def find_label(label: Any, column: pd.Series) -> Any:
+def find_label(label: Any, column: pd.Series) -> Label | None:
     """A label of the command line as the column has it: numbers are numbers there."""
     if label is None:
         return None

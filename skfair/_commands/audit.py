@@ -41,7 +41,7 @@ from skfair.metrics._rates import RATES_BY_ANY_NAME
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from typing import Any
+    from collections.abc import Callable
 
     from skfair.audit import Claim, FairnessReport
     from skfair.constraints import Constraint
@@ -149,7 +149,7 @@ def _read_salt(path: Path | None) -> str | None:
     return salt
 
 
-def _import_metric(name: str) -> Any:
+def _import_metric(name: str) -> str | Callable:
     """The function of a name such as package.module:function; other names unchanged."""
     module, sign, attribute = name.partition(":")
     if not sign:

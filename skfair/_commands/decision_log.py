@@ -42,7 +42,6 @@ from skfair.audit._sensitive_features import SensitiveFeatures
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
-    from typing import Any
 
     from pandas import DatetimeIndex, Timedelta, Timestamp
 
@@ -155,7 +154,7 @@ def read_log(
 
 
 def _refuse_other_bins(
-    options: Namespace, bins: dict[int, Bins], named: dict[str, list[int]]
+    options: Namespace, bins: dict[int, Bins], named: dict[Label, list[float]]
 ) -> None:
     """Raise for numbers of --bins that are not those of --state."""
     known = {options.sensitive[place]: one.cuts for place, one in bins.items() if one.are_named}
@@ -222,14 +221,14 @@ def _describe_log(
     return Reading(tuple(read), len(table), len(written), {}, is_file=True, burden=burden)
 
 
-def _repeat_counted_rows(table: pd.DataFrame, options: Namespace) -> Any:
+def _repeat_counted_rows(table: pd.DataFrame, options: Namespace) -> pd.DataFrame:
     """The table with each row as often as --count says, so that a row is a sample."""
     check_count_options(options)
     counts = check_counts(check_complete_column(table, options.count), options.count)
     return table.loc[table.index.repeat(counts.astype(np.intp))].reset_index(drop=True)
 
 
-def _read_weights(table: pd.DataFrame, name: str | None) -> Any:
+def _read_weights(table: pd.DataFrame, name: str | None) -> pd.Series | None:
     """The column of weights, not negative and not all 0."""
     if name is None:
         return None

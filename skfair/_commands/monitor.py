@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skfair._columns.reading import find_label
 from skfair._commands.decision_log import (
@@ -42,7 +42,6 @@ from skfair.monitoring._monitor import seal
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from typing import Any
 
     from skfair._columns.reading import Reading
     from skfair._commands.decision_log import DecisionLog

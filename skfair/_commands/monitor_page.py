@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -37,7 +37,6 @@ from skfair.constraints import CONSTRAINTS, Constraint
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
-    from typing import Any
 
     from pandas import Timestamp
 
@@ -67,7 +66,7 @@ def render_monitor(
     """
     heading = "The gap over time"
     batches = _batch_table(monitor, period)
-    over_time = [*_alarm_table(monitor, period)]
+    over_time: list[Any] = [*_alarm_table(monitor, period)]
     if min_published is None:
         legend = Markup(
             f"<p>Open circle: the gap of the {period} alone, of the decisions that are counted by "
@@ -378,7 +377,7 @@ def _find_quantity(monitor: GapMonitor) -> Quantity:
     return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)
 
 
-def _batch_table(monitor: GapMonitor, period: str) -> Any:
+def _batch_table(monitor: GapMonitor, period: str) -> tuple:
     """Table of the batches."""
     summary = monitor.summary()
     quantity = _find_quantity(monitor)
@@ -450,7 +449,7 @@ def _group_tables(monitor: GapMonitor, period: str) -> Iterator[tuple]:
         yield name, "", (period.title(), "", *groups), rows
 
 
-def _alarm_table(monitor: GapMonitor, period: str) -> Any:
+def _alarm_table(monitor: GapMonitor, period: str) -> Iterator[tuple]:
     """Yield the table of the alarms, if there are any."""
     summary = monitor.summary()
     alarms = monitor.alarms_

@@ -9,7 +9,7 @@ import tempfile
 from argparse import Action
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skfair._columns.files import FILE_COLUMN, file_digest, read_columns
 from skfair._columns.reading import fill_empty, parse_numbers, unify_spelling
@@ -22,7 +22,6 @@ from skfair.audit._claims import EXIT_STATUSES
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
 
     import pandas as pd
 
@@ -46,9 +45,9 @@ def find_option(argument: str) -> str:
 
 def describe_error(error: Exception) -> str:
     """The message of an error, which may begin with an argument."""
-    if not hasattr(error, "argument"):
+    if not (hasattr(error, "argument") and hasattr(error, "problem")):
         return str(error)
-    return f"{find_option(error.argument)} {error.problem}"  # type: ignore[attr-defined]
+    return f"{find_option(error.argument)} {error.problem}"
 
 
 @contextmanager
@@ -69,7 +68,7 @@ class _AppendLabel(Action):
         namespace: Namespace,
         values: str,  # type: ignore[override]
         option_string: str | None = None,
-    ) -> Any:
+    ) -> None:
         earlier = getattr(namespace, self.dest)
         labels = earlier if isinstance(earlier, list) else [earlier] * (earlier is not None)
         setattr(namespace, self.dest, [*labels, values] if labels else values)

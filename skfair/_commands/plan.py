@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skfair._commands.options import (
     MESSAGES,
@@ -20,7 +20,6 @@ from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from typing import Any
 
 
 def add_plan_options(plan: ArgumentParser) -> None:
@@ -63,7 +62,7 @@ def _run_plan(options: Namespace) -> int:
     return 0
 
 
-def _plan(options: Namespace) -> Any:
+def _plan(options: Namespace) -> dict[str, Any]:
     """The number of samples of each group and in all, and its assumption, by name."""
     if options.ratio is not None and options.rate is None:
         raise ValueError(

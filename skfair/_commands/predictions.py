@@ -3,7 +3,6 @@
 import sys
 from argparse import Namespace
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from skfair._columns.reading import (
     check_complete_column,
     check_counts,
     check_numbers_of_file,
+    check_optional_column,
     check_same_notation,
     count_shared_ids,
     find_label,
@@ -28,6 +28,7 @@ from skfair._columns.reading import (
 )
 from skfair._commands.options import describe_file, read_table
 from skfair._groups.samples import cover_truth
+from skfair._utils.api import Label
 from skfair._utils.checks import join_names
 from skfair.audit import Audit, SensitiveFeatures
 
@@ -94,7 +95,7 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple:
     roles = [options.prediction, options.probability, options.weight, options.count]
     control = getattr(options, "control", None) or []
     # Read the columns as numbers, booleans or text, and check what each must hold.
-    y_pred, y_score, weights, counts = (check_complete_column(table, name) for name in roles)
+    y_pred, y_score, weights, counts = (check_optional_column(table, name) for name in roles)
     y_true = read_outcomes(table, options.target, y_pred)
     refuse_one_known_class(y_true, table)
     _check_numbers(options, y_true, y_pred, y_score, weights)
@@ -121,7 +122,7 @@ def _read_columns(options: Namespace, table: pd.DataFrame) -> tuple:
         "y_score": y_score,
         "sample_weight": weights,
         "control_features": table[control] if control else None,
-        "groups": check_complete_column(table, options.cluster),
+        "groups": check_optional_column(table, options.cluster),
     }
     return columns, positive, threshold, k
 
@@ -149,9 +150,9 @@ def _read_groups(options: Namespace, table: pd.DataFrame, odds_ratio: float) -> 
     return known
 
 
-def parse_bins(options: Namespace) -> Any:
+def parse_bins(options: Namespace) -> dict[Label, list[float]]:
     """The numbers of --bins by column."""
-    bins = {}
+    bins: dict[Label, list[float]] = {}
     for text in options.bins:
         name, _, numbers = text.rpartition("=")
         bins[name] = pd.to_numeric(pd.Series(numbers.split(",")), errors="coerce").tolist()
@@ -259,7 +260,7 @@ def _refuse_percentages(scores: pd.Series, threshold: float) -> None:
 
 
 def apply_threshold(
-    scores: pd.Series, y_true: pd.Series | None, threshold: float, positive: str | None
+    scores: pd.Series, y_true: pd.Series | None, threshold: float, positive: Label | None
 ) -> pd.Series:
     """Classes of scores: positive above the threshold; booleans without a target."""
     _refuse_percentages(scores, threshold)
@@ -277,7 +278,7 @@ def apply_threshold(
     return (scores > threshold).map({True: positive, False: other}).rename(name)
 
 
-def _read_features(options: Namespace, table: pd.DataFrame) -> Any:
+def _read_features(options: Namespace, table: pd.DataFrame) -> pd.DataFrame | None:
     """The columns of --features, as numbers or categories; None without any."""
     if not options.features:
         return None

@@ -25,7 +25,6 @@ from skfair._fitting.fitter import FULL, limit_iterations, make_subsample_fitter
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
-    from typing import Any
 
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
@@ -38,7 +37,7 @@ _START_BITS = 24
 """Binary digits of the point that a fit starts at: more depend on the order of sums."""
 
 
-def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Any:
+def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Candidate:
     """The candidate of least objective that keeps the tolerances by the public metrics, or nearly.
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
@@ -74,12 +73,12 @@ def calibrate_tolerances(fitter: Fitter, max_solves: int = FULL.solves) -> Any:
     )
 
 
-def _refine_fit(fitter: Fitter, candidate: Candidate) -> Any:
+def _refine_fit(fitter: Fitter, candidate: Candidate) -> Candidate:
     """The solution of the problem of a rough fit to all digits."""
     return fitter.fit(candidate.result.evaluation.problem, candidate.result.x)
 
 
-def _calibrate_subsample(fitter: Fitter, candidate: Candidate) -> Any:
+def _calibrate_subsample(fitter: Fitter, candidate: Candidate) -> tuple[Candidate, list]:
     """Where the fits of all samples begin, and the rows that theirs are like.
 
     Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
@@ -100,8 +99,8 @@ def _calibrate_subsample(fitter: Fitter, candidate: Candidate) -> Any:
 
 
 def _fit_calibrations(
-    fitter: Fitter, latest: Any, rows: list[BoundConstraint | None], max_solves: int
-) -> Any:
+    fitter: Fitter, latest: Candidate, rows: list[BoundConstraint | None], max_solves: int
+) -> list[Candidate]:
     """Fits, each under rows that follow from the gaps of the last fit."""
     # One search per constraint. A gap that cannot be measured counts as 1.
     gaps = np.nan_to_num(latest.gaps, nan=1.0)
@@ -112,7 +111,7 @@ def _fit_calibrations(
     # The metric decides what is solved next: few digits of a solution are enough.
     tol = fitter.solver.tol
     rough_solver = clone(limit_iterations(fitter.solver, 20)).set_params(tol=max(1e-5, tol))
-    fits = []
+    fits: list[Candidate] = []
     while len(fits) < max_solves:
         # The next rows. Sums depend on the memory that they are in: fits go on from equal digits.
         parameters = round_to_bits(latest.parameters, _START_BITS)
@@ -207,7 +206,7 @@ class Bracket:
     is_guessed: bool = False  # from an earlier fit
     is_measured: bool = False  # until then the gap of the plain fit stands for any tolerance above
 
-    def add(self, tolerance: float, gap: float) -> Any:
+    def add(self, tolerance: float, gap: float) -> None:
         """Replace an end by a tolerance and the gap that it leads to."""
         if gap > self.aim:
             self.high = tolerance
@@ -241,7 +240,7 @@ class SecantSearch:
         self.bound = bound
         self.requested = bound.tolerance
         self.is_narrowed = False
-        self.gaps_at_zero = []
+        self.gaps_at_zero: list[float] = []
         self._open_bracket(gap)
         if warm_bound is not None:  # nearly right, so the bracket is narrow
             self.bound = replace(bound, gap=warm_bound.gap)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +24,6 @@ from skfair.solvers._solver import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._bound.bound import BoundConstraint, ConstraintSystem
     from skfair._groups.events import Events
@@ -48,7 +47,7 @@ SIGN_TOLERANCE = 1e-9
 another order. Intervals between flips must be wider."""
 
 
-def excess_of(bound: BoundConstraint, sums: np.ndarray) -> np.ndarray:
+def excess_of(bound: BoundConstraint, sums: np.ndarray) -> np.ndarray | float:
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
     excess = bound.gap(bound.sums.rates(sums)) - bound.tolerance
     return np.nan_to_num(excess, nan=np.inf) if bound.sums.is_quotient else excess
@@ -106,7 +105,7 @@ def evaluate_lines(problem: Problem, effects: tuple, starts: list[LineStart]) ->
     out, but for a few.
     """
     # Directions that several starts share are stored once.
-    rows = {}
+    rows: dict = {}
     lines = np.array(
         [
             (k, rows.setdefault(id(slopes), (len(rows), slopes))[0])
@@ -160,7 +159,7 @@ def _max_useful_values(limits: np.ndarray, line: np.ndarray, values: np.ndarray)
 def _excess_of_means(problem: Problem, means: np.ndarray) -> np.ndarray:
     """The largest excess of a gap over its tolerance, of means in cells (n_points, n_cells)."""
     by_constraint = zip(problem.constraint, _split_cells(problem, means.T), strict=True)
-    excess = [excess_of(one, sums) for one, sums in by_constraint]
+    excess = [np.asarray(excess_of(one, sums)) for one, sums in by_constraint]
     return excess[0] if len(excess) == 1 else np.max(excess, axis=0)
 
 
@@ -203,9 +202,10 @@ def count_along_lines(
     (n_sums,).
     """
     compiled = block.compiled
-    sums = compiled and compiled.sum_along_lines(start, directions, SIGN_TOLERANCE, typical, N_BINS)
-    if sums is not None:
-        return sums
+    if compiled is not None:
+        sums = compiled.sum_along_lines(start, directions, SIGN_TOLERANCE, typical, N_BINS)
+        if sums is not None:
+            return sums
     scores = block.model.evaluate(start).scores
     effects = tabulate_flips(block)
     lines = zip(directions, typical, strict=True)
@@ -276,8 +276,8 @@ class Candidate(NamedTuple):
     ----------
     parameters : ndarray of shape (n_parameters,)
         Parameters of the model.
-    scores : ndarray of shape (n_samples,) or None
-        Its scores; None if they are not in memory.
+    scores : ndarray of shape (n_samples,)
+        Its scores; empty if they are not in memory.
     error : float
         Weighted share of wrong decisions; nan for ranks of partitioned samples.
     gaps : ndarray of shape (n_constraints,)
@@ -297,7 +297,7 @@ class Candidate(NamedTuple):
     """
 
     parameters: np.ndarray
-    scores: np.ndarray | None
+    scores: np.ndarray
     error: float
     gaps: np.ndarray
     has_stable_decisions: bool
@@ -353,7 +353,7 @@ class DecisionCounter:
         # Excess of each gap over its tolerance that is no violation.
         self.rounding = np.maximum(TIE_TOLERANCE, rounding)
 
-    def evaluate(self, points: list[np.ndarray], result: Result) -> Any:
+    def evaluate(self, points: list[np.ndarray], result: Result) -> list[Candidate]:
         """The candidates with these parameters; the result is the solver's that led to them."""
         candidates = []
         for parameters, count in zip(points, self.measure_models(points), strict=True):
@@ -395,7 +395,7 @@ class DecisionCounter:
         return counts
 
     def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
-        """Scores as predictions will have them; None if they are not in memory."""
+        """Scores as predictions will have them; none if they are not in memory."""
         return self.problem.predict_scores(parameters)
 
     def correct(
@@ -444,16 +444,22 @@ class DecisionCounter:
         return objective, len(system.rows.lower), report
 
 
+_NO_SCORES = np.empty(0)
+"""Of samples in partitions."""
+
+
 class PartitionedCounter(DecisionCounter):
     """Counts of decisions of partitioned samples: each is one pass over the blocks.
 
     The samples in memory are those of the subsample.
     """
 
-    def __init__(self, problem: Problem, rounding: np.ndarray = TIE_TOLERANCE) -> None:  # type: ignore[assignment]
+    def __init__(self, problem: Problem, rounding: np.ndarray | float = TIE_TOLERANCE) -> None:
         super().__init__(problem, rounding)
         self.scored = problem.subsample
-        self._sums = {}  # of every model that was counted: the result of a fit is one of them
+        self._sums: dict[
+            bytes, tuple
+        ] = {}  # of every model that was counted: the result of a fit is one of them
 
     def measure_models(self, points: np.ndarray | list[np.ndarray]) -> list[tuple]:
         """Counts of several models, from one pass.
@@ -473,12 +479,12 @@ class PartitionedCounter(DecisionCounter):
             pairs = zip(self.problem.constraint, moments, strict=True)
             gaps = [_gap_of_moments(one, of_one) for one, of_one in pairs]
             decisions = np.flatnonzero(decided) == 1
-            counts.append((None, float(error), np.array(gaps), True, decisions))
+            counts.append((_NO_SCORES, float(error), np.array(gaps), True, decisions))
         return counts
 
-    def predict_scores(self, parameters: np.ndarray) -> Any:
-        """None: scores are not brought into memory."""
-        return
+    def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
+        """No scores: they are not brought into memory."""
+        return _NO_SCORES
 
     def correct(
         self, system: ConstraintSystem, parameters: np.ndarray, step_size: float = 1.0
@@ -513,17 +519,16 @@ class PartitionedCounter(DecisionCounter):
         nothing = np.empty((3, 0))
         if not is_counted.any():
             return [nothing] * len(typical)
-        directions = np.array(directions)[is_counted]  # type: ignore[assignment]
-        typical = np.array(typical)[is_counted]  # type: ignore[assignment]
+        scales = np.array(typical)[is_counted]
         errors, sums, negative = self.problem.partitions.reduce(
-            count_along_lines, line_start.parameters, directions, typical
+            count_along_lines, line_start.parameters, np.array(directions)[is_counted], scales
         )
         # Increments become values: sums of negative decisions and what flips add.
         errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
         for one, increments, low in zip(self.problem.constraint, sums, negative, strict=True):
             values = np.cumsum(increments, axis=2).transpose(1, 0, 2) + low[:, None, None]
             excess = np.maximum(excess, excess_of(one, values))
-        lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in typical]
+        lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in scales]
         counted = iter(zip(lengths, errors, excess, strict=True))
         return [next(counted) if is_one else nothing for is_one in is_counted]
 
@@ -551,7 +556,7 @@ class RankCounter(PartitionedCounter):
     def measure_models(self, points: np.ndarray | list[np.ndarray]) -> list[tuple]:
         """Counts of several models: their gaps alone; errors are nan."""
         no_decisions = np.empty(0, dtype=bool)
-        return [(None, np.nan, self._gaps(point), True, no_decisions) for point in points]
+        return [(_NO_SCORES, np.nan, self._gaps(point), True, no_decisions) for point in points]
 
     def _gaps(self, parameters: np.ndarray) -> np.ndarray:
         condensed = self.problem.condense_all(parameters)
@@ -572,7 +577,7 @@ class RankCounter(PartitionedCounter):
         )
 
 
-COUNTERS = {
+COUNTERS: dict[type, type[DecisionCounter]] = {
     ConstrainedProblem: DecisionCounter,
     PartitionedProblem: PartitionedCounter,
     PartitionedRankProblem: RankCounter,
@@ -583,7 +588,7 @@ COUNTERS = {
 def _gap_of_moments(bound: BoundConstraint, moments: tuple[np.ndarray, ...]) -> float:
     """The gap, from the sums of a constraint's moments over partitions."""
     sums = moments[0][: len(bound.sums.exact) * bound.sums.events.n_events]
-    return bound.gap(bound.sums.rates(sums))
+    return float(bound.gap(bound.sums.rates(sums)))
 
 
 def _measure_models(
@@ -614,7 +619,7 @@ def _measure_model(block: ConstrainedProblem, parameters: np.ndarray) -> tuple:
 
 def _residuals(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray]:
     """Share of a block in the differences between exact and smooth sums, by constraint."""
-    residuals = block.compiled and block.compiled.residuals(parameters)
+    residuals = None if block.compiled is None else block.compiled.residuals(parameters)
     if residuals is not None:
         return residuals
     scores = block.predict_scores(parameters)

@@ -49,11 +49,11 @@ from skfair._fitting.rank_search import loses_ranks, search_ranks
 from skfair.losses import SquaredLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterator
 
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Effort
+    from skfair._problems.model import Model
     from skfair.solvers._solver import Progress, Result
 
 
@@ -139,7 +139,7 @@ def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
     # The fit of the subsample. Searches would fit its decisions: they are left to the full data.
     subsample_fit = enforce_losses(on_subsample, effort)
     # Fits under corrections at the one before, each first of the subsample.
-    best = None
+    candidates = []
     parameters = subsample_fit.parameters
     counts_all = fitter.constraint.metric_inputs <= {"decisions"}
     for _ in range(4):
@@ -149,13 +149,14 @@ def enforce_blocks(fitter: Fitter, effort: Effort) -> Candidate:
         )
         warm = on_subsample.fit(warm, warm.initial_point(parameters))
         candidate = fitter.fit(corrected, corrected.initial_point(warm.parameters))
-        best = candidate if best is None else min(best, candidate, key=sort_key)
+        candidates.append(candidate)
         # Searches lead decisions to their bounds. Without a residual, as of mean losses, the next
         # fit would be the same.
         is_exact = not any(np.any(one.offset) for one in corrected.constraint)
         if candidate.keeps_bound or counts_all or is_exact:
             break
         parameters = candidate.parameters
+    best = min(candidates, key=sort_key)
     if counts_all:
         best = search_lines(fitter, best, effort._replace(rounds=5))  # each is two passes
     return _best_or_constant(fitter, best)._replace(is_local=subsample_fit.is_local)
@@ -182,7 +183,7 @@ def _clear_decisions(fitter: Fitter, candidate: Candidate) -> Candidate:
     return candidate if is_clear else search_intercept(fitter, candidate)
 
 
-def _best_or_constant(fitter: Fitter, candidate: Any) -> Candidate:
+def _best_or_constant(fitter: Fitter, candidate: Candidate) -> Candidate:
     """A candidate, or the best constant decisions where no search has come to these.
 
     These are better if it does not keep the bound, or perhaps if there is no intercept.
@@ -199,7 +200,7 @@ def _best_or_constant(fitter: Fitter, candidate: Any) -> Candidate:
 # Their steps: several starts, where differences of mean losses have many local minima.
 
 
-def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: float) -> Candidate:
+def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: int) -> Candidate:
     """The best of fits from several starts under smooth rates, where one start may mislead.
 
     That is where linear models bound mean losses and the Lagrangian is not convex. If the fits that
@@ -215,7 +216,7 @@ def fit_from_starts(fitter: Fitter, first: Candidate, n_starts: float) -> Candid
     program = QuadraticProgram.from_problem(fitter.problem)
     if program is None:
         rng = np.random.default_rng(0)
-        starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]  # type: ignore[call-overload]
+        starts = [rng.normal(size=len(first.parameters)) for _ in range(n_starts)]
         bound = -np.inf
     else:
         # There are up to four times as many starts where a fit stays far above its bound.
@@ -267,7 +268,9 @@ def _is_global(result: Result) -> bool:
 # Smooth rates adapted to decisions: by corrections, and tighter tolerances.
 
 
-def fit_corrections(fitter: Fitter, candidate: Candidate, n_corrections: int) -> Any:
+def fit_corrections(
+    fitter: Fitter, candidate: Candidate, n_corrections: int
+) -> Iterator[Candidate]:
     """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
 
     A correction that takes the decisions further from the bound is made half as far.
@@ -302,7 +305,7 @@ def tighten_tolerances(fitter: Fitter, candidate: Candidate) -> Candidate:
             break
         excess += np.maximum(0.0, best.gaps - fitter.constraint.tolerances)
         tolerances = np.maximum(0.0, fitter.constraint.tolerances - excess)
-        system = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)  # type: ignore[arg-type]
+        system = fitter.constraint.correct(best.scores).replace_tolerances(tolerances)
         problem = fitter.problem_with_constraint(system)
         x = problem.initial_point(best.parameters)
         latest = fitter.fit(problem, x, limit_iterations(fitter.solver))
@@ -401,7 +404,7 @@ class _FoldFit:
             self.effort = SHORT._replace(solves=4)
         self.enforce = choose_loop(self.fold)
 
-    def fit_plain(self) -> Any:
+    def fit_plain(self) -> tuple[Model, np.ndarray]:
         """Model and parameters of the plain fit; the model has the columns of all samples."""
         return self.fitter.problem.model, self.fold.fit_unconstrained().parameters
 
@@ -429,7 +432,7 @@ def _warm_start_fitter(fitter: Fitter, candidate: Candidate) -> Fitter:
     if "values" not in fitter.constraint.metric_inputs:
         return fitter
     callback = fitter.options.get("callback")
-    violations = []
+    violations: list[float] = []
 
     def stop(progress: Progress) -> bool:
         if progress.n_iter == 0:

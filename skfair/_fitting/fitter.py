@@ -25,7 +25,7 @@ from skfair._problems.problem import draw_subsample
 from skfair.solvers import SQP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from skfair._fitting.counting import DecisionCounter
     from skfair._problems.linear import LinearModel
@@ -141,7 +141,7 @@ class Fitter:
     def counter(self) -> DecisionCounter:
         """What counts the decisions of models."""
         errors, margins = _errors_and_margins(self.constraint, self.solver.tol)
-        return COUNTERS[type(self.problem)](self.problem, errors - margins)  # type: ignore[index]
+        return COUNTERS[type(self.problem)](self.problem, errors - margins)
 
     def evaluate(self, parameters: np.ndarray, result: Result) -> Candidate:
         """The candidate with these parameters; the result is the solver's that led to them."""
@@ -194,7 +194,7 @@ class Fitter:
         return self.counter.evaluate([parameters], result)[0]
 
     @cached_property
-    def plain_fit(self) -> Any:
+    def plain_fit(self) -> Candidate | None:
         """The fit without constraint, from the start; a rough one if it is far from the bound.
 
         None if the constraint is known to be active.
@@ -221,7 +221,7 @@ class Fitter:
 
     def fit_unconstrained(
         self, parameters: np.ndarray | None = None, solver: Solver | None = None
-    ) -> Any:
+    ) -> Candidate:
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters
         return self.fit(self.problem_with_constraint(ConstraintSystem(())), x, solver)
@@ -244,9 +244,9 @@ class Fitter:
         # Where decisions are counted, a larger deviation loses the slope of a smooth decision.
         width = min((one.gap.criterion.width for one in compared), default=2.0)
         deviation = 0.0
-        if candidate.scores is not None:
+        if len(candidate.scores):
             weights = self.problem.mean_weights
-            deviation = np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0))  # type: ignore[assignment]
+            deviation = float(np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0)))
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
@@ -254,9 +254,9 @@ class Fitter:
         parameters = candidate.parameters.copy()
         n_last = self.problem.model.last_layer(parameters).n_parameters
         parameters[-n_last:] *= factor
-        return candidate._replace(parameters=parameters, scores=factor * candidate.scores)  # type: ignore[arg-type]
+        return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
 
-    def fit_smooth(self, plain: Candidate | None = None) -> Any:
+    def fit_smooth(self, plain: Candidate | None = None) -> Candidate:
         """The fit under the smooth rates; that of a network starts at a plain fit.
 
         Linear models start at scores of 0, where smooth rates are nearly linear.
@@ -269,7 +269,7 @@ class Fitter:
         if "ranks" in self.constraint.metric_inputs:
             rough = self.shrink_scores(self.fit_unconstrained_roughly())
             start = rough.parameters
-            problem = self.problem_with_constraint(self.constraint.linearize_at(rough.scores))  # type: ignore[arg-type]
+            problem = self.problem_with_constraint(self.constraint.linearize_at(rough.scores))
         elif problem.subsample is not problem:
             subsample = problem.subsample
             warm = SQP(tol=1e-5).solve(subsample, subsample.initial_point(start), **self.options)
@@ -336,7 +336,7 @@ def search_intercept(fitter: Fitter, candidate: Candidate) -> Candidate:
     return next(lines.improve([(candidate, lines.scale([intercept]))]), (candidate, None))[0]
 
 
-def search_lines(fitter: Fitter, candidate: Any, effort: Effort = FULL) -> Candidate:
+def search_lines(fitter: Fitter, candidate: Candidate, effort: Effort = FULL) -> Candidate:
     """The best point of searches along several lines at a time, round after round.
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most
@@ -411,7 +411,7 @@ class _LineSearch:
         self.model = self.scored.model if problem.is_partitioned else model
         self.n_in_memory = len(self.scored.target)
 
-    def scale(self, directions: Table) -> Any:
+    def scale(self, directions: Table) -> list[tuple[np.ndarray, np.ndarray]]:
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
 
         Directions that move no score are left out.
@@ -492,7 +492,7 @@ class _LineSearch:
 
     def _scores(self, candidate: Candidate) -> np.ndarray:
         """Scores in memory of a candidate: of all samples, or of the subsample."""
-        if candidate.scores is not None:
+        if len(candidate.scores):
             return candidate.scores
         return self.scored.predict_scores(candidate.parameters)
 
@@ -524,14 +524,15 @@ class _LineSearch:
         violations = np.round(np.where(excess > TIE_TOLERANCE, excess, 0.0), DECIMALS)
         is_better = violations < violation
         is_better |= (violations == violation) & ((is_unclear > 0.0) | (errors < error))
-        counts = (violations, errors, numbers, lengths)
-        points = _sort_points(*(values[is_better] for values in counts), steps)  # type: ignore[call-arg]
+        points = _sort_points(
+            violations[is_better], errors[is_better], numbers[is_better], lengths[is_better], steps
+        )
         # Evaluate them, until each line has one.
         lines = set()
-        batches = ([point] for point in points if point[1] not in lines)
+        batches: Iterable[list] = ([point] for point in points if point[1] not in lines)
         if self.fitter.problem.is_partitioned:  # two points, both in one pass
             pair = list(itertools.islice(points, 2))
-            batches = [pair] if pair else []  # type: ignore[assignment]
+            batches = [pair] if pair else []
         for batch in batches:
             parameters = [
                 np.append(self.before, origin.parameters[len(self.before) :] + length * direction)
@@ -554,7 +555,7 @@ def _sort_points(
     numbers: np.ndarray,
     lengths: np.ndarray,
     steps: list[tuple[Candidate, np.ndarray]],
-) -> Any:
+) -> Iterator[tuple[Candidate, int, np.ndarray, float]]:
     """Yield points by violation, error, line and distance to the start, of each line the first few.
 
     ``steps`` are start and direction of each line, and a point is these and its line and length.

@@ -141,16 +141,15 @@ def fit_with_guarantee(
     requested = system.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIMED_RISK_SHARE * risk
-    refits = _Refits(system, make_fit, clusters, fitter, leave_one_out)
+    if fitter is None:
+        refits = _Refits(system, make_fit, clusters)
+    else:
+        refits = _FitterRefits(system, make_fit, clusters, fitter, leave_one_out)
     rounds = refits.search_planes(confidence, aim)
     if not any(one.probability >= confidence for one in rounds):
         rounds = rounds + _fit_rounds(refits, confidence, aim)
     # Step 4: the most certain fit of all samples.
-    certain = [one for one in rounds if one.probability >= confidence]
-    if certain and refits.can_move:
-        best = min(certain, key=refits.count_errors)
-    else:
-        best = max(reversed(rounds), key=attrgetter("probability"))
+    best = refits.choose(rounds, confidence)
     training = system.gaps(best.candidate.scores)
     probability = best.probability_of_fit(training)
     limits = best.limits(training, 1.0 - risk)
@@ -188,7 +187,7 @@ def _fit_rounds(refits: _Refits, confidence: float, aim: float) -> list[_Evidenc
             # Try larger scores, with all, half and a quarter of what small ones leave.
             for share in (1.0, 0.5, 0.25):
                 wider = refits.shrink(latest, excess - share * np.maximum(0.0, unused))
-                if wider.probability >= confidence:
+                if wider is not None and wider.probability >= confidence:
                     return [*rounds, wider]
             return [*rounds, shrunk]
         tolerances = latest.lower(excess, _slopes(rounds))
@@ -429,43 +428,26 @@ def _find_level(
 class _Refits:
     """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
+    leave_one_out: LeaveOneOut | None = None
+
     def __init__(
-        self,
-        system: ConstraintSystem,
-        make_fit: Callable,
-        clusters: np.ndarray | None,
-        fitter: Fitter | None,
-        leave_one_out: LeaveOneOut | None,
+        self, system: ConstraintSystem, make_fit: Callable, clusters: np.ndarray | None
     ) -> None:
         self.system = system
         self.make_fit = make_fit
         self.clusters = clusters
-        self.fitter = fitter
-        self.leave_one_out = leave_one_out
         self.ranks = np.array([one.sums.metric_input == "ranks" for one in system], dtype=bool)
         self.fit = make_fit(None)
 
     @cached_property
-    def first(self) -> Any:
+    def first(self) -> Candidate:
         """The fit at the requested tolerances."""
         return self.fit(self.system.tolerances)
-
-    @property
-    def can_move(self) -> bool:
-        """Whether decisions alone are compared, of models that can be moved within planes."""
-        counts_decisions = self.system.metric_inputs == {"decisions"}
-        return self.fitter is not None and counts_decisions and self._has_decisions
-
-    @property
-    def _has_decisions(self) -> bool:
-        """Whether scores decide between two classes by their sign."""
-        return bool(np.isin(self.fitter.problem.target, (-1.0, 1.0)).all())  # type: ignore[union-attr]
 
     @cached_property
     def fold(self) -> np.ndarray:
         """Fold of each sample, (n_samples,)."""
-        scores = self.first.scores if self.fitter is None else self.fitter.problem.target
-        return _assign_folds(self.system, len(scores), self.clusters)
+        return _assign_folds(self.system, len(self.first.scores), self.clusters)
 
     @cached_property
     def fits(self) -> list[tuple]:
@@ -501,7 +483,93 @@ class _Refits:
         fit = tolerances, candidate
         return _Evidence(self.system, fit, outside, training, self.clusters, hidden)
 
-    def shrink(self, evidence: _Evidence, excess: np.ndarray) -> Any:
+    def shrink(self, evidence: _Evidence, excess: np.ndarray) -> _Evidence | None:
+        """No evidence: what smaller scores would show is not known."""
+        return None
+
+    def search_planes(self, confidence: float, aim: float) -> list[_Evidence]:
+        """No evidence: there are no planes."""
+        return []
+
+    def choose(self, rounds: list[_Evidence], confidence: float) -> _Evidence:
+        """The most certain fit of all samples."""
+        return max(reversed(rounds), key=attrgetter("probability"))
+
+    def _certain_gaps(self, evidence: _Evidence, excess: np.ndarray) -> np.ndarray:
+        """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
+        return np.clip(evidence.pooled - excess, 0.0, self.system.tolerances)
+
+    def _make_evidence(
+        self, candidate: Candidate, scores: np.ndarray, tolerances: np.ndarray, *selection: Any
+    ) -> _Evidence:
+        """The evidence of one candidate and its scores of samples left out."""
+        training = self.system.gaps(candidate.scores)
+        fit = tolerances, candidate
+        return _Evidence(self.system, fit, scores, training, self.clusters, *selection)
+
+    def _score(
+        self, tolerances: np.ndarray, candidate: Candidate
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores of samples left out, and of training samples, and mean gaps in training.
+
+        Those of the candidate itself if there are no fits without a fold.
+        """
+        scores = candidate.scores
+        system = self.system
+        if not self.fits:
+            return scores, scores, system.gaps(scores)
+        # Pool the scores of fits without each fold, which start at the candidate of all samples.
+        outside = np.array(scores)
+        inside = np.array(scores)
+        gaps = []
+        for number, (rows, fit, of_fold) in enumerate(self.fits):
+            scores = fit(tolerances, candidate).scores
+            is_outside = self.fold == number
+            is_next = self.fold == (number + 1) % N_FOLDS
+            outside[is_outside] = scores[is_outside]
+            inside[is_next] = scores[is_next]
+            gaps.append(of_fold.gaps(scores[rows]))
+        return outside, inside, np.mean(gaps, axis=0)
+
+
+class _FitterRefits(_Refits):
+    """Refits of a fitter, whose models can be moved within planes, or leave single samples out."""
+
+    def __init__(
+        self,
+        system: ConstraintSystem,
+        make_fit: Callable,
+        clusters: np.ndarray | None,
+        fitter: Fitter,
+        leave_one_out: LeaveOneOut | None,
+    ) -> None:
+        super().__init__(system, make_fit, clusters)
+        self.fitter = fitter
+        self.leave_one_out = leave_one_out
+
+    @cached_property
+    def _has_decisions(self) -> bool:
+        """Whether scores decide between two classes by their sign."""
+        return bool(np.isin(self.fitter.problem.target, (-1.0, 1.0)).all())
+
+    @property
+    def _can_move(self) -> bool:
+        """Whether decisions alone are compared, of models that can be moved within planes."""
+        return self.system.metric_inputs == {"decisions"} and self._has_decisions
+
+    def choose(self, rounds: list[_Evidence], confidence: float) -> _Evidence:
+        """Of models that can be moved, the certain one of fewest errors; else the most certain."""
+        certain = [one for one in rounds if one.probability >= confidence]
+        if certain and self._can_move:
+            return min(certain, key=self._count_errors)
+        return super().choose(rounds, confidence)
+
+    @cached_property
+    def fold(self) -> np.ndarray:
+        """Fold of each sample, (n_samples,)."""
+        return _assign_folds(self.system, len(self.fitter.problem.target), self.clusters)
+
+    def shrink(self, evidence: _Evidence, excess: np.ndarray) -> _Evidence | None:
         """The evidence of a candidate whose scores are so small that gaps fall by their excess.
 
         None where there is no excess, and where not all gaps are those of losses that are equal at
@@ -530,7 +598,7 @@ class _Refits:
 
         None where not even equal rates would be certain enough.
         """
-        plain_fit = self._fit_plain() if self.can_move else None
+        plain_fit = self._fit_plain() if self._can_move else None
         if plain_fit is None:
             return []
         tolerances = self.system.tolerances
@@ -539,7 +607,7 @@ class _Refits:
             return [plain]
         if not plain.can_reach(confidence):
             return []
-        planes = list(find_planes(self.fitter.problem, plain_fit))  # type: ignore[union-attr]
+        planes = list(find_planes(self.fitter.problem, plain_fit))
         excess = plain.excess(_counted_level(aim, _SELECTION_SHARE))
         margins = tolerances - self._certain_gaps(plain, excess)
         # A margin is at least a fiftieth of the tolerance.
@@ -574,11 +642,11 @@ class _Refits:
             ends[int(is_certain)] = middle
         return [move for move in moves.values() if move.candidate.keeps_bound]
 
-    def _fit_plain(self) -> Any:
+    def _fit_plain(self) -> PlainFit | None:
         """The plain fit, as `PlainFit`; None if an event needs a whole fold."""
         if self.leave_one_out is not None:
             return self.leave_one_out.plain
-        candidate = self.fitter.fit_unconstrained()  # type: ignore[union-attr]
+        candidate = self.fitter.fit_unconstrained()
         models = []
         scores = np.array(candidate.scores)
         folds = []
@@ -593,7 +661,7 @@ class _Refits:
     def _evaluate_point(self, evidence: _Evidence, plane: Plane, k: int) -> _Evidence:
         """The evidence of a point of a plane."""
         parameters, scores = plane.point(k)
-        candidate = self.fitter.evaluate(parameters, evidence.candidate.result)  # type: ignore[union-attr]
+        candidate = self.fitter.evaluate(parameters, evidence.candidate.result)
         training = self.system.gaps(candidate.scores)
         # Counts at single points are fair by chance, or unfair: the smoothed gap is expected.
         hidden = plane.gaps[:, k] - self.system.gaps(scores)
@@ -602,47 +670,19 @@ class _Refits:
         tolerances = training + 1e-12
         return self._make_evidence(candidate, scores, tolerances, hidden, _SELECTION_SHARE)
 
-    def _certain_gaps(self, evidence: _Evidence, excess: np.ndarray) -> np.ndarray:
-        """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
-        return np.clip(evidence.pooled - excess, 0.0, self.system.tolerances)
-
-    def _make_evidence(
-        self, candidate: Candidate, scores: np.ndarray, tolerances: np.ndarray, *selection: Any
-    ) -> _Evidence:
-        """The evidence of one candidate and its scores of samples left out."""
-        training = self.system.gaps(candidate.scores)
-        fit = tolerances, candidate
-        return _Evidence(self.system, fit, scores, training, self.clusters, *selection)
-
-    def count_errors(self, evidence: _Evidence) -> float:
+    def _count_errors(self, evidence: _Evidence) -> float:
         """The weighted share of wrong decisions about samples left out."""
-        problem = self.fitter.problem  # type: ignore[union-attr]
+        problem = self.fitter.problem
         return float(problem.mean_weights @ ((evidence.scores > 0) != (problem.target > 0)))
 
-    def _score(self, tolerances: np.ndarray, candidate: Candidate) -> Any:
-        """Scores of samples left out, and of training samples, and mean gaps in training.
-
-        Those of the candidate itself if there are no fits without a fold.
-        """
+    def _score(
+        self, tolerances: np.ndarray, candidate: Candidate
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self.leave_one_out is None:
+            return super()._score(tolerances, candidate)
         scores = candidate.scores
-        system = self.system
-        if self.leave_one_out is not None:
-            tighter = system.replace_tolerances(tolerances)
-            return self.leave_one_out.scores(candidate, tighter), scores, system.gaps(scores)
-        if not self.fits:
-            return scores, scores, system.gaps(scores)
-        # Pool the scores of fits without each fold, which start at the candidate of all samples.
-        outside = np.array(scores)
-        inside = np.array(scores)
-        gaps = []
-        for number, (rows, fit, of_fold) in enumerate(self.fits):
-            scores = fit(tolerances, candidate).scores
-            is_outside = self.fold == number
-            is_next = self.fold == (number + 1) % N_FOLDS
-            outside[is_outside] = scores[is_outside]
-            inside[is_next] = scores[is_next]
-            gaps.append(of_fold.gaps(scores[rows]))
-        return outside, inside, np.mean(gaps, axis=0)
+        tighter = self.system.replace_tolerances(tolerances)
+        return self.leave_one_out.scores(candidate, tighter), scores, self.system.gaps(scores)
 
 
 def _smallest_tolerance(bound: BoundConstraint, posterior: Any) -> float:

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from skfair._groups.groups import Groups
     from skfair._partitions.partitions import Partitions
     from skfair._problems.problem import ConstrainedProblem, Problem
+    from skfair._utils.api import Label
     from skfair._utils.tables import Table, TableLike
     from skfair.constraints import Constraint
 
@@ -182,7 +183,9 @@ def check_training_data(
     return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
 
 
-def _check_features_and_target(estimator: BaseEstimator, arguments: FitArguments) -> Any:
+def _check_features_and_target(
+    estimator: BaseEstimator, arguments: FitArguments
+) -> tuple[np.ndarray | sparse.csr_array, np.ndarray]:
     """Features and targets of all rows, as scikit-learn checks them."""
     X = arguments.X
     y = arguments.y
@@ -394,7 +397,7 @@ def _check_many_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
         )
 
 
-def choose_positive(classes: np.ndarray, pos_label: int | str | None, is_compared: bool) -> Any:
+def choose_positive(classes: np.ndarray, pos_label: int | str | None, is_compared: bool) -> Label:
     """The positive class; by default the second one where no groups are compared."""
     warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
@@ -505,7 +508,7 @@ def loss_weights(class_weight: str | dict | None, training: TrainingData) -> np.
 # From what users call a constraint to objects.
 
 
-def find_min_group_size(estimator: BaseEstimator) -> Any:
+def find_min_group_size(estimator: BaseEstimator) -> int | str:
     """The size that all constraints of an estimator require of groups; "auto" if they differ."""
     constraint = estimator.constraint
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
@@ -575,7 +578,9 @@ def _count_ordered_pairs(counts: np.ndarray) -> float:
 # Problems of very many samples, in blocks of rows that threads process at the same time.
 
 
-def partition_problem(problem: Problem, solver: BaseEstimator, n_jobs: int | None) -> Problem:
+def partition_problem(
+    problem: ConstrainedProblem, solver: BaseEstimator, n_jobs: int | None
+) -> Problem:
     """A problem of very many samples in blocks of rows for threads.
 
     The problem itself if it is not a sum over its samples.
@@ -592,9 +597,9 @@ def partition_problem(problem: Problem, solver: BaseEstimator, n_jobs: int | Non
 
 
 def make_partitioned(
-    problem: Problem, partitions: Partitions, subsample: ConstrainedProblem
+    problem: ConstrainedProblem, partitions: Partitions, subsample: ConstrainedProblem
 ) -> PartitionedProblem:
     """A problem's settings, with partitions in place of its samples."""
     compares_ranks = "ranks" in problem.constraint.metric_inputs
     make = PartitionedRankProblem if compares_ranks else PartitionedProblem
-    return make.from_problem(problem, partitions, subsample)  # type: ignore[arg-type]
+    return make.from_problem(problem, partitions, subsample)

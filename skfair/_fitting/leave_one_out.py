@@ -90,7 +90,7 @@ class LeaveOneOut:
             multipliers = np.zeros(len(problem.lower))
         evaluation = problem.evaluate(x, multipliers)
         p = problem.n_parameters
-        active, effects = _active_rows(system, candidate.scores, multipliers)  # type: ignore[arg-type]
+        active, effects = _active_rows(system, candidate.scores, multipliers)
         jacobian = evaluation.jacobian_of(active)
         combinations = _combine_without_aux(jacobian[:, p:])
         basis, triangle, order = qr((combinations.T @ jacobian[:, :p]).T, pivoting=True)

@@ -269,13 +269,14 @@ def _expand_groups(
     estimator: BaseEstimator,
     coefficients: tuple[np.ndarray, np.ndarray | float],
     training: TrainingData,
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray | float]:
     """Coefficients and intercepts of all groups; small groups share theirs."""
     if not estimator.group_interactions:
         return coefficients
     coef, intercept = coefficients
     _, positions = training.samples.merge_small_groups()
-    return coef if estimator._shares_coefficients else coef[positions], intercept[positions]  # type: ignore[index]
+    expanded = np.asarray(intercept)[positions]
+    return coef if estimator._shares_coefficients else coef[positions], expanded
 
 
 def _make_start(
@@ -294,7 +295,7 @@ def _make_start(
             f"warm_start=True starts from the previous fit's {previous[0].size} coefficients"
             + (f" and {previous[1].size} intercepts" if estimator.group_interactions else "")
             + f", but X has {zeros[0].shape[-1]} columns"
-            + (f" and {zeros[1].size} groups" if estimator.group_interactions else "")
+            + (f" and {np.size(zeros[1])} groups" if estimator.group_interactions else "")
             + "; pass warm_start=False."
         )
     coef, intercept = map(np.reshape, previous, map(np.shape, zeros))
@@ -338,7 +339,7 @@ def make_partial_parity(estimator: BaseEstimator) -> PartialParity:
 # constraints compare nothing else, so one sample of each cell stands for all of its samples.
 
 
-def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | ValueError:
+def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | TypeError | ValueError:
     """Samples of positive weight of a block with their cells, or what is wrong with the block.
 
     Errors are returned, so that all partitions are known when the first one is raised.
@@ -349,7 +350,7 @@ def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | Val
         if len(y) and (y != y).any():
             raise ValueError("Input y contains NaN.")
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.partition_index)  # type: ignore[arg-type]
+        return partition_error(error, block.partition_index)
     weights = np.ones(len(y)) if weights is None else weights
     present = weights > 0
     if not present.all():
@@ -361,10 +362,12 @@ def encode_samples(block: Block, name: str, is_real: bool) -> EncodedBlock | Val
     classes, class_codes = unique_inverse(np.zeros(len(y)) if is_real else y)
     cells, codes = unique_inverse(groups.codes * len(classes) + class_codes)
     labels = map(tuple, groups.labels[cells // len(classes)].tolist())
-    cells = list(zip(labels, classes[cells % len(classes)].tolist(), strict=True))
+    names: list[tuple[float | str | tuple, ...]] = list(
+        zip(labels, classes[cells % len(classes)].tolist(), strict=True)
+    )
     return EncodedBlock(
         X,
-        cells,
+        names,
         codes,
         None if (weights == 1.0).all() else weights,
         (block.partition_index, block.first),

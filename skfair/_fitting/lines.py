@@ -3,6 +3,8 @@
 Flips are counted in bins first. Only bins whose points may be useful are sorted.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from skfair._kernels import COUNT, ERROR, MEANS, MIN_ERROR, OUTER_LENGTH, TOTAL_CHANGE
@@ -119,6 +121,25 @@ def find_line_points(
     return line, low, high, values[:, 0], values[:, 1:]
 
 
+class _SortedBins(NamedTuple):
+    """Bins that have flips, line by line, of which some have their flips sorted."""
+
+    line: np.ndarray  # (n_bins,)
+    number: np.ndarray  # (n_bins,), within the line
+    begins_line: np.ndarray  # whether it is the first one of its line
+    is_sorted: np.ndarray
+
+
+class _Flips(NamedTuple):
+    """Flips of decisions in sorted bins, by line, bin and length."""
+
+    line: np.ndarray
+    sample: np.ndarray
+    sign: np.ndarray  # 1 where the decision becomes positive, else -1
+    length: np.ndarray  # at which it flips
+    place: np.ndarray  # position of its bin in `_SortedBins`
+
+
 def _find_points(
     scores: np.ndarray,
     slopes: np.ndarray,
@@ -129,50 +150,27 @@ def _find_points(
     tables: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
     """Line, low and high end, and error and means of the points in and next to useful bins."""
-    on_error, on_means, cells, *_ = effects
-    # Bins with flips, line by line: useful ones, and those before and after each of them on the
-    # same line. A point whose interval lies in several bins begins in the bin before.
-    of_line, of_bin = np.nonzero(tables[:, :-2, COUNT] > 0.0)
-    begins_line = np.diff(of_line, prepend=-1) != 0
-    useful = is_useful[of_line, of_bin]
-    is_sorted = useful.copy()
-    is_sorted[:-1] |= useful[1:] & ~begins_line[1:]
-    is_sorted[1:] |= useful[:-1] & ~begins_line[1:]
-    # Sort the flips of these bins by line, bin and length.
-    place = np.full(tables.shape[:2], -1)
-    place[of_line[is_sorted], of_bin[is_sorted]] = np.flatnonzero(is_sorted)
-    line, samples = np.nonzero(_read_entries(place >= 0, bins))
-    slope = slopes[lines[line, 1], samples]
-    flips = -scores[lines[line, 0], samples] / slope
-    places = place[line, bins[line, samples]]
-    order = np.lexsort((flips, places))
-    line, samples, slope = line[order], samples[order], slope[order]
-    flips, places = flips[order], places[order]
-    # Error and means before each flip: those before its bin, and what flips in the bin before it.
-    sign = np.where(slope > 0.0, 1.0, -1.0)
-    changes = np.zeros((len(samples) + 1, 1 + tables.shape[2] - MEANS))
-    rows = np.arange(len(samples))
-    changes[1:, 0] = sign * on_error[samples]
-    for steps, columns in zip(on_means, cells, strict=True):
-        changes[1 + rows, 1 + columns[samples]] += sign * steps[samples]
-    sums = changes.cumsum(axis=0)
-    begins_bin = np.diff(places, prepend=-1) != 0
+    chosen = _choose_sorted_bins(is_useful, tables)
+    flips = _sort_flips(scores, slopes, lines, bins, chosen, tables.shape[1])
+    rows = np.arange(len(flips.sample))
+    begins_bin = np.diff(flips.place, prepend=-1) != 0
     first = np.maximum.accumulate(np.where(begins_bin, rows, 0))  # flip of the bin
+    # Error and means before each flip: those before its bin, and what flips in the bin before it.
+    sums = _sum_changes(flips, effects, 1 + tables.shape[2] - MEANS)
     columns = [ERROR, *range(MEANS, tables.shape[2])]
-    before = tables[line, of_bin[places]][:, columns]
+    before = tables[flips.line, chosen.number[flips.place]][:, columns]
     values = before + (sums[:-1] - sums[first])
     # The interval before the first flip of a line is of a fixed length. Before the first flip of
     # another bin there is a point if the bin before is sorted as well.
-    is_outer = begins_bin & begins_line[places]
-    low = np.where(is_outer, flips - OUTER_LENGTH, np.roll(flips, 1))
-    is_known = ~begins_bin | is_outer | is_sorted[places - 1]
+    is_outer = begins_bin & chosen.begins_line[flips.place]
+    low = np.where(is_outer, flips.length - OUTER_LENGTH, np.roll(flips.length, 1))
+    is_known = ~begins_bin | is_outer | chosen.is_sorted[flips.place - 1]
     # The interval beyond the last flip of a line, whose last bin is sorted.
-    ends = np.flatnonzero(
-        np.append(begins_bin, True)[1:] & np.append(begins_line, True)[1:][places]
-    )
+    ends_line = np.append(chosen.begins_line, True)[1:]
+    ends = np.flatnonzero(np.append(begins_bin, True)[1:] & ends_line[flips.place])
     last = before[ends] + (sums[ends + 1] - sums[first[ends]])
-    points = line, low, flips, values
-    beyond = line[ends], flips[ends], flips[ends] + OUTER_LENGTH, last
+    points = flips.line, low, flips.length, values
+    beyond = flips.line[ends], flips.length[ends], flips.length[ends] + OUTER_LENGTH, last
     order = np.argsort(np.concatenate((rows[is_known], ends + 0.5)), kind="stable")
     return tuple(
         np.concatenate((one[is_known], another))[order]
@@ -180,6 +178,48 @@ def _find_points(
     )
 
 
-def _read_entries(table: np.ndarray, bins: np.ndarray) -> np.ndarray:
-    """The entry of a table (n_lines, n_rows) for the bin of each flip, (n_lines, n_samples)."""
-    return np.stack([row[columns] for row, columns in zip(table, bins, strict=True)])
+def _choose_sorted_bins(is_useful: np.ndarray, tables: np.ndarray) -> _SortedBins:
+    """Useful bins, and those before and after each of them on the same line, are sorted.
+
+    A point whose interval lies in several bins begins in the bin before.
+    """
+    line, number = np.nonzero(tables[:, :-2, COUNT] > 0.0)
+    begins_line = np.diff(line, prepend=-1) != 0
+    useful = is_useful[line, number]
+    is_sorted = useful.copy()
+    is_sorted[:-1] |= useful[1:] & ~begins_line[1:]
+    is_sorted[1:] |= useful[:-1] & ~begins_line[1:]
+    return _SortedBins(line, number, begins_line, is_sorted)
+
+
+def _sort_flips(
+    scores: np.ndarray,
+    slopes: np.ndarray,
+    lines: np.ndarray,
+    bins: np.ndarray,
+    chosen: _SortedBins,
+    n_rows: int,
+) -> _Flips:
+    """The flips of sorted bins by line, bin and length; each line has ``n_rows`` bins."""
+    place = np.full((len(bins), n_rows), -1)  # position of each sorted bin
+    is_sorted = chosen.is_sorted
+    place[chosen.line[is_sorted], chosen.number[is_sorted]] = np.flatnonzero(is_sorted)
+    place_of_flips = np.stack([row[columns] for row, columns in zip(place, bins, strict=True)])
+    line, sample = np.nonzero(place_of_flips >= 0)
+    slope = slopes[lines[line, 1], sample]
+    length = -scores[lines[line, 0], sample] / slope
+    places = place_of_flips[line, sample]
+    order = np.lexsort((length, places))
+    sign = np.where(slope > 0.0, 1.0, -1.0)
+    return _Flips(line[order], sample[order], sign[order], length[order], places[order])
+
+
+def _sum_changes(flips: _Flips, effects: tuple, n_columns: int) -> np.ndarray:
+    """What the first flips change of the error and the means, (n_flips + 1, n_columns)."""
+    on_error, on_means, cells, *_ = effects
+    changes = np.zeros((len(flips.sample) + 1, n_columns))
+    rows = np.arange(len(flips.sample))
+    changes[1:, 0] = flips.sign * on_error[flips.sample]
+    for steps, columns in zip(on_means, cells, strict=True):
+        changes[1 + rows, 1 + columns[flips.sample]] += flips.sign * steps[flips.sample]
+    return changes.cumsum(axis=0)

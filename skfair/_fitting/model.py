@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
     from skfair._problems.linear import GroupInterceptsModel, GroupwiseModel, LinearModel
     from skfair.constraints import Constraint
-    from skfair.losses import ScoreFunction
+    from skfair.losses import Loss, ScoreFunction
     from skfair.solvers import Solver
 
 
@@ -90,7 +90,7 @@ def make_problem(
     """The problem of a model with smooth rates; without a loss, the one of the estimator."""
     loss = resolve_name(OBJECTIVES, estimator.loss, "loss") if loss is None else loss
     unit = training.score_unit(loss)
-    (bound,) = bind_all(
+    (all_bound,) = bind_all(
         constraints,
         [training.samples],
         surrogate=estimator.surrogate,
@@ -98,8 +98,8 @@ def make_problem(
         tolerance=estimator.tolerance,
         unit=unit,
     )
-    if training.lacks_groups:  # not even bounds that hold for one group
-        bound = [one for one in bound if not len(one.rows.lower)]
+    # Of a single group not even bounds that hold for one group.
+    bound = [one for one in all_bound if not (training.lacks_groups and len(one.rows.lower))]
     # A loss of pairs can keep criteria at a threshold by moving all scores.
     for one in bound if is_pairwise(loss) else ():
         if one.sums.metric_input != "ranks" or one.gap.is_correctable:
@@ -123,7 +123,7 @@ def make_problem(
     )
 
 
-def check_loss(estimator: BaseEstimator, target: str, is_positive: bool = False) -> Any:
+def check_loss(estimator: BaseEstimator, target: str, is_positive: bool = False) -> Loss:
     """The loss that an estimator's parameter names, or is, if it is for "classes" or "numbers".
 
     ``is_positive`` says that predictions may be of "positive numbers", too.

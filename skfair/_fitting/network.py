@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,13 +21,13 @@ from skfair.solvers import SQP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from sklearn.base import BaseEstimator
 
     from skfair._fitting.input import TrainingData
     from skfair._fitting.outcome import FitTask
-    from skfair._problems.problem import ConstrainedProblem, Problem
+    from skfair._problems.evaluation import Evaluation
+    from skfair._problems.problem import ConstrainedProblem
     from skfair.constraints import Constraint
     from skfair.solvers import Solver
     from skfair.solvers._solver import Progress, Result
@@ -56,7 +56,7 @@ def make_network_problem(
 
 def fit_network(
     task: FitTask, to_train: ConstrainedProblem, start: np.ndarray | None, solve: Callable
-) -> Any:
+) -> BaseEstimator:
     """The estimator of a task, with a network that is fitted under the constraints of a problem.
 
     The solver trains all layers on smooth rates, in single precision unless the model has its own
@@ -168,18 +168,18 @@ class _EpochCallback:
         self.watch = watch
         self.patience = patience
         self.held_out = None  # the objective of held-out samples
-        self.latest = None  # what the solver would return, once an epoch is over
+        self.latest: Evaluation | None = None  # what the solver would return, once an epoch is over
         self.best = None
         self._smallest = np.full(3, np.inf)
         self._waited = 0
-        self.curves = {"loss_curve_": []}
+        self.curves: dict[str, list[float]] = {"loss_curve_": []}
 
     def __call__(self, progress: Progress) -> bool:
         """Record an epoch; True if the training shall stop."""
         is_stopped = self.watch(progress)
         if progress.n_iter > 0:
             self.curves["loss_curve_"].append(progress.evaluation.fun)
-            self.latest = progress.best  # type: ignore[assignment]
+            self.latest = progress.best
         if self.held_out is None:
             return is_stopped
         loss = self.held_out.evaluate(progress.evaluation.parameters).fun
@@ -199,7 +199,7 @@ class _EpochCallback:
 
 def solve_or_interrupt(
     solver: Solver,
-    problem: Problem,
+    problem: ConstrainedProblem,
     start: np.ndarray,
     random_state: np.random.RandomState,
     epochs: _EpochCallback,
@@ -207,7 +207,7 @@ def solve_or_interrupt(
     """The result of a training; Ctrl-C ends it with the epoch that the solver would return."""
     x = problem.initial_point(start)
     try:
-        return solver.solve(problem, x, random_state=random_state, callback=epochs)  # type: ignore[arg-type]
+        return solver.solve(problem, x, random_state=random_state, callback=epochs)
     except KeyboardInterrupt:
         if epochs.latest is None:
             raise  # nothing was learned yet
@@ -225,13 +225,13 @@ def warn_of_interrupt(n_epochs: int, rank: str) -> None:
     )
 
 
-def _last_layer_fitter(problem: Problem, parameters: np.ndarray) -> Fitter:
+def _last_layer_fitter(problem: ConstrainedProblem, parameters: np.ndarray) -> Fitter:
     """Fitter of the last layer, a linear model of the outputs of the others."""
     last = problem.model.last_layer(parameters)
     *coef, intercept = parameters[-last.n_parameters :]
     last = LinearModel.from_features(last.X, problem.weights)
     return Fitter(
-        replace(problem, model=last),  # type: ignore[type-var]
+        replace(problem, model=last),
         last.parameters(np.array(coef), intercept),
         _LAST_LAYER_SOLVER,
     )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from skfair._fitting.input import TrainingData
     from skfair._partitions.blocks import Blocks
     from skfair._problems.evaluation import Evaluation
-    from skfair._problems.problem import Problem
+    from skfair._problems.problem import ConstrainedProblem, Problem
     from skfair._utils.tables import TableLike
     from skfair.solvers._solver import Progress
 
@@ -229,7 +229,7 @@ def _warn_of_constant_decisions(
     if not is_counted or classes is None or candidate.is_unconstrained:
         return False
     if len(classes) > 2:
-        labels = classes[candidate.scores.reshape(len(classes), -1).argmax(axis=0)]  # type: ignore[union-attr]
+        labels = classes[candidate.scores.reshape(len(classes), -1).argmax(axis=0)]
     else:
         labels = to_class_labels(candidate.occurring_decisions, classes, estimator.pos_label_)
     if len(np.unique(labels)) > 1:
@@ -397,12 +397,12 @@ def _describe_conflict(system: ConstraintSystem, candidate: Candidate | SimpleNa
     )
 
 
-def _advise(bound: BoundConstraint, scores: np.ndarray | None) -> str:
+def _advise(bound: BoundConstraint, scores: np.ndarray) -> str:
     """Advice for a tolerance that is not kept, in addition to raising it."""
     if bound.sums.metric_input != "ranks":
         return "leave small groups out (min_group_size)"
     # Ranks of scores with a small standard deviation depend on tiny differences.
-    if scores is not None and np.std(scores) < 0.1:
+    if len(scores) and np.std(scores) < 0.1:
         return (
             "or give the model more features that predict the target: the scores are nearly equal "
             f"(standard deviation {np.std(scores):.2g}), but ranks depend on any difference"
@@ -580,7 +580,7 @@ class FitTask(NamedTuple):
             watch=watch,
         )
 
-    def finish(self, fitter: Fitter, guarantee: Guarantee, fitted: dict[str, Any]) -> Any:
+    def finish(self, fitter: Fitter, guarantee: Guarantee, fitted: dict[str, Any]) -> BaseEstimator:
         """The estimator, with the attributes of its outcome and those passed; then warn."""
         estimator = self.estimator
         training = self.training
@@ -640,7 +640,7 @@ def warn_if_linear_model_costly(
         warn_of_moved_decisions(problem.mean_weights, *scores)
 
 
-def _draw_subsample(problem: Problem, size: int) -> Any:
+def _draw_subsample(problem: ConstrainedProblem, size: int) -> ConstrainedProblem:
     """The problem, or a subsample of it where it has more samples."""
     if len(problem.target) <= size:
         return problem
@@ -712,7 +712,7 @@ def warn_of_cost(
 
 def warn_of_worse_ranks(
     target: np.ndarray, weights: np.ndarray, scores: np.ndarray, free: np.ndarray
-) -> Any:
+) -> None:
     """Warn if scores rank the target worse than random ranks, and others do not."""
     ranks = TargetRanks(target, weights)
     if ranks.correlate(scores) < 0.0 and ranks.correlate(free) > 2.0 * ranks.deviation:

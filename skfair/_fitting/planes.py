@@ -20,6 +20,8 @@ from skfair._bound.bound import decision_outcomes
 from skfair._bound.rows import spread_over_samples
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from skfair._problems.linear import LinearModel
     from skfair._problems.problem import Problem
 
@@ -75,7 +77,7 @@ class Plane:
     up: np.ndarray
     reach: float
 
-    def point(self, k: int) -> Any:
+    def point(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Parameters and scores of samples left out at a point of the grid."""
         a = _ALONG_GRID[k // len(_BY_GRID)]
         b = _BY_GRID[k % len(_BY_GRID)]
@@ -148,7 +150,7 @@ def assign_folds(n_samples: int, clusters: np.ndarray | None = None) -> list[np.
     return [np.flatnonzero(fold == number) for number in range(_N_DIRECTION_FOLDS)]
 
 
-def find_planes(problem: Problem, plain: PlainFit) -> Any:
+def find_planes(problem: Problem, plain: PlainFit) -> Iterator[Plane]:
     """Planes through a `PlainFit` of a problem with a linear model."""
     model = problem.model
     scores = plain.scores

@@ -22,8 +22,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from skfair.losses import SquaredLoss
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._problems.problem import Problem
 
 
@@ -107,7 +105,7 @@ class QuadraticProgram:
         hessian = self.hessians[0]
         return hessian + 1e-10 * max(np.trace(hessian), 1e-200) * np.eye(len(hessian))
 
-    def bound_and_starts(self, n_starts: Any) -> Any:
+    def bound_and_starts(self, n_starts: int) -> tuple[float, list[np.ndarray]]:
         """A number that no objective is below where the constraints are kept; starts of fits."""
         bound, minimizer = self._solve_dual()
         # Stationary points of Lagrangians, each of a direction of multipliers of its own.

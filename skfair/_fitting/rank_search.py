@@ -41,8 +41,8 @@ def loses_ranks(fitter: Fitter, candidate: Candidate) -> bool:
     if problem.model.last_layer(candidate.parameters).n_parameters > 256:
         return False
     ranks = TargetRanks(problem.target, problem.mean_weights)
-    taken = ranks.correlate(candidate.scores)  # type: ignore[arg-type]
-    unconstrained = ranks.correlate(fitter.converged_plain_fit.scores)  # type: ignore[arg-type]
+    taken = ranks.correlate(candidate.scores)
+    unconstrained = ranks.correlate(fitter.converged_plain_fit.scores)
     # A plain fit that ranks at random has nothing to lose.
     # Search ranks if more than .6 of the correlation of the plain fit is lost. Searches use a
     # tolerance to the last sample, so that gaps of held-out data are larger: from a smaller share
@@ -103,11 +103,11 @@ class _RankSearch:
         # Gaps are led as near to their tolerances as calibration leads them.
         tolerances = fitter.constraint.tolerances
         self.aims = tolerances - np.minimum(SLACK, tolerances) / 2.0
-        self.best = None
+        self.best: Candidate | None = None
         self.highest = -np.inf
         if candidate.keeps_bound:
             # A gain of .01 is worth another model than the solver's.
-            self.highest = self.ranks.correlate(candidate.scores) + 0.01  # type: ignore[arg-type]
+            self.highest = self.ranks.correlate(candidate.scores) + 0.01
 
     def evaluate(self, parameters: np.ndarray) -> Candidate:
         """The candidate with these parameters of the last layer."""
@@ -117,9 +117,9 @@ class _RankSearch:
     def measure(self, parameters: np.ndarray, penalty: float, aims: np.ndarray) -> float:
         """The correlation less a penalty for the largest excess of a gap over its aim."""
         candidate = self.evaluate(parameters)
-        correlation = self.ranks.correlate(candidate.scores)  # type: ignore[arg-type]
+        correlation = self.ranks.correlate(candidate.scores)
         if candidate.keeps_bound and correlation > self.highest:
-            self.best = candidate  # type: ignore[assignment]
+            self.best = candidate
             self.highest = correlation
         excess = np.max(np.nan_to_num(candidate.gaps - aims, nan=1.0), initial=0.0)
         return correlation - penalty * float(excess)
@@ -163,7 +163,7 @@ class _RankSearch:
 
     def rescale(self, candidate: Candidate) -> Candidate:
         """The candidate with scale and intercept of least objective, on which no rank depends."""
-        if np.ptp(candidate.scores) == 0.0:  # type: ignore[arg-type]
+        if np.ptp(candidate.scores) == 0.0:
             return candidate
         free = self.fitter.problem_with_constraint(ConstraintSystem(()))
         parameters = optimize_scale_intercept(

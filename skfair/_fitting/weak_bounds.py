@@ -6,7 +6,7 @@ of the model, or the training data may be too few to tell. Each sentence states 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from skfair._utils.checks import bound_text, limit_text, number_text, warn
 from skfair.exceptions import ConstraintCostWarning
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._bound.bound import BoundConstraint, ConstraintSystem
     from skfair._utils.tables import TableLike
 

@@ -7,7 +7,7 @@ columns hold labels.
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,6 @@ from skfair._partitions.partitions import BLOCK_SIZE, blocks, make_partitions
 from skfair._utils.tables import is_pandas
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._partitions.collections import Block
     from skfair._utils.tables import Table, TableLike
 
@@ -89,7 +87,7 @@ def merge_duplicate_rows_with_sizes(
 
 def _merge_rows(
     sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
-) -> Any:
+) -> tuple[Table, np.ndarray, dict[str, Table]]:
     """Groups of the distinct rows, their sums of `_weight_powers`, and the columns there."""
     if is_partitioned(sensitive_features, sample_weight, *columns.values()):
         return _merge_partitions(sensitive_features, sample_weight, columns)
@@ -110,7 +108,7 @@ class _NotMergeableError(Exception):
 
 def _merge_in_memory(
     sensitive_features: TableLike, sample_weight: TableLike | None, columns: dict[str, TableLike]
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray]:
     """Position of one row of each set of duplicates, and the sums over the set."""
     arrays = [_plain_array(column) for column in columns.values()]
     arrays += _attribute_arrays(sensitive_features)
@@ -146,7 +144,7 @@ def _attribute_arrays(sensitive_features: Table) -> list[Table]:
     return [_plain_array(column) for column in columns]
 
 
-def _plain_array(column: Table) -> Any:
+def _plain_array(column: Table) -> np.ndarray | pd.api.extensions.ExtensionArray:
     """A column as an array of numpy, or of pandas where that has codes."""
     if getattr(column, "ndim", 1) != 1:  # such as a table of one column
         raise _NotMergeableError
@@ -227,7 +225,7 @@ def _combine_codes(
     return codes, len(values)
 
 
-def _take_rows(table: Table, rows: np.ndarray | slice) -> Any:
+def _take_rows(table: Table, rows: np.ndarray | slice) -> Table:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
@@ -275,11 +273,13 @@ def _tabulate_partition(
     names: tuple[str, ...], partition: Block, rows: np.ndarray | slice, sums: np.ndarray
 ) -> pd.DataFrame:
     """DataFrame of rows of a partition, with their sums."""
-    table = {("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names}
+    table: dict[tuple[str, int | str], np.ndarray] = {
+        ("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names
+    }
     groups = partition["sensitive_features"]
     groups = pd.DataFrame(groups if hasattr(groups, "iloc") else np.asarray(groups)).iloc[rows]
     table.update({("attribute", name): groups[name].to_numpy() for name in groups})
-    table.update(zip(_SUM_COLUMNS, sums.T, strict=True))  # type: ignore[arg-type]
+    table.update(zip(_SUM_COLUMNS, sums.T, strict=True))
     return pd.DataFrame(table)
 
 

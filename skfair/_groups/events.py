@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from skfair._partitions.partitions import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Self
+    from typing import Self
 
     from skfair._utils.tables import Table
 
@@ -66,7 +66,7 @@ class Events:
         self.n_events = n_events
         self.n_samples = n_samples
         self.codes_and_mean_weights = codes_and_mean_weights
-        self.multiplicity = None
+        self.multiplicity: np.ndarray | None = None
         if averaging_matrix is not None:
             self.averaging_matrix = averaging_matrix
 
@@ -111,7 +111,7 @@ class Events:
     def copy_with_multiplicity(self, multiplicity: np.ndarray | None) -> Self:
         """The same events of rows, each of which stands for so many samples; None: one each."""
         if multiplicity is not None:
-            self.multiplicity = np.asarray(multiplicity, dtype=float)  # type: ignore[assignment]
+            self.multiplicity = np.asarray(multiplicity, dtype=float)
         return self
 
     @property
@@ -120,7 +120,7 @@ class Events:
         rows = self.averaging_matrix.indices
         return np.ones(len(rows)) if self.multiplicity is None else self.multiplicity[rows]
 
-    def take_multiplicity(self, rows: np.ndarray | slice) -> Any:
+    def take_multiplicity(self, rows: np.ndarray | slice) -> np.ndarray | None:
         """Numbers of samples of selected rows, or None."""
         return None if self.multiplicity is None else self.multiplicity[rows]
 
@@ -192,10 +192,10 @@ class Events:
             factors = np.broadcast_to(factors, taken.shape[1])
             mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
             return _from_matrix(sparse.csr_array(mean_weights, shape=taken.shape))
-        codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)  # type: ignore[assignment]
+        codes, of_rows = (values[rows] for values in self.codes_and_mean_weights)
         if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
-            mean_weights = mean_weights * factors
-        return Events(self.n_events, len(codes), (codes, mean_weights))  # type: ignore[arg-type]
+            of_rows = of_rows * factors
+        return Events(self.n_events, len(codes), (codes, of_rows))
 
     def embed(self, rows: slice, n_samples: int) -> Events:
         """The same events among n_samples, of which `rows` are theirs; the others are in none."""
@@ -224,13 +224,13 @@ class Events:
         return np.where(totals > 0, codes, -1)
 
     @cached_property
-    def memberships(self) -> Any:
+    def memberships(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sample, event and weight of every membership, event by event: three (n_entries,)."""
         averaging = self.averaging_matrix
         event_codes = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
         return averaging.indices.astype(np.intp), event_codes, averaging.data
 
-    def members(self, event: int) -> Any:
+    def members(self, event: int) -> tuple[np.ndarray, np.ndarray]:
         """Positions of the samples of an event, and their weights in its mean."""
         averaging = self.averaging_matrix
         inside = slice(*averaging.indptr[event : event + 2])
@@ -295,7 +295,8 @@ def join_units(
 
 def _from_matrix(averaging: sparse.csr_array) -> Events:
     """Events by their averaging matrix."""
-    return Events(*averaging.shape, averaging_matrix=averaging)  # type: ignore[misc]
+    n_events, n_samples = averaging.shape
+    return Events(n_events, n_samples, averaging_matrix=averaging)
 
 
 def _fill_in_weights(weights: np.ndarray | None, n_samples: int) -> np.ndarray:
@@ -363,7 +364,7 @@ class CellEvents(NamedTuple):
     clusters: np.ndarray | None = None
 
     @property
-    def names(self) -> Any:
+    def names(self) -> set[str]:
         """Names of the cells."""
         return {cell for cell, _ in (*self.labels, *self.empty)}
 
@@ -586,7 +587,7 @@ def tabulate_scores(y_score: np.ndarray, codes: np.ndarray, n_groups: int) -> Sc
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval: tuple | list, names: list) -> list[np.ndarray]:
+def intervals_by_group(interval: Any, names: list) -> list[np.ndarray]:
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, TypeGuard
 
-    from skfair._utils.api import MatrixLike
+    from skfair._utils.api import Label, MatrixLike
     from skfair._utils.tables import TableLike
 
 
@@ -71,7 +71,7 @@ def attribute_columns(
     return columns
 
 
-def _values_of(column: pd.Series) -> Any:
+def _values_of(column: pd.Series) -> np.ndarray | pd.api.extensions.ExtensionArray:
     """The values of a column of pandas, polars or arrow, as numpy has them unless it has codes."""
     return getattr(column, "array", column) if prefers_factorize(column) else column.to_numpy()
 
@@ -82,7 +82,9 @@ def prefers_factorize(column: TableLike) -> TypeGuard[pd.Series]:
     That holds for its strings and categories. Its decimals are excluded: there nan is a value.
     """
     dtype = getattr(column, "dtype", None)
-    return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"  # type: ignore[union-attr]
+    if dtype is None or isinstance(dtype, np.dtype) or not hasattr(column, "factorize"):
+        return False
+    return dtype.kind in "biuO"
 
 
 def holds_string_objects(column: TableLike) -> bool:
@@ -90,7 +92,7 @@ def holds_string_objects(column: TableLike) -> bool:
     return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
-def unique_labels_and_codes(column: Table, about: str) -> Any:
+def unique_labels_and_codes(column: Table, about: str) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct values of an attribute, and the position of each sample's among them.
 
     Messages say `about` what attribute they are.
@@ -99,13 +101,13 @@ def unique_labels_and_codes(column: Table, about: str) -> Any:
     if not isinstance(column, np.ndarray):
         codes, categories = column.factorize()
         if (codes >= 0).all():
-            values, positions = unique_labels_and_codes(categories.to_numpy(), about)
-            return values, positions[codes]
+            labels, positions = unique_labels_and_codes(categories.to_numpy(), about)
+            return labels, positions[codes]
         column = column.to_numpy()
     # Dates and durations become Python objects; missing ones are left to the check of objects.
     if column.dtype.kind in "mM" and not np.isnat(column).any():
-        values, codes = unique_inverse(column)
-        values = _to_python_times(values)
+        times, codes = unique_inverse(column)
+        values = _to_python_times(times)
         return np.fromiter(values, dtype=object, count=len(values)), codes
     if column.dtype.kind in "mM":
         column = column.astype(f"{column.dtype.kind}8[us]").astype(object)
@@ -121,20 +123,20 @@ def unique_labels_and_codes(column: Table, about: str) -> Any:
     elif column.dtype.kind == "O":
         values, codes = _unique_objects_and_codes(column.tolist(), about)
     else:
-        values, codes = unique_inverse(column)
-        check_exact_labels(values, about)
-        values = values.tolist()
+        distinct, codes = unique_inverse(column)
+        check_exact_labels(distinct, about)
+        values = distinct.tolist()
     # fromiter, because numpy would unpack labels that are sequences themselves.
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _to_python_times(values: np.ndarray) -> Any:
+def _to_python_times(values: np.ndarray) -> list:
     """Dates or durations as Python's own types, unless they are finer than microseconds."""
     rounded = values.astype(f"{values.dtype.kind}8[us]")
-    return rounded.astype(object) if (rounded == values).all() else list(values)
+    return rounded.tolist() if (rounded == values).all() else list(values)
 
 
-def unique_inverse(column: np.ndarray) -> Any:
+def unique_inverse(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct values of a column, and the position of each entry among them."""
     firsts, masks, rest = _scan_values(column)
     if not rest.any():
@@ -229,7 +231,7 @@ def sort_labels(column: Table) -> tuple[np.ndarray, np.ndarray]:
     return np.fromiter(values, dtype=object, count=len(values)), codes
 
 
-def _unique_objects_and_codes(column: list, about: str) -> Any:
+def _unique_objects_and_codes(column: list, about: str) -> tuple[list, np.ndarray]:
     """As `unique_labels_and_codes`, of a list of Python objects."""
     try:
         labels = set(column)
@@ -480,9 +482,9 @@ class Groups:
     def _replace(self, **changes: Any) -> Groups:
         """A copy with other arguments of the constructor."""
         matrix = None if self.is_disjoint else self.matrix
-        same = {"labels": self.labels, "codes": self._codes, "matrix": matrix}
+        same: dict[str, Any] = {"labels": self.labels, "codes": self._codes, "matrix": matrix}
         same |= {name: getattr(self, name) for name in ("attributes", "ranks", "multiplicity")}
-        return Groups(**same | changes)  # type: ignore[arg-type]
+        return Groups(**same | changes)
 
     @property
     def codes(self) -> np.ndarray:
@@ -660,7 +662,7 @@ class Groups:
             labels += zip(repeat(attribute), values)
         return np.column_stack(columns), _one_column(labels)
 
-    def select(self, positions: np.ndarray) -> Groups:
+    def select(self, positions: np.ndarray | list[int]) -> Groups:
         """Selected groups of all samples; those of other groups are then in none.
 
         Parameters
@@ -801,7 +803,7 @@ def warn_of_many_numbers(name: str, numbers: set[int]) -> None:
     )
 
 
-def normalize_label(label: float | str) -> Any:
+def normalize_label(label: float | str) -> Label:
     """A label as it is compared: text without regard to case, surrounding spaces and Unicode form.
 
     A letter with an accent has two forms: one character, or a letter and a mark.
@@ -811,7 +813,7 @@ def normalize_label(label: float | str) -> Any:
 
 def attribute_names(
     sensitive_features: TableLike | Groups, argument: str = "sensitive_features"
-) -> Any:
+) -> list | None:
     """Names of the columns of a table, or the name of a Series; None where there is none."""
     sensitive_features = to_pandas_table(sensitive_features)
     if is_encoded(sensitive_features):

@@ -28,8 +28,6 @@ from skfair._utils.tables import to_pandas_table
 from skfair.exceptions import MissingSensitiveFeaturesError
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._groups.groups import GroupSummary
     from skfair._utils.tables import TableLike
 
@@ -56,8 +54,9 @@ _GROUP_MARK_PATTERN = re.compile(_CLASS_MARK_PATTERN.pattern + r"|\b(decline[sd]
 def is_like_unknown(label: float | str, is_group: bool = True) -> bool:
     """Whether a label looks like the mark of an unknown group or class; not `MISSING` itself."""
     pattern = _GROUP_MARK_PATTERN if is_group else _CLASS_MARK_PATTERN
-    is_text = isinstance(label, str) and label != MISSING
-    return is_text and pattern.search(normalize_label(label)) is not None
+    if not isinstance(label, str) or label == MISSING:
+        return False
+    return pattern.search(str(normalize_label(label))) is not None
 
 
 def warn_of_missing_marks(
@@ -118,13 +117,13 @@ def fill_missing(
     index = sensitive_features.index if hasattr(sensitive_features, "iloc") else None
     by_name = {name: pd.Series(column) for name, column in zip(names, columns, strict=True)}
     if unknown:
-        by_name = _mask_unknown_labels(by_name, unknown)  # type: ignore[arg-type]
+        by_name = _mask_unknown_labels(by_name, unknown)
     filled = {name: _fill_column(column, name) for name, column in by_name.items()}
     return pd.DataFrame(filled, index=index)
 
 
 def _mask_unknown_labels(
-    by_name: dict[int | str, pd.Series], unknown: list
+    by_name: dict[int | str, pd.Series], unknown: list | tuple
 ) -> dict[int | str, pd.Series]:
     """Columns by name with missing values in place of the unknown labels."""
     wanted = {normalize_label(label): label for label in unknown}
@@ -142,7 +141,9 @@ def _mask_unknown_labels(
     return known
 
 
-def _fill_column(column: pd.Series, name: int | str) -> Any:
+def _fill_column(
+    column: pd.Series, name: int | str
+) -> np.ndarray | pd.api.extensions.ExtensionArray:
     """Values of an attribute, as text if any is missing."""
     if not column.isna().any():
         return column.array

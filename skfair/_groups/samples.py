@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -264,6 +264,13 @@ class Samples(NamedTuple):
         return not np.ptp(self.weights / self.groups.row_counts)
 
 
+def samples_without_target(
+    groups: Groups, weights: np.ndarray, X: Table | None = None, clusters: np.ndarray | None = None
+) -> Samples:
+    """Samples of which the target is not known, or comes later."""
+    return Samples(None, groups, weights, X, clusters=clusters)  # type: ignore[arg-type]
+
+
 def check_samples(
     arguments: FitArguments,
     *,
@@ -293,7 +300,8 @@ def check_samples(
     if sensitive_features is None and probabilities is None:
         if missing is not None:
             warn(f"{missing} {_ROUTING_ADVICE}", MissingSensitiveFeaturesWarning)
-        return Samples(None, Groups.single(len(rows)), weights[rows], clusters=clusters), rows  # type: ignore[arg-type]
+        alone = Groups.single(len(rows))
+        return samples_without_target(alone, weights[rows], clusters=clusters), rows
     if sensitive_features is None:
         all_groups = make_probable_groups(probabilities)
     elif missing_groups in ("exclude", "at_random"):
@@ -309,7 +317,7 @@ def check_samples(
         counted = _take_present(all_groups, rows)
         weights = weights[rows]
     warn_of_unclear_labels(counted)
-    samples = Samples(None, counted, weights, clusters=clusters)  # type: ignore[arg-type]
+    samples = samples_without_target(counted, weights, clusters=clusters)
     if sensitive_features is not None and probabilities is not None:
         samples = samples._replace(group_probabilities=probabilities.to_numpy()[rows])
     return samples, rows
@@ -357,7 +365,7 @@ def check_metric_input(
     *,
     takes_numbers: bool = False,
     **columns: Any,
-) -> Any:
+) -> tuple[Samples, list[np.ndarray]]:
     """Check the input of a metric: (Samples without target, list of the columns).
 
     Samples of zero weight are left out, and groups without members or weight too, silently. Groups
@@ -482,12 +490,13 @@ def merge_samples(
     counts = merged.pop("n_samples")
     del merged["squared_weight"]
     groups = groups._replace(codes=codes, multiplicity=counts)
-    return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}  # type: ignore[arg-type]
+    columns = {name: np.asarray(one) for name, one in merged.items()}
+    return samples_without_target(groups, counts), columns
 
 
 def _drop_zero_weights(
     sensitive_features: Table, sample_weight: TableLike | None, columns: dict[str, TableLike]
-) -> Any:
+) -> tuple[Samples, np.ndarray]:
     """Samples of positive weight, in groups that may overlap, and their positions."""
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     weights = _check_weights(sample_weight, next(iter(columns.values())))
@@ -509,7 +518,7 @@ def _drop_zero_weights(
             "sensitive_features puts no sample of positive weight into a group; a sparse matrix "
             "must hold True where a sample (row) is in a group (column)."
         )
-    return Samples(None, groups, weights), rows  # type: ignore[arg-type]
+    return samples_without_target(groups, weights), rows
 
 
 _TINY_GROUP_SIZE = 5
@@ -547,7 +556,7 @@ _ROUTING_ADVICE = (
 )
 
 
-def _check_weights(sample_weight: TableLike | None, rows: TableLike) -> Any:
+def _check_weights(sample_weight: TableLike | None, rows: TableLike) -> np.ndarray:
     """Non-negative weights of a finite sum, one for each of the rows."""
     weights = check_sample_weight(sample_weight, rows, dtype=float)
     with np.errstate(over="ignore"):
@@ -566,7 +575,7 @@ def _check_weights(sample_weight: TableLike | None, rows: TableLike) -> Any:
     return np.require(weights, requirements="W")
 
 
-def check_partition(partition: Block, name: str) -> Any:
+def check_partition(partition: Block, name: str) -> tuple[np.ndarray, np.ndarray | None, Groups]:
     """Checked X, weights (None if all are 1) and Groups of a partition, for the estimator `name`.
 
     The partition is a dict of columns, as `skfair._partitions.partitions_of` makes them. X stays in
@@ -586,10 +595,10 @@ def check_partition(partition: Block, name: str) -> Any:
     return X, weights, check_groups(labels, len(X)) if len(X) else Groups.single(0)
 
 
-def partition_error(error: ValueError, number: int) -> ValueError:
+def partition_error(error: TypeError | ValueError, number: int) -> TypeError | ValueError:
     """The TypeError or ValueError about samples of a partition, with the partition's number."""
     error_type = TypeError if isinstance(error, TypeError) else ValueError
-    return error_type(f"Partition {number}: {error}")  # type: ignore[return-value]
+    return error_type(f"Partition {number}: {error}")
 
 
 # Summary of partitioned samples: counts, weights and moments, from one pass over the data.
@@ -604,7 +613,9 @@ class EncodedBlock:
     the names of the sensitive attributes, where they are known.
     """
 
-    unit_costs = None  # (n_rows,) cost of a squared distance by weight; None if all are 1
+    unit_costs: np.ndarray | None = (
+        None  # (n_rows,) cost of a squared distance by weight; None if all are 1
+    )
 
     def __init__(
         self,
@@ -614,7 +625,7 @@ class EncodedBlock:
         weights: np.ndarray | None = None,
         partition_and_start: tuple[int, ...] = (0, 0),
         target: np.ndarray | None = None,
-        attributes: tuple | list[int | str] = (),
+        attributes: Sequence[int | str] = (),
     ) -> None:
         self.X = X
         self.cells = cells
@@ -624,7 +635,7 @@ class EncodedBlock:
         self.attributes = attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
-    def recode(self, positions: Any) -> np.ndarray:
+    def recode(self, positions: dict[tuple, int]) -> np.ndarray:
         """Code of each row by the positions of cells; any for cells without weight."""
         codes = np.array([positions.get(cell, 0) for cell in self.cells], dtype=np.intp)
         return codes[self.codes]
@@ -638,7 +649,7 @@ class EncodedBlock:
         """The same rows with other features."""
         changed = copy(self)
         changed.X = X
-        changed.unit_costs = unit_costs  # type: ignore[assignment]
+        changed.unit_costs = unit_costs
         return changed
 
     def __sizeof__(self) -> int:
@@ -646,7 +657,7 @@ class EncodedBlock:
         return sum(array.nbytes for array in arrays if array is not None)
 
 
-def encode_block(block: Block, name: str) -> EncodedBlock | ValueError:
+def encode_block(block: Block, name: str) -> EncodedBlock | TypeError | ValueError:
     """The encoded block of the rows that an estimator of this name is fitted to, or an error.
 
     Errors are returned, so that all partitions are known when the first one is raised.
@@ -654,7 +665,7 @@ def encode_block(block: Block, name: str) -> EncodedBlock | ValueError:
     try:
         X, weights, groups = check_partition(block, name)
     except (TypeError, ValueError) as error:
-        return partition_error(error, block.partition_index)  # type: ignore[arg-type]
+        return partition_error(error, block.partition_index)
     cells = [*map(tuple, groups.labels.tolist())]
     place = (block.partition_index, block.first)
     attributes = groups.attributes if len(X) else ()
@@ -721,9 +732,11 @@ class SampleSummary:
         codes = [self.positions[cell] for of_block in cells for cell in of_block]
         self.counts = np.bincount(codes, np.concatenate(counts)).astype(np.intp)
         self.weights = np.bincount(codes, np.concatenate(weights))
-        begins = [self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)]  # type: ignore[assignment]
+        first_rows = [
+            self.first[place] + rows for place, rows in zip(partitions, begins, strict=True)
+        ]
         self.first_rows = np.full(len(self.cells), np.iinfo(np.intp).max)
-        np.minimum.at(self.first_rows, codes, np.concatenate(begins))
+        np.minimum.at(self.first_rows, codes, np.concatenate(first_rows))
         totals = np.array([of_block.sum() for of_block in weights])
         self.mean, self.variance = _pool_moments(totals, np.array(sums), np.array(squares))
         self.scatter = float(totals.sum() * self.variance.sum())
@@ -764,7 +777,9 @@ class SampleSummary:
         return changed
 
 
-def _summarize_block(block: EncodedBlock | ValueError) -> ValueError | tuple:
+def _summarize_block(
+    block: EncodedBlock | TypeError | ValueError,
+) -> TypeError | ValueError | tuple:
     """Partition, length, attributes; cells, first rows, counts, weights, moments; or the error."""
     if isinstance(block, Exception):
         return block
@@ -809,7 +824,9 @@ def _sum_moments(X: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     return sums, weights @ (deviations * deviations)
 
 
-def _pool_moments(weights: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> Any:
+def _pool_moments(
+    weights: np.ndarray, sums: np.ndarray, squares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of all blocks, from their weights, sums, and squares about their means."""
     total = weights.sum()
     present = weights > 0

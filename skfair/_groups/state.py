@@ -23,13 +23,13 @@ class PlainStateMixin:
     """Types of records among the attributes, also within others: of named tuples, or of objects
     whose attributes are the arguments of their constructor."""
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state to store."""
         state = super().__getstate__()
         plain = {name: self._to_plain(value) for name, value in state.items()}  # type: ignore[attr-defined]
         return plain | {_VERSION_KEY: __version__}
 
-    def __setstate__(self, state: dict) -> Any:
+    def __setstate__(self, state: dict) -> None:
         """Restore the stored state; raise if another minor version has stored it."""
         state = dict(state)
         stored_by = state.pop(_VERSION_KEY, "an earlier version")
@@ -44,7 +44,7 @@ class PlainStateMixin:
     def _to_plain(self, value: Any) -> Any:
         """The value, with dicts in place of the records that it is or contains."""
         if type(value) in self._record_types:
-            fields = value._asdict() if isinstance(value, tuple) else vars(value)  # type: ignore[attr-defined]
+            fields = value._asdict() if hasattr(value, "_asdict") else vars(value)
             fields = {name: self._to_plain(field) for name, field in fields.items()}
             return {_RECORD_TYPE_KEY: type(value).__name__} | fields
         if type(value) is list:

@@ -1,6 +1,6 @@
 """Kernels of fair assignment: its dual, and paths to more balance."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -348,7 +348,8 @@ class DualEvaluation(NamedTuple):
     # (n_intersections, n_clusters, n_clusters) weight near a tie, cheapest first
     tie_weights: np.ndarray
     n_near_ties: int  # number of those near a tie
-    extra_sums: tuple = ()  # further sums over samples that callers add to every evaluation
+    # Further sums over samples that callers add to every evaluation.
+    extra_sums: tuple[Any, ...] = ()
 
     @property
     def totals(self):

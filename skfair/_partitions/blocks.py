@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -18,8 +18,7 @@ from skfair._partitions.partitions import BLOCK_SIZE, blocks
 from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
     from pyarrow import DataType
@@ -47,7 +46,7 @@ class Blocks:
         self,
         read: Callable,
         lengths: list[int],
-        columns: range | list[int | str] | dict[str, str],
+        columns: Iterable[int | str],
         is_series: bool = False,
     ) -> None:
         self._read, self._lengths = read, list(lengths)
@@ -66,28 +65,28 @@ class Blocks:
         return sum(self._lengths)
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> tuple[int, ...]:
         """Numbers of rows and of columns."""
         return (len(self),) if self._is_series else (len(self), len(self.columns))
 
     def __getitem__(self, columns: int | str | list[int | str]) -> Blocks:
         """A column (of one label), or a table of some columns (of a list of labels)."""
         is_series = not isinstance(columns, list)
-        wanted = [columns] if is_series else columns
+        wanted = columns if isinstance(columns, list) else [columns]
         known = set(self.columns)
-        unknown = [name for name in wanted if name not in known]  # type: ignore[union-attr]
+        unknown = [name for name in wanted if name not in known]
         if unknown:
             raise KeyError(
                 f"There is no column {unknown[0]!r}; the columns are {self.columns[:20]}."
             )
-        return Blocks(self._read, self._lengths, wanted, is_series)  # type: ignore[arg-type]
+        return Blocks(self._read, self._lengths, wanted, is_series)
 
     def drop(self, columns: list[str]) -> Blocks:
         """All columns but some."""
         self[list(columns)]  # which are all there
         return self[[name for name in self.columns if name not in set(columns)]]
 
-    def read(self, number: int) -> Any:
+    def read(self, number: int) -> np.ndarray | pd.DataFrame | pd.Series:
         """One block, in memory."""
         block = self._read(number, self.columns)
         if not self._is_series:
@@ -330,7 +329,7 @@ def _open_parquet(path: Path) -> Blocks:
     _check_same_columns(files)
     groups = [(file, number) for file in files for number in range(len(file.lengths))]
     lengths = [file.lengths[number] for file, number in groups]
-    return Blocks(partial(_read_row_group, groups), lengths, files[0].types)  # type: ignore[arg-type]
+    return Blocks(partial(_read_row_group, groups), lengths, files[0].types)
 
 
 def _read_row_group(
@@ -355,18 +354,20 @@ def _folder_values(folders: list[tuple[str, ...]]) -> list:
     """Columns that names of folders give to each file, as in ``sex=f/year=2020``."""
     # Hive partitioning: names of folders are column=value.
     texts = [dict(name.split("=", 1) for name in names if "=" in name) for names in folders]
-    columns = [{name: _unquote(text) for name, text in row.items()} for row in texts]
+    columns: list[dict[str, int | str | None]] = [
+        {name: _unquote(text) for name, text in row.items()} for row in texts
+    ]
     # A column of integers only if all files agree; missing values are left out.
     for name in {name for row in columns for name in row}:
-        present = [row for row in columns if row.get(name) is not None]
+        present = {k: str(row[name]) for k, row in enumerate(columns) if row.get(name) is not None}
         # As Python writes them: "01" is a name.
-        if all(re.fullmatch("0|-?[1-9][0-9]*", row[name]) for row in present):
-            for row in present:
-                row[name] = int(row[name])
+        if all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in present.values()):
+            for k, text in present.items():
+                columns[k][name] = int(text)
     return columns
 
 
-def _unquote(text: str) -> Any:
+def _unquote(text: str) -> str | None:
     """The value of a folder; None where Hive marks it as missing."""
     return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
 

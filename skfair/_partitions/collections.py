@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from skfair._partitions.blocks import Blocks
 from skfair._partitions.dask import DaskWorkers, acquire_client, check_worker_imports, gather
-from skfair._partitions.partitions import Partitions, Reader, Threads, blocks
+from skfair._partitions.partitions import LocalThreads, Partitions, Reader, blocks
 from skfair._utils.checks import check_in_memory, join_names, warn
 from skfair._utils.tables import is_pandas
 
@@ -136,7 +136,7 @@ def expected_layout(rows: Array | DataFrame | Series, name: str) -> tuple[int, .
 
 
 def arrange_columns(
-    number: int, name: str, chunk: Table, expected: tuple[int, ...] | list[str]
+    number: int | str, name: str, chunk: Table, expected: tuple[int, ...] | list[str]
 ) -> np.ndarray | pd.DataFrame | pd.Series:
     """Rows of a partition with columns in the expected order; raises if they are others.
 
@@ -210,7 +210,7 @@ def feature_attributes(X: Table) -> dict[str, np.ndarray | int]:
     return vars(probe)
 
 
-def load_rows(rows: TableLike) -> Any:
+def load_rows(rows: TableLike) -> Table:
     """Data of Dask and of files as an array or dataframe in memory; others as they are."""
     return load_columns(rows=rows)["rows"]
 
@@ -226,8 +226,8 @@ def load_columns(**columns: Any) -> dict[str, Any]:
     }
     loaded = dict(zip(lazy, _compute_together([*lazy.values()]), strict=True)) if lazy else {}
     files = {name: rows for name, rows in columns.items() if isinstance(rows, Blocks)}
-    files = {name: _concatenate(list(rows), ignore_index=True) for name, rows in files.items()}
-    return columns | loaded | files
+    read = {name: _concatenate(list(rows), ignore_index=True) for name, rows in files.items()}
+    return columns | loaded | read
 
 
 def load_columns_beside(X: TableLike, **columns: Any) -> dict[str, TableLike | None]:
@@ -256,7 +256,9 @@ def _compute_together(collections: list[TableLike]) -> list[TableLike] | tuple[T
     return gather(client, client.compute(collections))
 
 
-def _check_columns_lazily(name: str, rows: Array | DataFrame | Series) -> Any:
+def _check_columns_lazily(
+    name: str, rows: Array | DataFrame | Series
+) -> Array | DataFrame | Series:
     """A dataframe of Dask whose partitions are checked when they are computed; others unchanged."""
     if not (has_frame_partitions(rows) and rows.ndim == 2):
         return rows
@@ -273,12 +275,14 @@ def _arrange_frame(
     return arrange_columns(partition_number(partition_info), name, frame, expected)
 
 
-def partition_number(partition_info: dict | None) -> Any:
+def partition_number(partition_info: dict | None) -> int | str:
     """The number of a partition, from what Dask says of it."""
     return "?" if partition_info is None else partition_info["number"]
 
 
-def _concatenate(chunks: list[Table], ignore_index: bool = False) -> Any:
+def _concatenate(
+    chunks: list[Table], ignore_index: bool = False
+) -> np.ndarray | pd.DataFrame | pd.Series:
     if not hasattr(chunks[0], "iloc"):
         return np.concatenate(chunks)
     return pd.concat(chunks, ignore_index=ignore_index)
@@ -332,7 +336,7 @@ def partitions_of(n_jobs: int | None = None, **columns: Any) -> Partitions:
     numbers = {name: rows.n_blocks for name, rows in columns.items()}
     _check_same_number(numbers, "their numbers of blocks differ:")
     reader = Reader(partial(_read, columns), next(iter(numbers.values())))
-    return Partitions(Threads(reader, n_jobs))
+    return Partitions(LocalThreads(reader, n_jobs))
 
 
 class Block(dict):
@@ -346,7 +350,7 @@ class Block(dict):
         super().__init__(columns)
         self.partition_index, self.first = partition_index, first
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Block], tuple]:
         return Block, (dict(self), self.partition_index, self.first)
 
 
@@ -399,7 +403,9 @@ def _partitions_of_dask(columns: dict[str, TableLike], n_jobs: int | None) -> Pa
         "There is no Dask client, so that threads of this process read the collections, again for "
         "each pass over the data. Start one, as in distributed.Client(), or persist the data first."
     )
-    return Partitions(Threads(Reader(_RecomputedPartitions(partitions), len(partitions)), n_jobs))
+    return Partitions(
+        LocalThreads(Reader(_RecomputedPartitions(partitions), len(partitions)), n_jobs)
+    )
 
 
 class _RecomputedPartitions:
@@ -407,7 +413,7 @@ class _RecomputedPartitions:
 
     def __init__(self, partitions: list[Delayed]) -> None:
         self._partitions = partitions
-        self._checksums = {}  # type: ignore[var-annotated]
+        self._checksums: dict[Any, list[int]] = {}
 
     def __call__(self, number: int) -> list[Block]:
         blocks = self._partitions[number].compute(scheduler="synchronous")
@@ -429,11 +435,11 @@ def changed_partition_message(number: int) -> str:
 def _checksum(column: TableLike) -> int:
     values = np.ascontiguousarray(column)
     if values.dtype.kind == "O":
-        values = "\0".join(map(str, values.ravel())).encode(errors="surrogatepass")  # type: ignore[assignment]
-    return zlib.crc32(values if isinstance(values, bytes) else values.tobytes())
+        return zlib.crc32("\0".join(map(str, values.ravel())).encode(errors="surrogatepass"))
+    return zlib.crc32(values.tobytes())
 
 
-def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> Any:
+def _delayed_partitions(columns: dict[str, Array | DataFrame | Series]) -> list:
     """Return one delayed list of blocks per partition, with the columns of all collections."""
     from dask import delayed
 
@@ -618,9 +624,9 @@ def _apply_to_chunks(
     # Arrays of fewer dimensions would be matched by their last ones.
     wide = [rows.reshape(rows.shape + (1,) * (X.ndim - rows.ndim)) for rows in others.values()]
     # Answers have one axis, or a second one of a known length.
-    shape = {"drop_axis": [*inner]}
+    shape: dict[str, Any] = {"drop_axis": [*inner]}
     if empty.ndim > 1:
-        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}  # type: ignore[dict-item]
+        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
     n_axes = [rows.ndim for rows in columns.values()]
     apply = partial(_apply_to_array_chunk, answer, n_axes)
     return X.map_blocks(apply, *wide, meta=empty, **shape)  # type: ignore[arg-type]
@@ -631,11 +637,11 @@ def _apply_to_array_chunk(
 ) -> np.ndarray:
     number = "?" if block_id is None else block_id[0]
     # Undo the reshape to the dimensions of X.
-    chunks = [  # type: ignore[assignment]
+    reshaped = [
         chunk if chunk.ndim == n_axis else chunk.reshape(chunk.shape[:n_axis])
         for chunk, n_axis in zip(chunks, n_axes, strict=True)
     ]
-    return answer(number, *chunks)
+    return answer(number, *reshaped)
 
 
 def _apply_to_frame_chunk(

@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,7 +20,6 @@ from skfair._utils.fit import single_threaded_blas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from dask.delayed import Delayed
     from distributed import Client, Future
@@ -58,7 +57,8 @@ class DaskWorkers:
     only_block = None
 
     def __init__(self, client: Client, partitions: list[Delayed | Future]) -> None:
-        self.client, self.partitions, self._latest = client, list(partitions), None
+        self.client, self.partitions = client, list(partitions)
+        self._latest: list = []
         self.is_stored = not hasattr(self.partitions[0], "__dask_graph__")
         self._batches: list[list[int]] | None = None
         # Partitions of a worker that is lost later are computed again.
@@ -72,11 +72,11 @@ class DaskWorkers:
         with _explain_errors(self.client):
             batches = self._batches_of_workers()
             self._latest = self._submit(task, others, batches)
-        results = gather(self.client, self._latest, None if batches else "Partition")  # type: ignore[arg-type]
+        results = gather(self.client, self._latest, None if batches else "Partition")
         if not batches:
             return results
-        numbers, results = chain.from_iterable(batches), chain.from_iterable(results)
-        by_number = dict(zip(numbers, results, strict=True))
+        pairs = zip(chain.from_iterable(batches), chain.from_iterable(results), strict=True)
+        by_number = dict(pairs)
         return [by_number[number] for number in range(len(self))]
 
     def reduce(self, task: Callable, others: list, is_small: bool) -> Any:
@@ -108,7 +108,7 @@ class DaskWorkers:
         """Let workers forget the stored partitions, also those that a reference cycle holds."""
         for future in self.partitions if self.is_stored else ():
             future.release()
-        self._latest = None
+        self._latest = []
 
     def has_lost_workers(self) -> bool:
         """Whether stored partitions may have been computed again."""
@@ -131,7 +131,7 @@ class DaskWorkers:
         """Whether a task is sent with its calls: workers wait for messages of one another."""
         return self.is_stored and len(self) <= 32
 
-    def _batches_of_workers(self) -> Any:
+    def _batches_of_workers(self) -> list[list[int]]:
         """Numbers of the few partitions that each thread of a worker stores; [] where unknown.
 
         Each call takes some milliseconds, whatever it computes.
@@ -153,13 +153,13 @@ class DaskWorkers:
             self._batches = [batch for batch in batches if batch]
         return self._batches or []
 
-    def _submit(self, task: Any, others: list, batches: tuple | list[list[int]] = ()) -> Any:
+    def _submit(self, task: Any, others: list, batches: tuple | list[list[int]] = ()) -> list:
         """Futures of what a task makes of each partition, or lists of such by batch."""
         if self._is_direct:
             columns = [self.partitions, *(other.partitions for other in others)]
-            call = partial(_call_single_threaded, task)
+            call: partial = partial(_call_single_threaded, task)
             if batches:
-                call = partial(_call_on_batch, task, len(self))  # type: ignore[assignment]
+                call = partial(_call_on_batch, task, len(self))
                 columns = [range(len(self)), *columns]
                 columns = [[[column[i] for i in batch] for batch in batches] for column in columns]
             return self.client.map(call, *columns, pure=False)
@@ -222,7 +222,7 @@ def acquire_client() -> Client | None:
     return client
 
 
-def gather(client: Client, futures: list | dict, what: str | None = "Result") -> Any:
+def gather(client: Client, futures: list[Future], what: str | None = "Result") -> list:
     """Wait for results of tasks; if one fails, or the wait is interrupted, all are cancelled.
 
     A note of the error says which one it is of, by its number, unless ``what`` is None. Warns
@@ -233,8 +233,8 @@ def gather(client: Client, futures: list | dict, what: str | None = "Result") ->
     """
     with _explain_errors(client):
         try:
-            results = _await_results(client, futures)  # type: ignore[arg-type]
-            _raise_if_failed(futures, what)  # type: ignore[arg-type]
+            results = _await_results(client, futures)
+            _raise_if_failed(futures, what)
             return results
         except BaseException:
             with contextlib.suppress(Exception):  # of a closed client, which would hide the error
@@ -254,7 +254,7 @@ def _explain_errors(client: Client | type) -> Iterator[None]:
         raise explanation from error
 
 
-def _translate_error(client: Any, error: Exception) -> Any:
+def _translate_error(client: Any, error: Exception) -> Exception | None:
     """The error to raise in place of one of Dask; None for other errors."""
     name = type(error).__name__
     reason = getattr(error, "reason", None)
@@ -304,25 +304,26 @@ class _StallClock:
     """
 
     def __init__(self) -> None:
-        self.seconds, self.has_warned, self._reason = 0.0, False, None
+        self.seconds, self.has_warned = 0.0, False
+        self._reason: str | None = None
 
-    def add(self, seconds: float, reason: str | None) -> Any:
+    def add(self, seconds: float, reason: str | None) -> None:
         """Count a time that ended in a stall for this reason, or in progress if it is None."""
         # Progress weighs a quarter: workers that are stalled in a fifth of the time go on.
         weight = -0.25 if reason is None else 1.0
         self.seconds = max(0.0, self.seconds + seconds * weight)
         # It starts again once there are workers, or most of the stalls are long ago.
-        if reason is None and (self._reason == _NO_WORKERS or not self.seconds):  # type: ignore[comparison-overlap]
+        if reason is None and (self._reason == _NO_WORKERS or not self.seconds):
             self.seconds, self.has_warned = 0.0, False
-        self._reason = reason  # type: ignore[assignment]
+        self._reason = reason
 
 
 _CLOCKS: WeakKeyDictionary = WeakKeyDictionary()
 """The clock of each client."""
 
 
-def _await_results(client: Client, futures: list[Future]) -> list[TableLike] | None:
-    """Results of tasks, unless one fails, or workers cannot run them for too long."""
+def _await_results(client: Client, futures: list[Future]) -> list:
+    """Results of tasks, none if one fails, unless workers cannot run them for too long."""
     clock = _CLOCKS.setdefault(client, _StallClock())
     timeout = _timeout()
     before = monotonic()
@@ -331,7 +332,7 @@ def _await_results(client: Client, futures: list[Future]) -> list[TableLike] | N
     while not gathering.done():
         if any(future.status == "error" for future in futures):
             _cancel(gathering)
-            return None
+            return []
         stall = client.sync(_relieve_and_explain_stall, client)
         now = monotonic()
         clock.add(now - before, stall)
@@ -373,7 +374,7 @@ def _raise_if_failed(futures: list[Future], what: str | None) -> None:
             "dataframe must have the columns that it declares."
         ) from error
     except Exception as error:
-        error.add_note(_failure_note(what, failed[0], len(futures)))  # type: ignore[arg-type]
+        error.add_note(_failure_note(what, failed[0], len(futures)))
         raise
 
 
@@ -501,7 +502,7 @@ def _call_on_batch(
     return results
 
 
-def _failure_note(what: str, number: int, n_futures: int) -> str:
+def _failure_note(what: str | None, number: int, n_futures: int) -> str:
     return f"{what} {number} of {n_futures} could not be computed."
 
 

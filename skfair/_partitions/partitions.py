@@ -22,7 +22,7 @@ from skfair._utils.checks import warn
 from skfair._utils.fit import single_threaded_blas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import pandas as pd
 
@@ -100,11 +100,11 @@ class Partitions:
         results = self.engine.results(*self._partition_function((function, arguments)))
         return [*chain.from_iterable(results)]
 
-    def persist(self) -> Any:
+    def persist(self) -> Partitions:
         """The same, computed once and kept by the workers of a cluster; files are read again."""
         return self.keep() if self.engine.is_cluster else self
 
-    def keep(self) -> Any:
+    def keep(self) -> Partitions:
         """The same, computed once and kept: in memory, unless the rows are on a cluster."""
         if self.engine.is_stored and not self.steps:
             return self
@@ -125,7 +125,7 @@ class Partitions:
 
     def _partition_function(
         self, *last: tuple, combine: Callable | type = list
-    ) -> tuple[Callable, list[Threads]]:
+    ) -> tuple[Callable, list[LocalThreads]]:
         """A function of stored partitions, and the engines of what is handed out with them."""
         steps, others = [], []
         for function, arguments in (*self.steps, *last):
@@ -163,11 +163,11 @@ def evaluate_partition(
     A step is a function and its arguments: pairs (False, argument), or (True, position among the
     others), of which each block gets its own.
     """
-    results = blocks
+    results: Iterable = blocks
     for function, arguments in steps:
         columns = [others[a] if is_column else [a] * len(blocks) for is_column, a in arguments]
         # Lazy: a block goes through all steps before the next one, so that few results are held.
-        results = starmap(function, zip(results, *columns, strict=True))  # type: ignore[assignment]
+        results = starmap(function, zip(results, *columns, strict=True))
     return combine(results)
 
 
@@ -196,7 +196,7 @@ def _only_block(argument: Partitions) -> Any:
     return argument.engine.only_block[0] if isinstance(argument, Partitions) else argument
 
 
-def blocks(n_samples: int, size: int = BLOCK_SIZE) -> Any:
+def blocks(n_samples: int, size: int = BLOCK_SIZE) -> list[slice]:
     """Divide rows into blocks of equal size; the last one may be smaller.
 
     Examples
@@ -210,7 +210,8 @@ def blocks(n_samples: int, size: int = BLOCK_SIZE) -> Any:
 
 def tree_sum(results: Any) -> np.ndarray | float | tuple:
     """Sum of results, at least one, in the order of `Partitions.reduce`; few are held at a time."""
-    levels = [[]]  # type: ignore[var-annotated]  # of the tree: results, sums of eight of them, sums of eight of these ...
+    # Levels of the tree: results, sums of eight of them, sums of eight of these ...
+    levels: list[list] = [[]]
     for result in results:
         # Push the result; whenever eight terms of a level are there, their sum is a term of the
         # next.
@@ -242,9 +243,9 @@ class Reader:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair._partitions.partitions import Partitions, Reader, Threads
+    >>> from skfair._partitions.partitions import LocalThreads, Partitions, Reader
     >>> reader = Reader(lambda number: [np.arange(number)], n_partitions=4)
-    >>> Partitions(Threads(reader)).reduce(np.sum)  # 0 of nothing, 0, 0 + 1, 0 + 1 + 2
+    >>> Partitions(LocalThreads(reader)).reduce(np.sum)  # 0 of nothing, 0, 0 + 1, 0 + 1 + 2
     np.int64(4)
     """
 
@@ -258,7 +259,7 @@ class Reader:
         return self._read(number)
 
 
-class Threads:
+class LocalThreads:
     """Engine of partitions of this process; numpy and kernels let threads run side by side."""
 
     is_cluster = False
@@ -287,13 +288,13 @@ class Threads:
             mapped = partial(_shared_map, n_threads) if n_threads > 1 else map
             yield from mapped(evaluate, range(len(self)))
 
-    def reduce(self, task: Callable, others: list[Threads], is_small: bool) -> Any:
+    def reduce(self, task: Callable, others: list[LocalThreads], is_small: bool) -> Any:
         """Sum of the results of a task over partitions."""
         return tree_sum(self.results(task, others))
 
-    def keep(self, task: Callable, others: list) -> Threads:
+    def keep(self, task: Callable, others: list) -> LocalThreads:
         """An engine that stores the results of a task."""
-        return Threads(list(self.results(task, others)), self.n_jobs)
+        return LocalThreads(list(self.results(task, others)), self.n_jobs)
 
     def concatenate(
         self, task: Callable, others: list, lengths: list[int], empty: np.ndarray
@@ -314,10 +315,10 @@ def make_partitions(blocks: np.ndarray | range | list, n_jobs: int | None = None
     >>> make_partitions([X[rows] for rows in blocks(10, size=4)], n_jobs=2).reduce(np.sum)
     np.float64(45.0)
     """
-    return Partitions(Threads([[block] for block in blocks], n_jobs))
+    return Partitions(LocalThreads([[block] for block in blocks], n_jobs))
 
 
-def _call_on_partition(task: Callable, engines: list[Threads], number: int) -> Any:
+def _call_on_partition(task: Callable, engines: list[LocalThreads], number: int) -> Any:
     return task(*[engine.partitions[number] for engine in engines])
 
 

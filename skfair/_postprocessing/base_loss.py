@@ -98,7 +98,7 @@ def read_loss(estimator: BaseEstimator) -> ScoreFunction | None:
     return _build_loss(name, dict(one.partition("=")[::2] for one in options.split(";")))
 
 
-def _build_loss(name: str, params: dict[str, float | str | None]) -> Any:
+def _build_loss(name: str, params: dict[str, Any]) -> ScoreFunction | None:
     """The loss of a name in one of the packages; None for others, such as Huber's."""
     kind = _KINDS.get(name)
     if kind == "quantile":
@@ -116,10 +116,10 @@ def _build_loss(name: str, params: dict[str, float | str | None]) -> Any:
         "poisson": TweedieLoss(),
         "gamma": TweedieLoss(2.0),
     }
-    return losses.get(kind)  # type: ignore[arg-type]
+    return None if kind is None else losses.get(kind)
 
 
-def _first(params: dict[str, float | str | None], names: tuple[str, ...], default: float) -> Any:
+def _first(params: dict[str, Any], names: tuple[str, ...], default: float) -> Any:
     """The first parameter that is not None."""
     return next((params[name] for name in names if params.get(name) is not None), default)
 

@@ -236,12 +236,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         cross: CrossFit,
         X: TableLike | None,
         y: TableLike | None,
-    ) -> Any:
+    ) -> ConstrainedCV:
         """Fit the rule to samples that were scored for another tolerance or level."""
         validate_params(self)
         return self._fit_rule(cross.replace_request(self, self._find_constraints()), X, y)
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRouter:
         """Routing of metadata: to this estimator, the wrapped one's ``fit`` and the splitter.
 
         Returns
@@ -342,7 +342,7 @@ class Rule(NamedTuple):
     request: Any = None  # with features of the samples
 
     @property
-    def features(self) -> Any:
+    def features(self) -> EventFeatures | JointProbabilities:
         """Features of the model, from scores and probabilities of events."""
         return self.fitted["_event_features"]
 
@@ -759,7 +759,7 @@ def _fit_score_columns(
 
 def _check_training(
     estimator: BaseEstimator, arguments: FitArguments, constraints: list[Constraint]
-) -> Any:
+) -> tuple[TrainingData, np.ndarray]:
     """Training data of positive weight, with the rows of X as they were passed; positions."""
     X = arguments.X
     refuse_partitioned(estimator, X)
@@ -893,7 +893,7 @@ def _choose_cv(
     X: TableLike,
     is_real: bool,
     groups: TableLike | None,
-) -> Any:
+) -> CrossValidation:
     """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
 
     By default there are no more folds than sets of samples that belong together. Models of events

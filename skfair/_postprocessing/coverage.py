@@ -134,14 +134,14 @@ class Calibration:
         return np.divide(totals**2, squares, out=np.zeros(len(totals)), where=squares > 0)
 
     @cached_property
-    def certainty(self) -> Any:
+    def certainty(self) -> float | None:
         """Probability with which each threshold needs its level, so that all of them hold at once.
 
         None of coverage on average. Thresholds of different groups and classes have different
         samples, so that they are independent.
         """
         n_thresholds = max(len(self.sizes) - 1, 1) * self.n_rules
-        return self.confidence and self.confidence ** (1.0 / n_thresholds)
+        return None if self.confidence is None else self.confidence ** (1.0 / n_thresholds)
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -151,7 +151,7 @@ class Calibration:
     @property
     def needed_count(self) -> float:
         """Samples from which on the largest of their scores reaches the level."""
-        if self.confidence is None:
+        if self.certainty is None:
             return np.ceil(self.coverage / (1.0 - self.coverage) - 1e-9)
         return np.ceil(np.log1p(-self.certainty) / np.log(self.coverage) - 1e-9)
 

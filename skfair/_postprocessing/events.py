@@ -50,6 +50,8 @@ from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint, Sums
@@ -93,7 +95,7 @@ class ConstraintEvents:
         """Raise for folds whose training rows lack an event."""
         nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
         is_weighed = self.table.any(axis=(0, 3))  # (n_subsets, n_codes)
-        columns = zip(self.subsets, self.sources, is_weighed, strict=True)  # type: ignore[arg-type]
+        columns = zip(self.subsets, self.sources, np.asarray(is_weighed), strict=True)
         for subset, (_, source), weighed in columns:
             # Only groups with a weight in some feature need a model.
             present = np.intersect1d(self.codes[subset], np.flatnonzero(weighed))
@@ -161,18 +163,17 @@ def _decision_effects(
     # Ranks and predictions of a real target: the cell is one event.
     if not terms or training.classes is None:
         return [[(cell, 1.0)]]
-    return [_term_effects(one, cell, training.samples.target) for one in terms]  # type: ignore[arg-type]
+    return [_term_effects(one, cell, training.samples.target) for one in terms]
 
 
 def _term_effects(
-    rate: float | np.ndarray, cell: np.ndarray, target: np.ndarray
+    rate: Callable, cell: np.ndarray, target: np.ndarray
 ) -> list[tuple[np.ndarray, float]]:
     """Subsets of a cell, each with what a positive decision about its samples adds to a term."""
     # Compare the rate of certain positive decisions with that of negative ones, in each class.
     # Scores count as certain if they are far from the threshold.
     negative, positive = (
-        rate(np.full(2, score), np.array([-1.0, 1.0])).value  # type: ignore[operator]
-        for score in (-10.0, 10.0)
+        rate(np.full(2, score), np.array([-1.0, 1.0])).value for score in (-10.0, 10.0)
     )
     # What a decision adds per sample, relative to the largest effect; its sign decides the
     # direction.
@@ -283,7 +284,7 @@ def check_ranked_sizes(
     with mute_warnings():  # of small groups, which the fit warns of
         for constraint in constraints:
             if hasattr(constraint, "interval"):
-                sums = constraint.bind(samples, None, None, tolerance).sums  # type: ignore[arg-type]
+                sums = constraint.bind(samples, None, None, tolerance).sums
                 if len(sums.samples.groups.names) > 1:
                     refuse_small_intervals(sums)
 
@@ -393,7 +394,7 @@ class EventModel(NamedTuple):
         return probabilities
 
 
-def select_columns(features: TableLike, columns: np.ndarray | None) -> Any:
+def select_columns(features: Table, columns: np.ndarray | None) -> Table:
     """Some columns of features; a constant one where there are none."""
     if columns is None:
         return features
@@ -554,7 +555,9 @@ class EventFeatures(NamedTuple):
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
-    def group_class_probabilities(self, odds: np.ndarray, probabilities: np.ndarray) -> Any:
+    def group_class_probabilities(
+        self, odds: np.ndarray, probabilities: np.ndarray
+    ) -> np.ndarray | None:
         """Probabilities of groups with the negative class, then with the positive one.
 
         They have shape (n_samples, 2 * n_codes). None where a subset is neither a class nor all
@@ -592,14 +595,16 @@ class EventFeatures(NamedTuple):
         """Scores of the final linear model, (n_samples,)."""
         return features @ coef + intercept
 
-    def sample_thresholds(self, odds: np.ndarray, scores: np.ndarray, coef: np.ndarray) -> Any:
+    def sample_thresholds(
+        self, odds: np.ndarray, scores: np.ndarray, coef: np.ndarray
+    ) -> np.ndarray | None:
         """Probability of success from which on samples are accepted, (n_samples,).
 
         None where higher log-odds do not lead to acceptance.
         """
         return expit(odds - scores / coef[0]) if coef[0] > 0 else None
 
-    def weights(self, coef: np.ndarray, intercept: float) -> Any:
+    def weights(self, coef: np.ndarray, intercept: float) -> tuple[float, float, np.ndarray]:
         """The coefficient of the log-odds, the intercept, and weights of probabilities of events.
 
         The last have shape (4, n_subsets, n_codes). The factors of an event's probability are 1,
@@ -644,7 +649,9 @@ class EventFeatures(NamedTuple):
             return model.parameters(first[0], intercepts[0])
         return model.parameters(first, intercepts)  # type: ignore[arg-type]
 
-    def solve(self, fitter: Any, request: RuleRequest, confidence: float | None) -> Any:
+    def solve(
+        self, fitter: Fitter, request: RuleRequest, confidence: float | None
+    ) -> tuple[ConstrainedProblem, Guarantee]:
         """The solved problem and the guarantee of `fit_final_model`."""
         return fit_final_model(fitter, request, confidence, self.known_codes(request))
 
@@ -812,16 +819,16 @@ def fit_final_model(
     # Of several temperatures the enforced model with the fewest errors is taken.
     enforce = enforce_and_select if len(per_class) > 1 else _enforce_preselected
     fitter, candidate = enforce(fitters)
-    decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
-    if decides_by_group and per_class[0].classes is not None:
-        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)  # type: ignore[arg-type]
+    decides_alone = len(per_class) == 1 and confidence is None
+    if codes is not None and decides_alone and per_class[0].classes is not None:
+        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)
     clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
 
 
 def _guarantee(
     fitter: Fitter, candidate: Candidate, confidence: float | None, clusters: np.ndarray | None
-) -> Any:
+) -> Guarantee:
     """The guarantee of a candidate: on the training data alone, unless a confidence is requested.
 
     With a confidence it is that of a fit with a margin, which starts at the candidate.
@@ -838,7 +845,7 @@ def linearize_solution(fitter: Fitter, guarantee: Guarantee) -> tuple:
     return fitter.problem_with_constraint(system), guarantee
 
 
-def make_fitters(first: Fitter, request: RuleRequest) -> Any:
+def make_fitters(first: Fitter, request: RuleRequest) -> list[Fitter]:
     """The first fitter, and those of its request at further temperatures where these are used."""
     statistics = first.constraint.metric_inputs
     if "ranks" in statistics or "decisions" not in statistics:
@@ -904,7 +911,7 @@ def _enforce_preselected(fitters: list[Fitter]) -> tuple[Fitter, Candidate]:
     return fitter, min(refined, candidate, key=sort_key)
 
 
-def enforce_and_select(fitters: list[Fitter], effort: Effort = FULL) -> Any:
+def enforce_and_select(fitters: list[Fitter], effort: Effort = FULL) -> tuple[Fitter, Candidate]:
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, choose_loop(fitter)(fitter, effort)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].sort_key)
@@ -918,7 +925,8 @@ def _bind(
     n_scores = len(per_class) * n_samples
     samples = [one.samples for one in per_class]
     unit = per_class[0].score_unit(settings[1])
-    bound = bind_all(constraints, samples, *settings, unit)  # type: ignore[call-arg]
+    surrogate, loss, tolerance = settings
+    bound = bind_all(constraints, samples, surrogate, loss, tolerance, unit)
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
@@ -990,9 +998,9 @@ def stratify_by_class_and_group(
     those of equal counts in the order of their first samples: names decide nothing.
     """
     codes = _rank_by_count(group_codes(training.samples.groups))
-    labels = 0
+    labels: np.ndarray | int = 0
     if training.classes is not None:
-        labels = _rank_by_count(training.labels)  # type: ignore[assignment]
+        labels = _rank_by_count(training.labels)
     # Class first, then group: strata of one class are neighbours when they are dealt out.
     # Samples whose group is missing are a stratum of their own.
     strata = np.full(n_samples, -1)

@@ -271,11 +271,11 @@ def _search_path(documents: RankedDocuments, path: np.ndarray) -> tuple[float, n
         places = np.linspace(low, high, _N_PLACES)
         candidates = np.column_stack([np.interp(places, knots, column) for column in path.T])
         violations = [documents.violation(offsets) for offsets in candidates]
-        best = np.argmin(violations)
+        best = int(np.argmin(violations))
         # Look between its neighbours, or after the last one that exceeds the tolerance.
-        after = best + (violations[best] > 0.0)
-        low = places[max(best - 1, 0)]  # type: ignore[call-overload]
-        high = places[min(after, _N_PLACES - 1)]  # type: ignore[call-overload]
+        after = best + int(violations[best] > 0.0)
+        low = places[max(best - 1, 0)]
+        high = places[min(after, _N_PLACES - 1)]
     return violations[best], candidates[best]
 
 
@@ -307,7 +307,7 @@ def _find_multipliers(
     """Multipliers of rows of the differences of exposures that features average."""
     unit = documents.scores.std() or 1.0
 
-    def dual(multipliers: np.ndarray) -> Any:
+    def dual(multipliers: np.ndarray) -> tuple[float, np.ndarray]:
         offsets = -unit * (multipliers @ rows)
         attention = documents.weights * documents.attention(offsets)
         differences = documents.features.T @ attention
@@ -425,7 +425,8 @@ def _describe_exposure(
         return unconstrained_fit_attributes(report)
     status = "optimal" if search.is_exhaustive else "feasible"
     if violation:
-        outcome = SimpleNamespace(gaps=system.gaps(attention), violation=violation, scores=None)
+        gaps = system.gaps(attention)
+        outcome = SimpleNamespace(gaps=gaps, violation=violation, scores=np.empty(0))
         warn(describe_violation(system, outcome), InfeasibleConstraintWarning)
         status = "infeasible"
     return {REPORT_ATTRIBUTE: report, "constraint_violation_": violation, "status_": status}

@@ -24,7 +24,7 @@ from skfair._utils.checks import join_names, limit_text, number_text, warn
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
-    from skfair._bound.bound import BoundConstraint
+    from skfair._bound.bound import BoundConstraint, RateRows
     from skfair._postprocessing.events import EventFeatures, RuleRequest
     from skfair._postprocessing.joint import JointProbabilities
     from skfair._problems.problem import ConstrainedProblem
@@ -111,11 +111,11 @@ def check_feasibility_and_fit(
     outcomes = group_codes(request.per_class[0].samples.groups)
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_single = len(request.per_class) == 1
-    is_known = chances is not None and is_single and (outcomes >= 0).all()
-    if is_known and confidence is None:
+    are_recorded = is_single and (outcomes >= 0).all()
+    if chances is not None and are_recorded and confidence is None:
         problem = fitter.problem
-        outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)  # type: ignore[union-attr]
-        conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)  # type: ignore[arg-type]
+        outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
+        conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
     if conflict is None:
         return features.solve(fitter, request, confidence)
     warn(conflict.describe(), InfeasibleConstraintWarning)
@@ -205,14 +205,16 @@ class _LinearProgram(NamedTuple):
                 if solution[0] < best[1]:
                     best = level, *solution
             step /= 2.0
-            levels = best[0] - step, best[0] + step  # type: ignore[assignment]
+            levels = np.array([best[0] - step, best[0] + step])
         return best
 
     def row_constraint_indices(self, level: float) -> np.ndarray:
         """Number of the constraint of each row."""
         return np.repeat(np.arange(len(self.sums)), [len(one.size) for one in self._rows(level)])
 
-    def minimize(self, level: float, relaxed: int | None = None, below: float = np.inf) -> Any:
+    def minimize(
+        self, level: float, relaxed: int | None = None, below: float = np.inf
+    ) -> tuple[float, np.ndarray]:
         """The smallest excess, at least 0, and the multipliers of the rows.
 
         Only the constraint with the number ``relaxed`` may be exceeded; of None all may. The excess
@@ -221,7 +223,7 @@ class _LinearProgram(NamedTuple):
         rows = self._rows(level)
         constant, changes, unknowns, size, size_changes = zip(*rows, strict=True)
         unknowns = block_diag(*unknowns)
-        constant, changes, size, size_changes = map(  # type: ignore[assignment]
+        constant, changes, size, size_changes = map(
             np.concatenate, (constant, changes, size, size_changes)
         )
         if relaxed is not None:
@@ -232,17 +234,18 @@ class _LinearProgram(NamedTuple):
         # program, in units of the latest sizes, is below 0 if a smaller one is possible.
         excess = 0.0 if np.isinf(below) else max(0.0, below - _EXCESS_TOLERANCE)
         scale = np.maximum(size, size + size_changes @ self.largest)
-        multipliers = None
+        multipliers = np.zeros(len(size))
         # Two to five programs are usual.
         for _ in range(10):
-            rest, multipliers, (decided, free) = self._solve(
-                constant - excess * size,  # type: ignore[operator]
-                changes - excess * size_changes,  # type: ignore[operator]
+            rest, dual_values, (decided, free) = self._solve(
+                constant - excess * size,
+                changes - excess * size_changes,
                 unknowns,
                 scale,
             )
-            if multipliers is None or (rest > 0 and below < np.inf):
+            if dual_values is None or (rest > 0 and below < np.inf):
                 return np.inf, np.zeros(len(size))
+            multipliers = dual_values
             if excess == 0.0 and rest <= 0.0 or abs(rest) <= _EXCESS_TOLERANCE:
                 break
             below = np.inf
@@ -273,7 +276,7 @@ class _LinearProgram(NamedTuple):
         decided = self.weighted @ solution.x[:n_samples]
         return solution.fun, -solution.ineqlin.marginals, (decided, solution.x[n_samples:-1])
 
-    def _rows(self, level: float) -> Any:
+    def _rows(self, level: float) -> list[_Rows]:
         """Rows of every constraint, with the smallest quotient at a level."""
         pairs = zip(self.constraints, self.sums, strict=True)
         return [
@@ -286,13 +289,14 @@ class _LinearProgram(NamedTuple):
 
 def _rate_rows(bound: BoundConstraint, sums: tuple) -> _Rows:
     """Rows of rates whose denominators do not depend on decisions."""
-    values, changes = (bound.rows.rates_to_rows @ one for one in sums)
+    rows: RateRows = bound.sums.make_rows(bound)
+    values, changes = (rows.rates_to_rows @ one for one in sums)
     sides = []
-    for sign, bounds in ((1.0, bound.rows.upper), (-1.0, bound.rows.lower)):
+    for sign, bounds in ((1.0, rows.upper), (-1.0, rows.lower)):
         is_bound = np.isfinite(bounds)
         # Above a free smallest rate, the largest one alone may be exceeded.
-        is_smallest = (sign < 0) & bound.rows.aux_jacobian.any(axis=1)
-        columns = values - bounds, changes, bound.rows.aux_jacobian, sign * ~is_smallest
+        is_smallest = (sign < 0) & rows.aux_jacobian.any(axis=1)
+        columns = values - bounds, changes, rows.aux_jacobian, sign * ~is_smallest
         sides.append([sign * one[is_bound] for one in columns])
     constant, changes, unknowns, sizes = map(np.concatenate, zip(*sides, strict=True))
     return _Rows(constant, changes, unknowns, sizes, 0.0 * changes)

@@ -125,7 +125,7 @@ def _check_folds(cv: CrossValidation, folds: list[list[np.ndarray]], y: np.ndarr
             )
 
 
-def check_out_of_bag(cv: CrossValidation, groups: TableLike) -> Any:
+def check_out_of_bag(cv: CrossValidation, groups: TableLike) -> None:
     """Raise for out-of-bag scores of samples that belong together: trees draw single samples."""
     if groups is not None and isinstance(cv, str) and cv == "oob":
         raise ValueError(

@@ -23,6 +23,8 @@ from skfair._groups.groups import attribute_columns
 from skfair._postprocessing.logistic import as_floats, fit_logistic, fit_standardized_logistic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sklearn.base import BaseEstimator
 
     from skfair._postprocessing.logistic import LogisticModel
@@ -59,7 +61,7 @@ def pilot_rows(rows: np.ndarray, n_columns: int) -> np.ndarray:
 
 def fit_classifier(
     estimator: Any, features: TableLike, target: np.ndarray, weights: np.ndarray
-) -> Any:
+) -> BaseEstimator:
     """A fitted clone; a constant classifier where the target is constant.
 
     Strings are names of default classifiers. The fit of these does not depend on the unit of the
@@ -70,7 +72,7 @@ def fit_classifier(
     if isinstance(estimator, str):
         # Penalties are relative to the sum of weights, of which the mean becomes 1.
         weights = weights / weights.max()
-        return _FIT[estimator](features, target, weights / weights.mean())  # type: ignore[operator]
+        return _FIT[estimator](features, target, weights / weights.mean())
     return _fit_weighted(clone(estimator), features, target, weights)
 
 
@@ -130,7 +132,7 @@ class EncodedClassifier(NamedTuple):
     frequent: dict
 
     @property
-    def classes_(self) -> Any:
+    def classes_(self) -> np.ndarray:
         """The labels of the classifier."""
         return self.classifier.classes_
 
@@ -182,12 +184,12 @@ def _make_frame(features: pd.DataFrame) -> pd.DataFrame:
 
 def _fit_scaled_logistic(features: Table, target: np.ndarray, weights: np.ndarray) -> LogisticModel:
     """Logistic regression fitted to features of unit scale, for features as they are."""
-    settings = {"penalty": 1.0 / len(target), "max_iter": 1000, "tol": 1e-3}
+    settings: dict[str, Any] = {"penalty": 1.0 / len(target), "max_iter": 1000, "tol": 1e-3}
     if not sparse.issparse(features):
         return fit_standardized_logistic(features, target, weights, **settings)
     scale = np.ravel(abs(features).max(axis=0).todense())
     scale[scale == 0.0] = 1.0
-    return fit_logistic(features, target, weights, scale=scale, **settings)  # type: ignore[arg-type]
+    return fit_logistic(features, target, weights, scale=scale, **settings)
 
 
 # Many dense columns.
@@ -196,7 +198,7 @@ def _fit_scaled_logistic(features: Table, target: np.ndarray, weights: np.ndarra
 _DENSE_C = 0.1
 """Inverse penalty of logistic regression of many columns of variance 1."""
 
-_LOOSE = {"tol": 1e-2, "max_iter": 50}
+_LOOSE: dict[str, Any] = {"tol": 1e-2, "max_iter": 50}
 """Settings that end logistic regression early: in directions of little variance nothing is learned,
 which regularises it too."""
 
@@ -218,10 +220,10 @@ def _fit_dense_logistic(
     is_even = (np.maximum(deviation, np.abs(center)) <= 4.0 * unit).all()
     if is_even:  # scaling takes long
         penalty = unit**2 / (_DENSE_C * len(target))
-        return fit_logistic(features, target, weights, penalty, **_LOOSE)  # type: ignore[arg-type]
+        return fit_logistic(features, target, weights, penalty, **_LOOSE)
     scaling = {"center": center, "scale": np.maximum(deviation, unit)}
     penalty = 1.0 / (_DENSE_C * len(target))
-    return fit_logistic(features, target, weights, penalty, **scaling, **_LOOSE)  # type: ignore[arg-type]
+    return fit_logistic(features, target, weights, penalty, **scaling, **_LOOSE)
 
 
 _QUANTILES = np.arange(1, 6) / 6.0
@@ -349,7 +351,7 @@ def _sample(features: np.ndarray) -> np.ndarray:
     return features[:: max(1, len(features) // 256)]
 
 
-_FIT = {
+_FIT: dict[str, Callable] = {
     "boosted": _fit_boosting,
     "more boosted": partial(_fit_boosting, max_iter=20, learning_rate=0.3),
     "linear": _fit_scaled_logistic,

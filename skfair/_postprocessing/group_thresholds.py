@@ -17,8 +17,6 @@ from skfair._bound.bound import decision_outcomes
 from skfair._utils.arrays import RangeMaxima
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._bound.bound import ConstraintSystem
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
@@ -79,13 +77,13 @@ def search_selection(
         for code, one in groups.items()
     }
 
-    def cuts_at(level: np.ndarray) -> Any:
+    def cuts_at(level: np.ndarray) -> dict[int, np.ndarray]:
         return {
             code: np.clip(shared[code][level], start, end - 1)
             for code, (start, end) in ranges.items()
         }
 
-    def count(cuts: dict) -> Any:
+    def count(cuts: dict) -> np.ndarray:
         return sum(groups[code].cuts[cuts[code]] for code in groups)
 
     # Bisect in all windows for the lowest threshold at which no more than the share is selected.
@@ -118,7 +116,7 @@ class _Group(NamedTuple):
 
 def _find_groups(
     scores: np.ndarray, codes: np.ndarray, outcomes: np.ndarray, compared: np.ndarray
-) -> Any:
+) -> dict[int, _Group]:
     """The `_Group` of each code that is compared."""
     groups = {}
     for code in compared:
@@ -224,12 +222,12 @@ def _find_best_cuts(groups: dict[int, _Group], windows: list[_Window]) -> dict[i
     # Maxima under the first rate alone bound those under both.
     first, second = windows
     ranges = _find_ranges(groups, first)
-    bounds = sum(maxima[code](*ranges[code])[1] for code in groups)
+    bounds = np.asarray(sum(maxima[code](*ranges[code])[1] for code in groups))
     best = -np.inf
     cuts = None
     # Search the 2,000 best windows of the first rate.
     for k in np.argsort(-bounds, kind="stable")[:2000]:
-        if not bounds[k] > best:  # type: ignore[index]
+        if not bounds[k] > best:
             break
         within = {code: (start[k], end[k]) for code, (start, end) in ranges.items()}
         gain, positions = _search_windows(groups, second, maxima, within)
@@ -241,7 +239,7 @@ def _find_best_cuts(groups: dict[int, _Group], windows: list[_Window]) -> dict[i
 
 def _search_pairs(
     groups: dict[int, _Group], windows: list[_Window], maxima: dict[int, RangeMaxima]
-) -> Any:
+) -> dict[int, int] | None:
     """The best cuts of two groups: of the second, to each cut of the first."""
     first, second = groups
     n_first, n_second = (len(one.cuts) for one in groups.values())
@@ -256,7 +254,7 @@ def _search_pairs(
         end = np.minimum(end, to)
     positions, gains = maxima[second](start, end)
     best = np.argmax(groups[first].gains + gains)
-    return {first: best, second: positions[best]} if np.isfinite(gains[best]) else None
+    return {first: int(best), second: int(positions[best])} if np.isfinite(gains[best]) else None
 
 
 def _find_ranges(
@@ -292,11 +290,11 @@ def _search_windows(
     """The largest sum of gains under one window, and the cuts, or None."""
     ranges = _find_ranges(groups, window, within)
     results = {code: maxima[code](*ranges[code]) for code in groups}
-    totals = sum(gains for _, gains in results.values())
+    totals = np.asarray(sum(gains for _, gains in results.values()))
     best = np.argmax(totals)
-    if not np.isfinite(totals[best]):  # type: ignore[index]
+    if not np.isfinite(totals[best]):
         return -np.inf, None
-    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}  # type: ignore[index]
+    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}
 
 
 def _parameters_at(

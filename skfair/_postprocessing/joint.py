@@ -182,7 +182,7 @@ class JointProbabilities(NamedTuple):
         return softmax(columns @ self.coef.T + self.intercept, axis=1)
 
     @staticmethod
-    def split(joint: np.ndarray) -> Any:
+    def split(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log-odds of the positive class, (n_samples, 1), and probabilities by class and group."""
         by_class = joint.reshape(len(joint), -1, 2).transpose(0, 2, 1)
         success = np.clip(by_class[:, 1].sum(axis=1, keepdims=True), 1e-9, 1.0 - 1e-9)
@@ -223,14 +223,14 @@ class JointProbabilities(NamedTuple):
         return np.clip(expit(odds - scores), 1e-9, 1.0 - 1e-9)
 
     @staticmethod
-    def weights(coef: np.ndarray, intercept: float) -> Any:
+    def weights(coef: np.ndarray, intercept: float) -> tuple[float, float, np.ndarray]:
         """Coefficient of the log-odds, intercept, and weights, as of `EventFeatures`."""
         weights = np.zeros((4, 2, (len(coef) + 1) // 2))
         weights[0] = (intercept + np.append(0.0, coef)).reshape(2, -1)
         return 0.0, 0.0, weights
 
     @staticmethod
-    def unconstrained_parameters(model: LinearModel, intercepts: np.ndarray) -> np.ndarray:
+    def unconstrained_parameters(model: LinearModel, intercepts: np.ndarray | list) -> np.ndarray:
         """Parameters of the decisions that cost least without constraint.
 
         These are positive where the log-odds, plus the intercept, are.
@@ -239,7 +239,9 @@ class JointProbabilities(NamedTuple):
         return _to_parameters(model, np.repeat([-cost, 1.0 - cost], model.n_parameters // 2))
 
     @staticmethod
-    def solve(fitter: Any, request: RuleRequest, confidence: float | None) -> Any:
+    def solve(
+        fitter: Fitter, request: RuleRequest, confidence: float | None
+    ) -> tuple[ConstrainedProblem, Guarantee]:
         """The solved problem and the guarantee, as `fit_final_model` returns them."""
         candidate = fit_outcome_weights(fitter, request.per_class[0], request.callback)
         return linearize_solution(fitter, Guarantee(candidate, fitter.constraint.tolerances))

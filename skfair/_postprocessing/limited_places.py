@@ -34,7 +34,7 @@ def fit_selection(
     n_places = round(request.share * len(success))  # type: ignore[operator]
 
     def key(one: Candidate) -> tuple:
-        is_selected = one.scores > 0  # type: ignore[operator]
+        is_selected = one.scores > 0
         gain = (fitter.problem.mean_weights * success) @ is_selected
         excess = abs(np.count_nonzero(is_selected) - n_places)  # of equal scores at the cut
         return excess, round(one.violation, DECIMALS), -round(gain, DECIMALS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -10,8 +10,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._utils.tables import Table, TableLike
 
 
@@ -31,7 +29,7 @@ class LogisticModel(NamedTuple):
         return softmax(as_floats(X) @ self.coef.T + self.intercept, axis=1)
 
 
-def as_floats(features: Table) -> Any:
+def as_floats(features: Table) -> np.ndarray | sparse.csr_array:
     """The features as an array or sparse matrix of floats; single precision stays."""
     features = features if sparse.issparse(features) else np.asarray(features)
     return features if features.dtype == np.float32 else features.astype(float, copy=False)

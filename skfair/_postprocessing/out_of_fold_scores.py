@@ -37,7 +37,6 @@ from skfair.preprocessing import ScoreColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from sklearn.base import BaseEstimator
     from sklearn.utils import Bunch
@@ -235,7 +234,7 @@ def final_step(estimator: BaseEstimator) -> BaseEstimator:
     return estimator
 
 
-def final_step_features(estimator: BaseEstimator | None, X: TableLike) -> Any:
+def final_step_features(estimator: BaseEstimator | None, X: Table) -> Table:
     """X as the estimator at the end of a fitted pipeline, search or frozen estimator gets it."""
     while (inner := _inner_estimator(estimator)) is not None:
         if isinstance(estimator, Pipeline):
@@ -326,7 +325,7 @@ class EqualRows:
         self._cell = codes * len(folds) + fold
         self._codes = codes
         self._sizes = np.bincount(self._cell, minlength=np.prod(shape)).reshape(shape)
-        self._is_averaged = (self._sizes > 0).all(axis=1)
+        self._is_averaged = np.asarray((self._sizes > 0).all(axis=1))
         # Twenty copies of a row or more are of all folds.
         self._is_averaged &= self._sizes.sum(axis=1) >= 20
 
@@ -338,7 +337,7 @@ class EqualRows:
         sizes = np.maximum(self._sizes, 1)
         sums = [np.bincount(self._cell, column, sizes.size) for column in flat.T]
         means = [(of_one.reshape(sizes.shape) / sizes).mean(axis=1) for of_one in sums]
-        is_averaged = self._is_averaged[self._codes, np.newaxis]  # type: ignore[index]
+        is_averaged = self._is_averaged[self._codes, np.newaxis]
         averaged = np.reshape(means, (flat.shape[1], -1)).T[self._codes]
         return np.where(is_averaged, averaged, flat).reshape(values.shape)
 

@@ -34,7 +34,7 @@ KNOWN_ARGUMENTS = (
 """Arguments of rankers, that of the most documents first: XGBoost has "group" too."""
 
 
-def find_query_arguments(ranker: BaseEstimator) -> Any:
+def find_query_arguments(ranker: BaseEstimator) -> QueryArguments | None:
     """How the ranker, or the last step of a pipeline, takes queries; None if it is not known."""
     if isinstance(ranker, Pipeline):
         ranker = ranker.steps[-1][1]
@@ -52,8 +52,9 @@ class QueryRanker(BaseEstimator):
 
     __metadata_request__fit = {"query_id": True, "sample_weight": True}
 
-    def __init__(self, ranker: BaseEstimator) -> None:
+    def __init__(self, ranker: BaseEstimator, arguments: QueryArguments) -> None:
         self.ranker = ranker
+        self.arguments = arguments
 
     def fit(
         self,
@@ -64,7 +65,7 @@ class QueryRanker(BaseEstimator):
         **params: Any,
     ) -> Self:
         """Fit a clone of the ranker to documents in the order of their queries."""
-        names = find_query_arguments(self.ranker)
+        names = self.arguments
         order = np.argsort(query_id, kind="stable")
         params = check_method_params(X, params, indices=order)
         starts = np.unique(query_id[order], return_index=True)[1]

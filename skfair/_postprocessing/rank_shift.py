@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from skfair.metrics._partial import collect_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._bound.bound import BoundConstraint
     from skfair._bound.ranks import IntervalGap
@@ -269,7 +268,7 @@ class RankShift(NamedTuple):
     n_tries: int = 1
     is_unconstrained: bool = False  # a limit on the gap may have moved the rates
 
-    def attributes(self, ranked: RankedSamples, positions: np.ndarray) -> Any:
+    def attributes(self, ranked: RankedSamples, positions: np.ndarray) -> dict[str, Any]:
         """Fitted attributes; ``positions`` has the compared group whose rate each group takes."""
         return {
             "rates_": ranked.positive_rates(self.scores)[positions],

@@ -22,6 +22,8 @@ from skfair.losses import as_pointwise, is_pairwise, kernel_rate_kind
 if TYPE_CHECKING:
     from skfair._bound.convex import MeanExcess
     from skfair._bound.ranks import RankSums
+    from skfair._bound.rows import ConstraintValues
+    from skfair._problems.model import LinearPoint
     from skfair.losses import Pointwise
 
 
@@ -65,7 +67,7 @@ class Evaluation:
         self.parameters, self.aux = x[: len(ridge)], x[len(ridge) :]
 
     @cached_property
-    def point(self) -> Any:
+    def point(self) -> LinearPoint:
         """The model at the parameters."""
         return self.problem.model.evaluate(self.parameters)
 
@@ -110,7 +112,7 @@ class Evaluation:
         return np.append(gradient, np.zeros(len(self.aux)))
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> ConstraintValues:
         """The rows and their derivatives by the scores, as `ConstraintValues`."""
         return self.problem.rows(self.scores, self.aux)
 
@@ -307,7 +309,7 @@ class OnePassEvaluation(Evaluation):
         """Gradient of ``fun + multipliers @ values``, (n_unknowns,)."""
         return self.grad + multipliers @ self.jacobian
 
-    def hessian(self, multipliers: np.ndarray, is_near: bool = False) -> Any:  # type: ignore[override]
+    def hessian(self, multipliers: np.ndarray, is_near: bool = False) -> np.ndarray:  # type: ignore[override]
         """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
         is_near = is_near and self.problem.has_convexified_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
@@ -344,7 +346,7 @@ class CompiledBlock:
         return sparse.block_diag([one for pair in pairs for one in pair], format="csr")
 
     @cached_property
-    def smooth(self) -> Any:
+    def smooth(self) -> tuple | None:
         """Arguments for the smooth means that are compared."""
         return _stack_arguments([one.sums for one in self.block.constraint], "smooth")
 
@@ -377,7 +379,7 @@ class CompiledBlock:
 
     def evaluate(
         self, x: np.ndarray, multipliers: np.ndarray, is_exact: bool, reduce: Callable | None = None
-    ) -> Any:
+    ) -> tuple | None:
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.
 
         Without what does not depend on the samples: penalty, and constant terms of rows. The
@@ -388,11 +390,9 @@ class CompiledBlock:
         if len(multipliers) and self.smooth is None:
             buckets = place_buckets(self.block.rows, x[p:])
             # Shares are evaluated in partitions alone.
-            return (
-                buckets
-                and reduce
-                and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
-            )
+            if buckets is None or reduce is None:
+                return None
+            return self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
         # Rows of means, by one pass of their kernel.
         combine = self._means_to_rows if len(multipliers) else np.zeros((0, 0))
         arguments = x[:p], combine.T @ multipliers
@@ -433,15 +433,15 @@ class CompiledBlock:
         (objective, error, n_positive), moments = self._sum_block(
             parameters, self._report_arguments
         )
-        moments = iter(moments)
+        of_sums = iter(moments)
         decided = (len(self.block.target) - n_positive, n_positive)
         by_constraint = tuple(
-            tuple(np.concatenate([next(moments) for each in (one.sums, one.uncompared) if each], 1))
+            tuple(np.concatenate([next(of_sums) for each in (one.sums, one.uncompared) if each], 1))
             for one in self.block.constraint
         )
         return error, decided, objective, by_constraint
 
-    def predict_scores(self, parameters: np.ndarray) -> Any:
+    def predict_scores(self, parameters: np.ndarray) -> np.ndarray | None:
         """Scores as predictions will have them."""
         from skfair._kernels.scores import score_samples
 
@@ -451,7 +451,7 @@ class CompiledBlock:
 
     def smooth_means(self, parameters: np.ndarray) -> tuple[np.ndarray] | None:
         """Contribution to the smooth means of each constraint."""
-        if self._countable_arguments(self.smooth) is None:
+        if self.smooth is None or self._countable_arguments(self.smooth) is None:
             return None
         return tuple(means for means, *_ in self._sum_block(parameters, self.smooth)[1])
 
@@ -495,7 +495,9 @@ class CompiledBlock:
             tuple(_split_by_constraint(negative, self._exact_arguments, axis=0)),
         )
 
-    def _sum_block(self, parameters: np.ndarray, arguments: tuple[np.ndarray, ...]) -> Any:
+    def _sum_block(
+        self, parameters: np.ndarray, arguments: tuple[np.ndarray, ...]
+    ) -> tuple[np.ndarray, list]:
         """Sums that judge a model, and the moments of each constraint."""
         from skfair._kernels.scores import sum_block_metrics
 

@@ -96,12 +96,12 @@ class LinearModel:
         """Length of a parameter vector."""
         return len(self.scale) + self.fit_intercept
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """State for pickles, without what is derived from X."""
         derived = "_X_transposed", "reference_gram"
         return {name: value for name, value in vars(self).items() if name not in derived}
 
-    def __setstate__(self, state: dict[str, np.ndarray | float]) -> Any:
+    def __setstate__(self, state: dict[str, np.ndarray | float]) -> None:
         """Restore the state."""
         vars(self).update(
             state, X=_align_memory(state["X"]), original=_align_memory(state["original"])
@@ -208,7 +208,7 @@ class LinearModel:
         X.flags.writeable = False  # as blocks of files are: kernels are compiled for one type
         return X, self.center, self.scale
 
-    def parameters(self, coef: ArrayLike, intercept: float) -> Any:
+    def parameters(self, coef: ArrayLike, intercept: np.ndarray | float) -> np.ndarray:
         """Parameters from coefficients.
 
         Parameters
@@ -248,7 +248,7 @@ class LinearModel:
             X = X.astype(np.float64)  # a copy in any case
         return replace(self, X=X, original=original)
 
-    def coefficients(self, parameters: np.ndarray) -> tuple[np.ndarray, float]:
+    def coefficients(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
         """Coefficients and intercept of the columns of X.
 
         Parameters
@@ -283,7 +283,7 @@ class LinearModel:
         """
         return np.zeros(self.n_parameters)
 
-    def evaluate(self, parameters: np.ndarray) -> Any:
+    def evaluate(self, parameters: np.ndarray) -> LinearPoint:
         """The model at parameters; see `Model.evaluate`.
 
         Parameters
@@ -574,7 +574,7 @@ class GroupInterceptsModel(LinearModel):
         first, *others = intercept
         return super().parameters(np.append(coef, np.array(others) - first), first)
 
-    def coefficients(self, parameters: np.ndarray) -> Any:
+    def coefficients(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_features,) and intercepts (n_groups,) of the columns of X."""
         coef, first = super().coefficients(parameters)
         coef, others = np.split(coef, [len(coef) - self.n_unpenalized])
@@ -652,7 +652,7 @@ class GroupwiseModel(LinearBlocks):
             [model.take(position[rows[members]]) for model, members in pairs], taken
         )
 
-    def coefficients(self, parameters: np.ndarray) -> Any:
+    def coefficients(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (n_groups, n_features) and intercepts (n_groups,) of the columns of X."""
         coef, intercept = super().coefficients(parameters)
         return np.array(coef), intercept
@@ -759,7 +759,7 @@ class ArgmaxModel(LinearBlocks):
         """The model itself, which is linear in its parameters."""
         return self
 
-    def lines(self, direction: np.ndarray) -> Any:
+    def lines(self, direction: np.ndarray) -> list[np.ndarray]:
         """Components of a direction that change the scores of one class each.
 
         Along each of them every decision flips at most once, for or against the class.

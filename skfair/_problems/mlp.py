@@ -23,10 +23,12 @@ from skfair._problems.model import (
 from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from collections.abc import Callable
+    from typing import Self
 
     from numpy.typing import DTypeLike
 
+    from skfair._utils.api import RandomState
     from skfair._utils.tables import Table
 
 
@@ -38,7 +40,7 @@ def _relu_in_place(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 0.0, out=values)
 
 
-def _tanh_in_place(values: np.ndarray) -> Any:
+def _tanh_in_place(values: np.ndarray) -> np.ndarray:
     return np.tanh(values, out=values)
 
 
@@ -47,7 +49,10 @@ def _tanh_slope(activations: np.ndarray) -> np.ndarray:
 
 
 # The sign of a rectified value, which is not negative, is its slope.
-ACTIVATIONS = {"relu": (_relu_in_place, np.sign), "tanh": (_tanh_in_place, _tanh_slope)}
+ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {
+    "relu": (_relu_in_place, np.sign),
+    "tanh": (_tanh_in_place, _tanh_slope),
+}
 """Activation functions by name: one that works in place, and the slope from its values."""
 
 
@@ -255,7 +260,7 @@ class MLPModel:
         """The model that predicts after the training, and its parameters: they are the same."""
         return self, parameters
 
-    def initial(self, random_state: Any = None) -> np.ndarray:
+    def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Random initial parameters, uniform as in scikit-learn (X. Glorot and Y. Bengio, 2010).
 
         Parameters
@@ -267,12 +272,12 @@ class MLPModel:
         -------
         parameters : ndarray of shape (n_parameters,)
         """
-        random_state = check_random_state(random_state)
+        rng = check_random_state(random_state)
         arrays = []
         for fan_in, fan_out in self._shapes:
             bound = np.sqrt(6.0 / (fan_in + fan_out))
-            arrays.append(random_state.uniform(-bound, bound, fan_in * fan_out))
-            arrays.append(random_state.uniform(-bound, bound, fan_out))
+            arrays.append(rng.uniform(-bound, bound, fan_in * fan_out))
+            arrays.append(rng.uniform(-bound, bound, fan_out))
         return np.concatenate(arrays)
 
     def take(self, rows: np.ndarray | slice) -> MLPModel:
@@ -383,7 +388,7 @@ class MLPPoint:
             if depth < len(layers) - 1:
                 # Behind the single output the product is an outer product.
                 delta = delta * weights[:, 0] if depth == 0 else delta @ weights.T
-                delta *= self._slope(inputs)  # type: ignore[operator]
+                delta *= self._slope(inputs)
         return gradient.astype(np.float64, copy=False)
 
     pull_back_rows = pull_back_sparse_rows

@@ -381,7 +381,7 @@ def full_column_mask(X: Table) -> np.ndarray:
     return np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
 
 
-def shift_columns(X: Table, origin: Table) -> Any:
+def shift_columns(X: Table, origin: Table) -> np.ndarray | sparse.csr_array:
     """X with its full columns shifted by their origin."""
     if not is_sparse(X):
         return X - origin

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from skfair._bound.gap import RangeGap
     from skfair._bound.ranks import RankSums
     from skfair._partitions.partitions import Partitions
+    from skfair._problems.evaluation import CompiledBlock
     from skfair._utils.api import RandomState
 
 
@@ -98,7 +99,7 @@ class PartitionedProblem(Problem):
         return OnePassEvaluation(self, x, self.ridge, self._reduce_latest, multipliers, is_near)
 
     @cached_property
-    def compiled(self) -> Any:
+    def compiled(self) -> CompiledBlock | None:
         """Passes over blocks by kernels, a `CompiledBlock`; None where there are none."""
         none = np.empty(0)
         frame = ConstrainedProblem(
@@ -135,7 +136,9 @@ class PartitionedProblem(Problem):
         reduce, compiled = self.partitions.reduce, self.compiled
         if any(getattr(one.sums, "is_quotient", False) for one in self.constraint):
             return self._reduce_quotients(x, multipliers)
-        sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
+        sums = None
+        if compiled is not None:
+            sums = compiled.evaluate(x, multipliers, is_near, reduce)
         if sums is None:
             sums = reduce(_evaluate_block, x, multipliers, is_near, self._gaps)
         return sums
@@ -164,7 +167,13 @@ class PartitionedProblem(Problem):
         ]
         hessian[:p, :p] = gram + by_sum.T @ block_diagonal(curvatures) @ by_sum
         values = np.concatenate([values for values, _ in rows])
-        return objective, gradient, values - self.rows.constant_term(x[p:]), jacobian, hessian
+        return (
+            objective,
+            gradient,
+            values - self.constraint.rows.constant_term(x[p:]),
+            jacobian,
+            hessian,
+        )
 
 
 def _contribute_derivatives(
@@ -214,7 +223,7 @@ def _evaluate_block(
 
 def _smooth_means(block: ConstrainedProblem, parameters: np.ndarray) -> tuple[np.ndarray]:
     """Share of a block in the smooth means, by constraint."""
-    means = block.compiled and block.compiled.smooth_means(parameters)
+    means = None if block.compiled is None else block.compiled.smooth_means(parameters)
     if means is not None:
         return means
     scores = block.model.evaluate(parameters).scores
@@ -254,7 +263,7 @@ class PartitionedRankProblem(PartitionedProblem):
     1.0
     """
 
-    def condense(self, number: int, parameters: np.ndarray) -> Any:
+    def condense(self, number: int, parameters: np.ndarray) -> tuple[BoundConstraint, np.ndarray]:
         """A constraint on few samples, and their scores, with the gap of all samples."""
         key = number, parameters.tobytes()
         if key not in self._latest_condensed:
@@ -308,7 +317,7 @@ def _gather_samples(
 
 def predict_block(block: ConstrainedProblem, parameters: np.ndarray) -> np.ndarray:
     """Scores of a block as predictions will have them."""
-    scores = block.compiled and block.compiled.predict_scores(parameters)
+    scores = None if block.compiled is None else block.compiled.predict_scores(parameters)
     return block.predict_scores(parameters) if scores is None else scores
 
 

@@ -21,6 +21,7 @@ from skfair.losses import LogisticLoss, kernel_kind_and_width
 from skfair.surrogates import Sigmoid
 
 if TYPE_CHECKING:
+    from skfair._bound.rows import SmoothConstraint
     from skfair._utils.api import RandomState
 
 
@@ -40,7 +41,7 @@ class Problem(ABC):
     """What solvers see of a problem, wherever its samples are.
 
     Some solvers read further members of a problem with samples in memory: ``batches`` of those on
-    mini-batches, ``single`` of those on one row per gap, ``separate_pairs`` of those on rows of
+    mini-batches, ``join_rows`` of those on one row per gap, ``separate_pairs`` of those on rows of
     pairs, and ``loss``, ``mean_weights`` and ``target`` of those that majorise rows, estimate step
     sizes or weigh samples.
 
@@ -67,7 +68,7 @@ class Problem(ABC):
     mean_weights: Any
     weights: Any
     batches: Any
-    single: Any
+    join_rows: Any
     separate_pairs: Any
     take: Any
     contribution: Any
@@ -98,7 +99,7 @@ class Problem(ABC):
         return self.n_parameters + self.rows.n_aux
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> SmoothConstraint:
         """The rows that solvers see, a `SmoothConstraint`, which is callable."""
         rows = self.constraint
         return rows if callable(rows) else rows.rows
@@ -207,7 +208,7 @@ class ConstrainedProblem(Problem):
         # In mini-batches for the constraint alone no sample has a weight.
         return self.weights / total if total > 0 else self.weights
 
-    def __sizeof__(self) -> Any:
+    def __sizeof__(self) -> int:
         """Bytes of the samples, for schedulers of partitions."""
         arrays = (getattr(self.model, "X", None), self.target, self.weights, self.mean_weights)
         # Each constraint stores the events, their weights, and both again as a sparse array.
@@ -234,7 +235,7 @@ class ConstrainedProblem(Problem):
             return np.array(parameters)
         return np.append(parameters, self.rows.initial_aux(self.model.evaluate(parameters).scores))
 
-    def single(self) -> ConstrainedProblem:
+    def join_rows(self) -> ConstrainedProblem:
         """The same problem with each gap as one piecewise linear row without auxiliary unknowns.
 
         Returns
@@ -319,7 +320,7 @@ class ConstrainedProblem(Problem):
         )
 
     @cached_property
-    def compiled(self) -> Any:
+    def compiled(self) -> CompiledBlock | None:
         """The samples as arguments of kernels, a `CompiledBlock`; None without kernels."""
         code = kernel_kind_and_width(self.loss)
         columns = getattr(self.model, "kernel_columns", None)
@@ -367,25 +368,25 @@ class ConstrainedProblem(Problem):
 class MiniBatches:
     """Problems in the same unknowns, on mini-batches of the samples of a problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ConstrainedProblem) -> None:
         self.problem = problem
         self._make_batch = getattr(problem.model, "batch", problem.model.take)
         self._cumulative_weights = np.cumsum(problem.mean_weights)
 
     @cached_property
-    def full(self) -> Problem:
+    def full(self) -> ConstrainedProblem:
         """The problem with all samples as its mini-batch."""
         problem = self.problem
         if not hasattr(problem.model, "batch"):
             return problem
-        return replace(problem, model=self._make_batch(slice(None)))  # type: ignore[type-var]
+        return replace(problem, model=self._make_batch(slice(None)))
 
     def draw(
         self,
         n_samples: int,
         n_per_event: int,
-        random_state: np.random.RandomState | int | None = None,
-    ) -> Problem:
+        random_state: RandomState = None,
+    ) -> ConstrainedProblem:
         """The problem on samples drawn for the loss, and samples drawn for the constraint.
 
         Objective and its gradient, and the means that the constraint compares, are those of the
@@ -394,17 +395,17 @@ class MiniBatches:
         constraint are drawn from each of its events, and their loss does not count; without any,
         the rows may not be evaluated.
         """
-        random_state = check_random_state(random_state)
+        rng = check_random_state(random_state)
         target = self.problem.target
         # Draws for the loss, by the cumulative weights, followed by those for the events.
-        keys = random_state.random_sample(n_samples) * self._cumulative_weights[-1]  # type: ignore[union-attr]
+        keys = rng.random_sample(n_samples) * self._cumulative_weights[-1]
         positions = np.searchsorted(self._cumulative_weights, keys, side="right")
         rows = self.problem.rows
         if n_per_event:
-            positions, rows = draw_batch(rows, n_per_event, random_state, first=positions)
+            positions, rows = draw_batch(rows, n_per_event, rng, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
-        return replace(  # type: ignore[type-var]
+        return replace(
             self.problem,
             model=self._make_batch(positions),
             target=target[positions],
@@ -414,7 +415,7 @@ class MiniBatches:
         )
 
 
-def draw_subsample(problem: Problem, size: int) -> Any:
+def draw_subsample(problem: ConstrainedProblem, size: int) -> ConstrainedProblem:
     """The problem on so many draws with replacement, of which repeated samples count once.
 
     The problem itself if an event has no sample among the draws.
@@ -434,20 +435,19 @@ def evaluate_decisions(problem: Problem, x: np.ndarray) -> Evaluation:
     The problem of the evaluation has smooth means that are offset to the exact ones at x.
     """
     smooth = problem.evaluate(x)
-    system = problem.constraint
     # Constraints of a fit stay what they are, with their units; others have rows alone.
-    system = system if hasattr(system, "correct") else problem.rows
+    system: Any = problem.constraint if hasattr(problem.constraint, "correct") else problem.rows
     return smooth.replace_constraint(system.correct(smooth.scores))
 
 
-def _replace_rows(problem: Problem, **form: Any) -> Any:
+def _replace_rows(problem: ConstrainedProblem, **form: Any) -> ConstrainedProblem:
     """The same problem with rows of another form, as settings of a `BoundConstraint`."""
     system = problem.constraint
     if isinstance(system, tuple):
         changed = type(system)(_change_rows(one, form) for one in system)
     else:
         changed = _change_rows(system, form)
-    return replace(problem, constraint=changed)  # type: ignore[type-var]
+    return replace(problem, constraint=changed)
 
 
 def _change_rows(bound: Any, form: dict[str, bool]) -> Any:

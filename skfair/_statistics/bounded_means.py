@@ -11,8 +11,6 @@ from skfair._groups.events import Events, join_units
 from skfair._statistics.estimates import Means, OutcomeMeans, Rates, _EventMeans
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._statistics.estimates import Estimates
 
 
@@ -66,7 +64,7 @@ class BoundedMeans(_EventMeans):
     ) -> None:
         super().__init__(events, x, units)
         low, high, ranked = ValueRange(*value_range)
-        of_samples = events, units
+        of_samples = units
         joined, x, units = join_units(events, x, units)
         positions, self._event, shares = joined.memberships
         self._width = high - low
@@ -82,11 +80,11 @@ class BoundedMeans(_EventMeans):
             self._shares = sparse.csr_array((shares, places))
             self._totals = sparse.csr_array((shares * self._x, places))
             ends = np.array([[0.0], [1.0]]) * np.ones(len(positions))
-            if ranked is not None:
-                ends = _ends_of_means(*of_samples, (ranked - low) / self._width, places)  # type: ignore[arg-type]
+            if ranked is not None and of_samples is not None:
+                ends = _ends_of_means(events, of_samples, (ranked - low) / self._width, places)
             self._lows, self._highs = (sparse.csr_array((shares * end, places)) for end in ends)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits of each mean, as in `Estimates.limits`."""
         ends = np.empty((2, len(self.values)))
         for number in range(len(self.values)):
@@ -97,7 +95,8 @@ class BoundedMeans(_EventMeans):
                 1.0 - upper_mean(1.0 - x, numbers, level),
                 upper_mean(x, numbers, level),
             )
-        return tuple(self._low + self._width * ends)
+        low, high = self._low + self._width * ends
+        return low, high
 
     def upper(self, contrasts: sparse.csr_array, level: float) -> np.ndarray:
         """Upper limit of each linear form, as in `Estimates.upper`."""
@@ -171,7 +170,7 @@ def make_estimates(
     events: Events,
     x: np.ndarray,
     units: np.ndarray | None = None,
-    known: np.ndarray | tuple | list | None = None,
+    known: np.ndarray | tuple[float, ...] | None = None,
 ) -> Estimates:
     """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
 
@@ -179,21 +178,23 @@ def make_estimates(
     Of units with several samples of an event these are `BoundedMeans`, unless nothing is known.
     """
     x = np.asarray(x, dtype=float)
-    are_rates = np.isin(x if known is None else known, (0.0, 1.0)).all()
+    possible = x if known is None else known
+    are_rates = np.isin(possible, (0.0, 1.0)).all()
     if not are_rates and known is None:
         return Means(events, x, units)
     if join_units(events, x, units)[0] is not events:
-        return BoundedMeans(events, x, (0.0, 1.0) if are_rates else (min(known), max(known)), units)  # type: ignore[arg-type, arg-type]
-    return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, known)  # type: ignore[arg-type]
+        ends = (0.0, 1.0) if are_rates else (min(possible), max(possible))
+        return BoundedMeans(events, x, ends, units)
+    return Rates(events, x, units) if are_rates else OutcomeMeans(events, x, units, possible)
 
 
-def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> Any:
+def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> float:
     """Gaffke's upper limit of the mean of values between 0 and 1, of which so many are observed."""
     x, at = np.unique(np.clip(np.append(x, 1.0), 0.0, 1.0), return_inverse=True)
     numbers = np.bincount(at, np.append(numbers, 1.0))
     mean, probability = _tilt(_SMALLEST_TILT, x, numbers)
     if probability >= level:
-        return mean
+        return float(mean)
     _, probability = _tilt(_LARGEST_TILT, x, numbers)
     if probability <= level:
         return 1.0
@@ -201,7 +202,7 @@ def upper_mean(x: np.ndarray, numbers: np.ndarray, level: float) -> Any:
         lambda exponent: _tilt(exponent, x, numbers)[1] - level, _SMALLEST_TILT, _LARGEST_TILT
     )
     mean, _ = _tilt(root, x, numbers)
-    return mean
+    return float(mean)
 
 
 def is_mean_below(bound: float, x: np.ndarray, numbers: np.ndarray, level: float) -> np.ndarray:

@@ -11,8 +11,6 @@ from skfair._statistics.bounded_means import make_estimates
 from skfair._statistics.estimates import Estimates, Rates, TransformedEstimates
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._groups.events import Events
 
 
@@ -80,7 +78,7 @@ class CalibrationErrors(TransformedEstimates):
         """Root of the mean of p (1 - p) over n."""
         return np.sqrt(self._uncertainty / self.sizes)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits, as in `Estimates.limits`."""
         low, high = self.estimates.limits(level)
         rates = self.estimates.values
@@ -163,7 +161,7 @@ class BinnedCalibrationErrors(Estimates):
         """Standard error of the sum of the differences with known signs."""
         return np.sqrt(self._variances)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits, as in `Estimates.limits`."""
         z = special.ndtri(level)
         below = self._noise + z * np.sqrt(self._variances - 2.0 / np.pi * self._unknown_variances)

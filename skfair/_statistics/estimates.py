@@ -60,7 +60,7 @@ _MAX_EXACT_COUNT = 3
 
 def rate_limits(
     rates: np.ndarray, n: ArrayLike, level: float, z: np.ndarray | float | None = None
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray]:
     """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
 
     Wilson's lower limit of one success is too high: for groups of 5 and 500 with rates of .02 an
@@ -143,7 +143,7 @@ class Estimates(ABC):
     """Known values that the limits allow for although few samples have them, as `RareValue`."""
 
     @abstractmethod
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
 
     def use_limits_version(self, version: int) -> Self:
@@ -331,7 +331,7 @@ class Rates(_EventMeans):
         rates._set_sizes(totals**2 / squares)
         return rates
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Wilson's or exact limits, as in `Estimates.limits`."""
         return rate_limits(self.values, self.sizes, level, self._quantile(level))
 
@@ -361,7 +361,7 @@ class RatesAgainstBound(TransformedEstimates):
     def __init__(self, rates: Estimates) -> None:
         super().__init__(rates, rates.values)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits of the rates, as in `Estimates.limits`."""
         rates = self.estimates
         low, high = rates.limits(level)
@@ -378,7 +378,7 @@ class LogMeans(TransformedEstimates):
     of 0; they raise an error where it is 0.
     """
 
-    def __init__(self, means: RatesAgainstBound, smallest: np.ndarray | float = 0.0) -> None:
+    def __init__(self, means: Estimates, smallest: np.ndarray | float = 0.0) -> None:
         values = np.where(means.values > 0, means.values, smallest)
         if not values.min(initial=1.0) > 0:
             raise ValueError(
@@ -387,7 +387,7 @@ class LogMeans(TransformedEstimates):
             )
         super().__init__(means, np.log(values))
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Logarithms of the limits of the means, as in `Estimates.limits`."""
         low, high = self.estimates.limits(level)
         with np.errstate(divide="ignore"):
@@ -422,7 +422,7 @@ class ComplementEstimates(TransformedEstimates):
         self._largest = largest
         self.are_rates = estimates.are_rates
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """The largest value less the limits, as in `Estimates.limits`."""
         low, high = self.estimates.limits(level)
         return self._largest - high, self._largest - low
@@ -477,7 +477,7 @@ class Means(_EventMeans):
             self._error_third_moments, scale, out=np.zeros_like(scale), where=scale > 0
         )
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits of each mean, as in `Estimates.limits`; infinite for a single sample."""
         each = sparse.eye_array(len(self.values), format="csr")
         return -self.upper(-each, level), self.upper(each, level)
@@ -603,7 +603,7 @@ class OutcomeMeans(_EventMeans):
         squares = self._squared_margins(level, multiple * self.sizes)
         return tuple(np.sqrt(one.sum(axis=0)) for one in squares)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Limits of each mean, as in `Estimates.limits`."""
         below, above = self.margins(level)
         return self.values - below, self.values + above
@@ -633,7 +633,8 @@ def pairwise_contrasts(n_events: int) -> sparse.csr_array:
             f"There must be at most {_MAX_GROUPS} groups, for every pair is compared; got "
             f"{n_events}. Merge groups, or leave small ones out."
         )
-    return contrast_matrix(*np.nonzero(~np.eye(n_events, dtype=bool)), n_events)  # type: ignore[arg-type, call-arg]
+    first, second = np.nonzero(~np.eye(n_events, dtype=bool))
+    return contrast_matrix(first, second, n_events)
 
 
 def contrast_matrix(first: np.ndarray, second: np.ndarray, n_events: int) -> sparse.csr_array:
@@ -771,7 +772,7 @@ class AUCs(Estimates):
         areas._limits_version = version
         return areas
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """DeLong's limits, as in `Estimates.limits`."""
         areas = self._areas
         quantile = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
@@ -854,7 +855,7 @@ class ShareCurves(Estimates):
         """Limits of the shares."""
         return rate_limits(self._shares, self._sizes, level)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Transformed limits of the shares, as in `Estimates.limits`."""
         return tuple(self._transform(limit).ravel() for limit in self._share_limits(level))
 

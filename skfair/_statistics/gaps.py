@@ -125,7 +125,7 @@ def _group_estimates(
     values: TableLike,
     sensitive_features: TableLike,
     sample_weight: TableLike,
-    value_range: tuple[float, ...] | None = None,
+    value_range: tuple[float, float] | None = None,
 ) -> Estimates:
     """`Rates` or `Means` of the groups, or `BoundedMeans` of values in a range."""
     samples, (values,) = check_metric_input(sensitive_features, sample_weight, values=values)
@@ -144,7 +144,7 @@ def _group_estimates(
             f"Values must be in value_range={low, high}, but they are from {values.min():g} to "
             f"{values.max():g}. Pass the range of all possible values, or None."
         )
-    return BoundedMeans(events, values, value_range)  # type: ignore[arg-type]
+    return BoundedMeans(events, values, value_range)
 
 
 def gap_interval(
@@ -309,7 +309,7 @@ def gap_posterior(
     events: Events,
     values: np.ndarray,
     clusters: np.ndarray | None,
-    known: np.ndarray | list[float] | None,
+    known: np.ndarray | tuple[float, ...] | None,
     aggregate: Any,
     tolerance: float,
 ) -> MonteCarloPosterior | OutcomePosterior | RatePosterior:
@@ -373,7 +373,8 @@ def _tabulate_posteriors(rates: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarr
     reach = 6.5 / (2.0 * np.sqrt(sizes + 1.0))
     angle = np.arcsin(np.sqrt(a / (a + b)))
     ends = np.clip([angle - reach, angle + reach], 0.0, np.pi / 2)
-    values = np.sin(np.ascontiguousarray(np.linspace(*ends, 301).T)) ** 2  # type: ignore[call-overload]
+    low, high = ends
+    values = np.sin(np.ascontiguousarray(np.linspace(low, high, 301).T)) ** 2
     shares = betainc(a[:, np.newaxis], b[:, np.newaxis], values)
     shares[:, 0] = 0.0
     shares[:, -1] = 1.0
@@ -438,7 +439,7 @@ class MonteCarloPosterior:
 
     def __init__(
         self,
-        moments: tuple[np.ndarray, np.ndarray | None],
+        moments: tuple[np.ndarray, np.ndarray | float | None],
         sizes: np.ndarray,
         correlation: np.ndarray | None,
         aggregate: Any,
@@ -490,7 +491,7 @@ class OutcomePosterior(MonteCarloPosterior):
         tolerance: float,
     ) -> None:
         self._estimates = estimates
-        super().__init__((estimates.values, 0.0), sizes, correlation, aggregate, tolerance)  # type: ignore[arg-type]
+        super().__init__((estimates.values, 0.0), sizes, correlation, aggregate, tolerance)
 
     def _draw_errors(self, multiple: float) -> np.ndarray:
         """Errors of the means: margins at a few levels, interpolated."""
@@ -612,8 +613,8 @@ def cluster_effects_and_correlation(
     deviations = shares * (values[positions] - events.means(values)[event])
     # Sum the errors, and the shares, of each event and cluster.
     n_codes = int(clusters.max()) + 1
-    keys, sums = np.unique(event * n_codes + clusters[positions], return_inverse=True)
-    keys = np.divmod(keys, n_codes)  # type: ignore[assignment]
+    pairs, sums = np.unique(event * n_codes + clusters[positions], return_inverse=True)
+    keys = np.divmod(pairs, n_codes)
     errors = np.bincount(sums, deviations)
     weights = np.bincount(sums, shares)
     n_clusters = np.bincount(keys[0], minlength=events.n_events)

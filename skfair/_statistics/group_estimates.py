@@ -211,7 +211,7 @@ class FixedTotalRates(Estimates):
         np.fill_diagonal(correlation, 1.0)
         return correlation
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Exact conditional limits, as in `Estimates.limits`."""
         n_samples, n_selected = (
             round(self._efficiency * x) for x in (self._n_samples, self._n_selected)
@@ -424,7 +424,7 @@ class BootstrapEstimates(Estimates):
         deviations = known - known.mean(axis=0)
         return correlation_of(deviations.T @ deviations)
 
-    def limits(self, level: float) -> Any:
+    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Bias-corrected limits, as in `Estimates.limits`."""
         ends = [
             _bootstrap_margins(draws, value, size, level, self._n_draws)

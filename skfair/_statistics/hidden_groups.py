@@ -21,7 +21,6 @@ from skfair._utils.checks import argument_error, join_names, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._utils.tables import Table, TableLike
 
@@ -280,7 +279,7 @@ def predict_group_probabilities(
     return probabilities
 
 
-def unmix_group_probabilities(features: np.ndarray, probabilities: np.ndarray) -> Any:
+def unmix_group_probabilities(features: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """Probability of each group given features, if probabilities depend on the group alone.
 
     The expectation of the probabilities given the features is then that given the groups, averaged

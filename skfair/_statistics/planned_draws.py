@@ -42,12 +42,14 @@ def total_certificate_size(
             # Logarithms of the drawn rates, and their limits.
             sums = (np.repeat(one.reshape(-1, 1), 3, axis=1) for one in (hits, sizes - hits))
             logs = LogRates(Rates.from_sums(*sums))
-            limits = [one.reshape(hits.shape) for one in (logs.values, *logs.limits(level))]
-            return _largest_upper_limits(*limits, -np.log(bound), power)  # type: ignore[call-arg]
+            values, low, high = (
+                one.reshape(hits.shape) for one in (logs.values, *logs.limits(level))
+            )
+            return _largest_upper_limits(values, low, high, -np.log(bound), power)
         if name == "tolerance":
             values = hits / sizes
-            limits = rate_limits(values, sizes * np.ones_like(values), level)
-            return _largest_upper_limits(values, *limits, bound, power)  # type: ignore[call-arg]
+            low, high = rate_limits(values, sizes * np.ones_like(values), level)
+            return _largest_upper_limits(values, low, high, bound, power)
         # A ceiling is a floor of the rate of the other outcome.
         hits = hits if name == "minimum" else sizes - hits
         floor = bound if name == "minimum" else 1.0 - bound

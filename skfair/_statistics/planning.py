@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import special, stats
@@ -29,7 +29,6 @@ from skfair._utils.parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._utils.tables import Table
 
@@ -226,7 +225,7 @@ def required_sample_size(
         if not is_one_sided:
             rates = _expected_rates(name, expected, rate, n_groups)
         if purpose == "fit":
-            width = _posterior_width(tolerance, rates, level, power)  # type: ignore[arg-type]
+            width = _posterior_width(bound, rates, level, power)
             return total_fit_size(rates, shares, width, level)
         return total_certificate_size(name, bound, rates, shares, level, power)
     if is_one_sided:
@@ -235,7 +234,7 @@ def required_sample_size(
         return _minimum_rate_size(*floor, n_groups, level, power)
     rates = _expected_rates(name, expected, rate, n_groups)
     if purpose == "fit":
-        return _guarantee_size(tolerance, rates, level, power)  # type: ignore[arg-type]
+        return _guarantee_size(bound, rates, level, power)
     return (_difference_size if name == "tolerance" else _ratio_size)(bound, rates, level, power)
 
 
@@ -304,7 +303,7 @@ _QUANTITIES = {"tolerance": "gap", "ratio": "ratio", "minimum": "rate", "maximum
 """What a bound is about, by its argument."""
 
 
-def _expected_rates(name: str, expected: float, rate: float, n_groups: Any) -> np.ndarray:
+def _expected_rates(name: str, expected: float, rate: float, n_groups: int) -> np.ndarray:
     """Rates of all groups around their middle, of which half are the smallest."""
     # A ratio r of rates about p is the gap 2 p (1 - r) / (1 + r).
     gap = expected if name == "tolerance" else 2.0 * rate * (1.0 - expected) / (1.0 + expected)

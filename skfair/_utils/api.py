@@ -41,12 +41,15 @@ CrossValidation: TypeAlias = int | str | Splitter | Iterable[tuple[np.ndarray, n
 
 Reference = Literal["groups", "overall", "above_overall"]
 Direction = Literal["below", "above"]
-Comparison = Literal["between_groups", "to_overall", "above_overall"]
+ComparisonMethod = Literal["between_groups", "to_overall", "above_overall"]
 Agg = Literal["worst_case", "mean"]
 """What the gap of a constraint or metric compares each group with."""
 
 Decorated = TypeVar("Decorated", bound=Callable)
 """A function whose decorator keeps its signature."""
+
+Numbers = TypeVar("Numbers", float, np.ndarray)
+"""A number or an array, where a function returns what it takes."""
 
 
 # Docstring entries that several functions or classes share, written once.
@@ -81,7 +84,7 @@ def make_docstring_decorator(*sections: str, **blocks: str) -> Callable[[Decorat
             return placeholder.group()
         return indent("\n".join(texts[name] for name in names.split(", ")), margin)
 
-    def fill(documented: Callable | type) -> Any:
+    def fill(documented: Decorated) -> Decorated:
         members = vars(documented).values() if isinstance(documented, type) else ()
         for thing in (documented, *members):
             # A decorator such as classmethod has a docstring of its own.

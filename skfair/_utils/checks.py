@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections import ChainMap
     from collections.abc import Iterable, Iterator
     from types import FrameType
-    from typing import Any
 
     from networkx import Graph
     from sklearn.base import BaseEstimator
 
+    from skfair._utils.api import Label
     from skfair._utils.tables import Table, TableLike
 
 
@@ -463,7 +463,7 @@ CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})
 """Pairs of labels whose positive one is 1 by convention; False and True equal 0 and 1."""
 
 
-def positive_class(labels: set, pos_label: float | str | None) -> Any:
+def positive_class(labels: set, pos_label: float | str | None) -> Label:
     """The label that means success: pos_label, or 1 if the labels are 0 and 1 or -1 and 1.
 
     `labels` is the set of the at most two labels that occur; False and True count as 0 and 1.

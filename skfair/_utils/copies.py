@@ -14,7 +14,6 @@ from skfair._utils.tables import is_sparse, to_pandas_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._utils.tables import Table, TableLike
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 # Tables, and a number for each of their rows.
 
 
-def _as_table(X: TableLike) -> Any:
+def _as_table(X: TableLike) -> np.ndarray | sparse.csr_array | pd.DataFrame | None:
     """X with two axes, from which both can be selected; None for what is no table."""
     if is_sparse(X):
         return sparse.csr_array(X)
@@ -34,9 +33,14 @@ def _as_table(X: TableLike) -> Any:
     return X if X.dtype.kind in "biuf" else pd.DataFrame(X)
 
 
-def hash_rows(X: Table | None) -> Any:
+def hash_rows(X: TableLike) -> np.ndarray | None:
     """Return a number for each row, equal for equal rows; None for what is no table."""
-    X = _as_table(X)
+    table = _as_table(X)
+    return None if table is None else hash_table(table)
+
+
+def hash_table(X: np.ndarray | sparse.csr_array | pd.DataFrame) -> np.ndarray:
+    """Return a number for each row of a table, equal for equal rows."""
     if is_sparse(X):
         X.sum_duplicates()
         # The hash of 0 is 0, so that columns are numbered from 1 on.
@@ -46,7 +50,7 @@ def hash_rows(X: Table | None) -> Any:
         return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     if isinstance(X, np.ndarray):
         return _project_rows(X)
-    return None if X is None else pd.util.hash_pandas_object(X, index=False).to_numpy()
+    return pd.util.hash_pandas_object(X, index=False).to_numpy()
 
 
 def _project_rows(X: np.ndarray) -> np.ndarray:
@@ -132,13 +136,13 @@ def _hash_both(
         fitted = {name: fitted[name] for name in columns}
     pairs = map(_align_dtypes, columns.values(), fitted.values())
     tables = (pd.DataFrame(dict(enumerate(table))) for table in zip(*pairs, strict=True))
-    return [hash_rows(table) for table in tables]
+    return [hash_table(table) for table in tables]
 
 
 def _align_dtypes(column: np.ndarray, fitted: np.ndarray) -> tuple:
     """Two columns as numbers of the lower of their precisions, or as text if one is not numeric."""
-    numbers = _numeric_values(column), _numeric_values(fitted)
-    if any(one is None for one in numbers):
+    numbers = [one for one in map(_numeric_values, (column, fitted)) if one is not None]
+    if len(numbers) < 2:
         return tuple(pd.Series(one, dtype=object).map(str).to_numpy() for one in (column, fitted))
     dtype = min(map(_precision, (column, fitted), numbers), key=np.dtype.itemsize.__get__)
     # Numbers that overflow in the lower precision are infinite in both. Adding 0 turns -0 into 0.
@@ -146,7 +150,7 @@ def _align_dtypes(column: np.ndarray, fitted: np.ndarray) -> tuple:
         return tuple(one.astype(dtype).astype(np.float64) + 0.0 for one in numbers)
 
 
-def _numeric_values(column: np.ndarray) -> Any:
+def _numeric_values(column: np.ndarray) -> np.ndarray | None:
     """A column as float64, nan where a value is missing; None if it is not numeric."""
     if getattr(column.dtype, "kind", "O") in "mM":
         return None
@@ -157,7 +161,7 @@ def _numeric_values(column: np.ndarray) -> Any:
         return None
 
 
-def _precision(column: np.ndarray, numbers: np.ndarray) -> Any:
+def _precision(column: np.ndarray, numbers: np.ndarray) -> np.dtype:
     """The precision of a column: that of its dtype, or the lowest that holds all values."""
     if column.dtype.kind == "f" and column.dtype.itemsize < 8:
         return column.dtype
@@ -223,9 +227,9 @@ def describe_clustered_samples(X: TableLike) -> str | None:
     X = _as_table(X)
     if X is None or X.shape[0] < 2 * _LAG or X.shape[1] < _MIN_COLUMNS:
         return None
-    columns = slice(None)
+    columns: slice | np.ndarray = slice(None)
     if X.shape[1] > _MAX_COLUMNS:
-        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)  # type: ignore[assignment]
+        columns = np.linspace(0, X.shape[1] - 1, _MAX_COLUMNS).astype(np.intp)
     examined = _draw_positions(X.shape[0])
     values = _to_numbers(X, examined, columns)
     information, n_values = _column_information(values)
@@ -356,7 +360,7 @@ def _share_of_near_neighbours(ranks: np.ndarray, n_compared: int) -> float:
     return np.mean(leads[:, -1] - leads[:, -_N_LEADING] > _MIN_LEAD * mean_lead)
 
 
-def _draw_ranks(X: Table, columns: slice, information: np.ndarray) -> np.ndarray:
+def _draw_ranks(X: Table, columns: slice | np.ndarray, information: np.ndarray) -> np.ndarray:
     """Ranks within up to 20 columns of most information, from 0 to 1, (n_columns, n_candidates).
 
     Equal values have random ranks: chance makes independent samples equal no more often than it

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from threadpoolctl import ThreadpoolController
@@ -19,8 +19,8 @@ from skfair._kernels import announce_compilation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
-    from typing import Any
 
+    import numpy as np
     from sklearn.base import BaseEstimator
 
     from skfair._utils.api import Decorated
@@ -115,7 +115,7 @@ def _replace_attributes(
     vars(estimator).update(values)
 
 
-def fitted_feature_attributes(estimator: BaseEstimator) -> Any:
+def fitted_feature_attributes(estimator: BaseEstimator) -> dict[str, int | np.ndarray]:
     """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
@@ -131,13 +131,13 @@ def write_text(text: str, path: PathLike[str] | str | None) -> str:
     return text
 
 
-def write_bytes(content: bytes, path: PathLike[str] | str | None) -> None:
+def write_bytes(content: bytes, path: PathLike[str] | str) -> None:
     """Write all of the content to a file, or leave a file that exists as it was.
 
     A new file is written beside the old one, and renamed. A link is followed, and the permissions
     of a file that exists are kept. A device, such as /dev/stdout, is written to.
     """
-    target = Path(os.path.realpath(path))  # type: ignore[arg-type]
+    target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return

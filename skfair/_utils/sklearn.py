@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never
 
 import numpy as np
 from sklearn.utils import _safe_indexing as safe_indexing
@@ -26,7 +26,6 @@ from skfair._utils.checks import Registry, check_column, to_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
     from scipy import sparse
     from sklearn.base import BaseEstimator
@@ -57,7 +56,9 @@ class HasMethods(SklearnHasMethods):
         return super().is_satisfied_by(val)
 
 
-def check_sample_weight(sample_weight: TableLike | None, X: TableLike, **options: Any) -> Any:
+def check_sample_weight(
+    sample_weight: TableLike | None, X: TableLike, **options: Any
+) -> np.ndarray:
     """The checked weights, which are numbers, none of them negative, and not all zero."""
     if isinstance(sample_weight, str) or not (sample_weight is None or np.isscalar(sample_weight)):
         check_column("sample_weight", sample_weight)
@@ -144,11 +145,11 @@ except ImportError:
         def _init_callback_context(self, **data: Any) -> Any:
             return NoCallbackContext()
 
-    def with_callbacks(fit: Callable) -> Any:
+    def with_callbacks(fit: Callable) -> Callable:
         """The method as it is."""
         return fit
 
-    def open_listener(*_: Any, **__: Any) -> Any:
+    def open_listener(*_: Any, **__: Any) -> Never:
         """Refuse, since there are no callbacks."""
         raise ImportError(
             "FitMonitor needs scikit-learn's callbacks, which came with version 1.9; "

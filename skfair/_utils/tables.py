@@ -70,7 +70,7 @@ def to_pandas_table(table: TableLike) -> Any:
     return table
 
 
-def _read_stream(table: object) -> Any:
+def _read_stream(table: object) -> pd.DataFrame:
     """A DataFrame of an object that only exports a stream of Arrow."""
     if hasattr(pd.DataFrame, "from_arrow"):  # pandas 3
         return pd.DataFrame.from_arrow(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,8 +28,6 @@ from skfair._utils.checks import argument_error, join_names
 from skfair.audit._tables import attribute_name
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._columns.reading import ColumnReading
     from skfair._groups.groups import Groups
     from skfair._utils.tables import TableLike
@@ -43,7 +41,9 @@ _REMEDY = "pass it by --unknown (unknown of SensitiveFeatures)"
 """What to do with such a mark."""
 
 
-def cut_numbers(values: np.ndarray, counts: np.ndarray, n_bins: int) -> Any:
+def cut_numbers(
+    values: np.ndarray, counts: np.ndarray, n_bins: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Upper ends of all bins but the last, and the distinct values.
 
     `counts` are the numbers of samples that have the values. Few values are bins of their own.

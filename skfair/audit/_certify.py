@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -65,13 +65,14 @@ from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._ranking import document_exposure
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
     from scipy import sparse
     from sklearn.base import BaseEstimator
 
     from skfair._bound.bound import BoundConstraint
     from skfair._statistics.estimates import Estimates
+    from skfair._utils.api import Label
     from skfair._utils.tables import Table
     from skfair.audit._data import AuditData
     from skfair.audit._predictions import HiddenGroupConstraint
@@ -219,9 +220,9 @@ def protect_claim(claim: Claim, audit: AuditData, min_published: int) -> Claim:
     if len(protected.sizes) == len(claim.sizes) and not (compares_all and protection.clause):
         return protected
     # A number that involves a group which is not published shows its counts.
-    numbers = dict.fromkeys(("estimate", "low", "high"), np.nan)
-    numbers |= dict.fromkeys(("required_sample_size", "n_smallest", "shown_threshold"))  # type: ignore[arg-type]
-    return replace(protected, **numbers)  # type: ignore[arg-type]
+    numbers: dict[str, Any] = dict.fromkeys(("estimate", "low", "high"), np.nan)
+    numbers |= dict.fromkeys(("required_sample_size", "n_smallest", "shown_threshold"))
+    return replace(protected, **numbers)
 
 
 def _is_about(event: str, groups: set[str] | dict[str, int]) -> bool:
@@ -305,7 +306,7 @@ def _certify_predictions(
     """The claim of predictions, which are as `predict_for_metric` returns them."""
     known = audit.known
     n_rows = len(per_class[0][0][0])
-    left_out = ()
+    left_out: tuple[str, ...] = ()
     leaves_out = False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
     constraints = split_by_attribute(constraint, tolerance, audit.samples.groups)
@@ -315,7 +316,7 @@ def _certify_predictions(
     if known.is_modelled:
         refuse_tolerances_by_attribute(constraint, tolerance, known.argument)
         check_can_model(audit, constraint)
-        bind = partial(bind_hidden_groups, audit=audit)
+        bind: Callable = partial(bind_hidden_groups, audit=audit)
     else:
         X = None if audit.model is None else audit.model.X
         leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, X)
@@ -332,7 +333,7 @@ def _certify_predictions(
             attention = document_exposure(any_scores, audit.cluster_codes, constraint.k, "log")  # type: ignore[arg-type]
             value_range = value_range._replace(ranked=attention)
         bound_constraints = [
-            (replace(bound, sums=replace(bound.sums, value_range=value_range)), scores)  # type: ignore[type-var]
+            (replace(bound, sums=replace(bound.sums, value_range=value_range)), scores)
             for bound, scores in bound_constraints
         ]
     # Each class and attribute holds at the full level. An excess of any of them shares the error.
@@ -340,23 +341,23 @@ def _certify_predictions(
     of_bounds = np.repeat(tolerances, len(per_class)).tolist()
     find_limits = partial(_find_limits, limits_version=audit.limits_version)
     limits = [
-        find_limits(*one, tolerance, (level, excess_level), largest)
-        for one, tolerance in zip(bound_constraints, of_bounds, strict=True)
+        find_limits(bound, scores, tolerance, (level, excess_level), largest)
+        for (bound, scores), tolerance in zip(bound_constraints, of_bounds, strict=True)
     ]
     starts = range(0, len(limits), len(per_class))
-    limits = [_combine_classes(limits[start : start + len(per_class)]) for start in starts]
-    limits, tolerance = _state_worst(limits, tolerances)
+    by_attribute = [_combine_classes(limits[start : start + len(per_class)]) for start in starts]
+    worst, tolerance = _state_worst(by_attribute, tolerances)
     if known.is_modelled:
         # Required sizes are those of samples that are all recorded.
-        limits = limits._replace(required_sample_size=None, sizes={})
-    claim = _make_claim(audit, constraint, limits, unit, tolerance, per_class)
+        worst = worst._replace(required_sample_size=None, sizes={})
+    claim = _make_claim(audit, constraint, worst, unit, tolerance, per_class)
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
     for cells in (bound.sums.cells for bound, _ in bound_constraints):
         left_out += name_left_out(cells.empty, cells.labels)
     assumed = ["if clusters of samples are independent"] * (audit.clusters is not None)
     if constraint.unit == "attention":  # the range of differences within queries is that of these
         assumed.append("no query has a more uneven share of the groups than those counted")
-    assumed.append(_assume_no_rare_values(largest, limits))
+    assumed.append(_assume_no_rare_values(largest, worst))
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
@@ -439,7 +440,7 @@ def _find_positive(
     columns: Table,
     params: dict[str, int | str],
     per_class: list[tuple[tuple, dict]],
-) -> int | str | None:
+) -> Label | None:
     """The class that means success; None if there are several, or no classes."""
     if len(per_class) > 1 or metric_kind(constraint) != "classification" or "is_real" in params:
         return None
@@ -458,14 +459,14 @@ def _select_samples(audit: AuditData, n_rows: int, needs_outcome: bool) -> tuple
         samples, columns, _ = audit.rows()
     groups = samples.groups
     weights = samples.weights
-    left_out = ()
+    left_out: tuple[str, ...] = ()
     if audit.known.treatment == "exclude" and groups.is_disjoint:
         weights = weights * ~mask_unknown(groups)
     if needs_outcome:
         with_outcome = weights * columns["has_outcome"]
         n, n_known = (groups.subset(np.flatnonzero(one)).counts for one in (weights, with_outcome))
         is_left_out = (n > 0) & (n_known == 0)
-        left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))  # type: ignore[assignment]
+        left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))
         weights = with_outcome
     selected = {"sensitive_features": groups, "sample_weight": weights}
     return selected | {"clusters": audit.cluster_codes}, left_out
@@ -527,7 +528,7 @@ def _find_limits(
         lower_limit=gap_lower_limit(smallest, smallest_forms, excess_level),
         is_exact=is_exact,
         rare_outcomes=_describe_rare_values(bound, estimates),
-        sizes={event_text(*one, cells.names): int(n) for one, n in counted},  # type: ignore[call-arg]
+        sizes={event_text(cell, group, cells.names): int(n) for (cell, group), n in counted},
         n_smallest=int(estimates.sizes.min()),
     )
     if is_shown:
@@ -561,7 +562,7 @@ def _combine_classes(limits: list[_Limits]) -> _Limits:
     )
 
 
-def _state_worst(limits: list[_Limits], tolerances: list[float]) -> Any:
+def _state_worst(limits: list[_Limits], tolerances: list[float]) -> tuple[_Limits, float]:
     """Limits of the attribute that decides the verdict, and its tolerance."""
     excesses = [
         (one.lower_limit > bound, not one.is_shown, one.limit - bound, -number)

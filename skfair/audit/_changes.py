@@ -56,10 +56,12 @@ from skfair.metrics._group_metrics import find_group_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
+
+    from scipy import sparse
 
     from skfair._groups.groups import Groups
     from skfair._statistics.estimates import Estimates
+    from skfair._utils.api import Label
     from skfair._utils.tables import Table, TableLike
     from skfair.audit._data import AuditData
     from skfair.audit._sentences import Quantity
@@ -203,7 +205,7 @@ def compare_audits(
     if is_one_audit:
         both = [before.samples] * 2
         tables = _paired_columns(before, after)
-        units = np.tile(np.arange(len(before.samples.weights)), 2)
+        units: np.ndarray | None = np.tile(np.arange(len(before.samples.weights)), 2)
     else:
         before.check_same_burden(other)
         other = other.rebin(before)
@@ -265,7 +267,7 @@ def _report_changes(
 
 def _find_estimators(
     audit: AuditData, columns: dict[str, np.ndarray], metrics: Metrics
-) -> tuple[dict[str, Callable], int | str | None]:
+) -> tuple[dict[str, Callable], Label | None]:
     """Estimators of the rates of two periods by name, and the positive label."""
     task = infer_task(None if audit.task != "clustering" else audit.task, columns)
     positive = find_positive_label(task, columns, audit.pos_label)
@@ -348,7 +350,7 @@ def _check_ids(
     return [np.asarray(one)[mask] for mask, one in zip(used, ids, strict=True)]
 
 
-def _match_ids(before: np.ndarray | None, after: np.ndarray | None) -> Any:
+def _match_ids(before: np.ndarray | None, after: np.ndarray | None) -> np.ndarray | None:
     """Numbers of the samples of two audits, equal where both have an id once; None without ids.
 
     Raise if no id is in both, and warn if more ids were without the zeros that they begin with.
@@ -417,7 +419,7 @@ def _list_uncompared(
     return listed
 
 
-def _collect_sources(audits: list[AuditData], pos_label: int | str | None) -> dict[str, str]:
+def _collect_sources(audits: list[AuditData], pos_label: Label | None) -> dict[str, str]:
     """Facts about both audits, where they differ one after the other."""
     sources = [one.source or {} for one in audits]
     joined = {
@@ -587,7 +589,7 @@ def _shown_pairs(
     return shown
 
 
-def _pair_contrasts(estimates: Estimates, compared: np.ndarray) -> Any:
+def _pair_contrasts(estimates: Estimates, compared: np.ndarray) -> list[sparse.csr_array]:
     """Differences of all ordered pairs of compared groups after and before."""
     return [compared_contrasts(estimates, at) for at in compared[::-1]]
 
@@ -651,7 +653,8 @@ def count_changed_decisions(
 ) -> pd.DataFrame:
     """DataFrame of the numbers of samples of each group, of those in both, that changed."""
     numbers = [np.flatnonzero(period == one) for one in (0, 1)]
-    _, *places = np.intersect1d(*(units[one] for one in numbers), return_indices=True)  # type: ignore[call-overload]
+    before, after = (units[one] for one in numbers)
+    _, *places = np.intersect1d(before, after, return_indices=True)
     first, second = (one[place] for one, place in zip(numbers, places, strict=True))
     before, after = is_positive[first], is_positive[second]
     rows = []
@@ -674,10 +677,10 @@ def _change_columns(estimates: Estimates, places: np.ndarray, level: float) -> p
         values = np.asarray(getattr(estimates, "counts", estimates.sizes)), estimates.values
         names = f"n_{name}", name, f"{name}_low", f"{name}_high"
         columns |= dict(zip(names, (one[at] for one in (*values, lows, highs)), strict=True))
-    change = contrast_matrix(*places[::-1], len(estimates.values))  # type: ignore[call-arg]
-    names = ("change", "change_low", "change_high")  # type: ignore[assignment]
+    change = contrast_matrix(places[1], places[0], len(estimates.values))
+    of_change = ("change", "change_low", "change_high")
     return pd.DataFrame(
-        columns | dict(zip(names, differences_with_limits(estimates, change, end), strict=True))
+        columns | dict(zip(of_change, differences_with_limits(estimates, change, end), strict=True))
     )
 
 
@@ -859,8 +862,8 @@ def _gap_change_table(report: Changes) -> tuple:
         quantity = describe_quantity(gap["metric"])
         sizes = map(quantity.decimal, gap[["before", "after"]])
         change = value_cell(quantity, gap, "change")
-        title = describe_metric(gap["metric"], report.readings[0].burden)[0]
-        title = title, f"by {gap['attribute']}"
+        name = describe_metric(gap["metric"], report.readings[0].burden)[0]
+        title = name, f"by {gap['attribute']}"
         picture = _draw_change(quantity, gap)
         rows.append(((title, picture, change, *sizes), gap["is_significant"]))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."

@@ -30,6 +30,8 @@ from skfair.audit._sentences import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
     from skfair.constraints import Constraint
@@ -159,7 +161,7 @@ class Claim(PageReport):
 
     title = "Claim about groups"
 
-    def __bool__(self) -> Any:
+    def __bool__(self) -> bool:
         raise TypeError(
             "A claim is neither true nor false; ask for claim.verdict, which is 'shown', 'open' or "
             "'contradicted', or for claim.is_shown."
@@ -183,7 +185,10 @@ class Claim(PageReport):
         ValueError
             If it is no text of a claim of this version, or a field is damaged.
         """
-        older = {"order": "", "limits_version": 1}  # fields that claims filed before lack
+        older: dict[str, Any] = {
+            "order": "",
+            "limits_version": 1,
+        }  # fields that claims filed before lack
         required = {*cls._settings, *cls._results} - {*older}
         content = older | read_document(source, "Claim", required)
         _check_fields(content)
@@ -343,7 +348,7 @@ class Claim(PageReport):
             return "A larger sample may suffice."
         return "If the population is as observed, no sample size suffices."
 
-    def _sections(self) -> Any:
+    def _sections(self) -> Iterator[tuple[str, list]]:
         """Yield the sections of the page."""
         quantity = self._quantity
         row = vars(self)

@@ -18,9 +18,9 @@ from skfair._columns.files import check_columns, file_digest, read_columns
 from skfair._columns.reading import (
     UNREAD,
     Reading,
-    check_complete_column,
     check_counts,
     check_numbers_of_file,
+    check_optional_column,
     check_same_notation,
     find_label,
     holds_numbers,
@@ -558,7 +558,7 @@ class AuditData:
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns([path], list(names))
         outcome, *others = roles.values()
-        y_pred, y_score, weights, counts, ids = (check_complete_column(table, x) for x in others)
+        y_pred, y_score, weights, counts, ids = (check_optional_column(table, x) for x in others)
         y_true = read_outcomes(table, outcome, y_pred)
         check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
         if y_pred is not None:
@@ -667,7 +667,7 @@ class AuditData:
         columns = {name: column[rows] for name, column in self.columns.items()}
         return self.samples._replace(groups=groups, weights=weights), columns, rows
 
-    def list_attributes(self) -> Any:
+    def list_attributes(self) -> Table:
         """The columns of the attributes as they were passed; unknown labels are missing values."""
         known = self.known
         rows = np.flatnonzero(self.is_used)
@@ -865,7 +865,7 @@ def _columns_by_role(audit: AuditData, names: dict[str, str]) -> Iterator[tuple[
         yield "cluster", audit.clusters
 
 
-def _fill_outcomes(columns: dict[str, Table | None]) -> Any:
+def _fill_outcomes(columns: dict[str, Table | None]) -> dict[str, Table]:
     """The columns that there are, with the mask "has_outcome" if outcomes are missing.
 
     Another outcome takes their place, so that no class is added, and is never counted.

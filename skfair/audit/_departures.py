@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from skfair._statistics.calibration_errors import explained_margin_factor
 from skfair._statistics.estimates import clopper_pearson_limits, combine_margins
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def departure_limits(
@@ -66,7 +63,9 @@ class FromRest:
         with np.errstate(divide="ignore", invalid="ignore"):
             return (hits - n * rate) / np.sqrt(variance)
 
-    def limits(self, sums: np.ndarray, total: np.ndarray, error: Any) -> Any:
+    def limits(
+        self, sums: np.ndarray, total: np.ndarray, error: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Departures and their limits, each of which errs with the probability `error` at most."""
         return departure_limits(sums[0], sums[1], total, error)
 
@@ -100,7 +99,9 @@ class FromProbabilities:
         with np.errstate(divide="ignore", invalid="ignore"):
             return (sums[1] - sums[2]) / np.sqrt(sums[3])
 
-    def limits(self, sums: np.ndarray, total: np.ndarray, error: Any) -> Any:
+    def limits(
+        self, sums: np.ndarray, total: np.ndarray, error: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As `FromRest.limits`."""
         n, hits = sums[:2]
         observed, predicted, uncertainty, squares = sums[1:] / n

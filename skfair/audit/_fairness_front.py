@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ from skfair.model_selection import fit_to_shared_folds, share_folds
 from skfair.plotting import ParetoFrontDisplay
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterator
 
     from skfair._utils.tables import TableLike
 
@@ -144,7 +144,7 @@ class FairnessFront(PageReport):
     def _headline(self) -> str:
         return self.description.partition(". ")[0]
 
-    def _sections(self) -> Any:
+    def _sections(self) -> Iterator[tuple[str, list]]:
         gap = describe_bound(self.constraint)
         accuracy = describe_quantity("accuracy")
         axis = find_axis(gap, self.frame["gap_high"])
@@ -350,7 +350,7 @@ def _largest_gap_with_limits(
     gaps = []
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
-        interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)  # type: ignore[call-arg]
+        interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
         gaps.append(interval._replace(estimate=reported_gap(bound, scores)))
     gap, *limits = bound.gap.state(np.max(gaps, axis=0))
     return gap, *sorted(limits)

@@ -14,7 +14,7 @@ from math import isfinite, isnan, nan
 from os import PathLike
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,6 @@ from skfair._utils.fit import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
 
     from skfair._utils.tables import TableLike
 
@@ -409,7 +408,7 @@ def _table_to_python(caption, note, titles, rows):
     return {"caption": caption, "rows": [dict(zip(titles, row, strict=True)) for row in texts]}
 
 
-def _encode(value: TableLike | Reading | dict[str, Any] | None) -> Any:
+def _encode(value: TableLike | Reading | dict[str, Any] | None) -> object:
     """A value of JSON: nan becomes null, infinities become text, tables become lists by name."""
     if isinstance(value, Reading):
         return value.to_dict()
@@ -426,7 +425,7 @@ def _encode(value: TableLike | Reading | dict[str, Any] | None) -> Any:
 
 def read_document(
     source: PathLike[str] | str | None, kind: str, fields: tuple[str, ...] | set[str]
-) -> Any:
+) -> dict[str, Any]:
     """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
+    limited_text,
     read_limited,
     state_rates,
     value_cell,
@@ -22,11 +23,9 @@ from skfair.audit._tables import OUTCOME_METRICS, OVERALL, STRATUM_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
     from pandas.arrays import ArrowStringArray
 
-    from skfair._utils.api import Label
     from skfair._utils.tables import Table
     from skfair.audit._report_data import ReportData
     from skfair.audit._sentences import Quantity
@@ -150,7 +149,7 @@ def describe_front(
         if gap is None:
             continue
         state = _state_gap(report, gap)
-        size, limits = value_cell(describe_quantity(gap["metric"]), gap, "gap")
+        size, limits = limited_text(describe_quantity(gap["metric"]), gap, "gap")
         level = confidence_text(report.confidence_level)
         text = f"{state}. " * (state != report.title)
         text += f"A gap of {size} ({limits} with {level}) by {gap['attribute']}"
@@ -215,7 +214,7 @@ _MAX_SHOWN_GROUPS = 40
 """Groups of one attribute that the page shows; the frame of the report has all."""
 
 
-def largest_groups(rows: Table) -> Any:
+def largest_groups(rows: Table) -> list:
     """Rows of the largest groups, as many as the page shows, in their order."""
     smallest = sorted(row["n"] for row in rows)[-_MAX_SHOWN_GROUPS:][0]
     return [row for row in rows if row["n"] >= smallest][:_MAX_SHOWN_GROUPS]
@@ -251,11 +250,11 @@ def draw_limited(
     row: dict[str, float | str],
     name: str = "estimate",
     mark: Any = "near",
-    reference: Label | None = nan,
+    reference: float = nan,
 ) -> Picture:
     """Picture of a value of a row and its limits."""
-    value, *limits = read_limited(row, name)
-    return Picture(axis, [(value, mark)], limits, reference)  # type: ignore[arg-type]
+    value, low, high = read_limited(row, name)
+    return Picture(axis, [(value, mark)], (low, high), reference)
 
 
 def metric_table(
@@ -320,7 +319,7 @@ def rate_table(
     attribute: str,
     names: ArrowStringArray,
     groups: list[str],
-) -> Any:
+) -> tuple:
     """Table of metrics of groups by one attribute, with intervals."""
     rows = [row for key, one in tables.items() if key[0] in (OVERALL, attribute) for row in one]
     sizes = dict(sorted(((row["group"], row["n"]) for row in rows), key=lambda pair: pair[1]))

@@ -22,8 +22,6 @@ from skfair.audit._sentences import event_text
 from skfair.constraints import Constraint
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._utils.tables import Table, TableLike
 
 
@@ -147,9 +145,9 @@ def gap_importance(
     if not gap > 1e-12:  # rounding
         raise ValueError(f"{bound.name} has no gap in these data, which a column could carry.")
 
-    def standard_error(differences: np.ndarray) -> Any:
+    def standard_error(differences: np.ndarray) -> float:
         means = events.means(differences)
-        return np.linalg.norm(weights * differences - averaging.T @ (contrast * means))
+        return float(np.linalg.norm(weights * differences - averaging.T @ (contrast * means)))
 
     features = pd.DataFrame(X).iloc[used]
     rows = {}
@@ -181,7 +179,7 @@ def gap_importance(
     return table
 
 
-def _list_columns(X: Table, columns: Table) -> Any:
+def _list_columns(X: Table, columns: Table) -> Mapping[int | str, list]:
     """Lists of columns by the name under which they are permuted."""
     known = [*X] if isinstance(X, pd.DataFrame) else [*range(X.shape[1])]
     columns = known if columns is None else columns

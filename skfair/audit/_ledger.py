@@ -7,7 +7,7 @@ import hmac
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from skfair.audit._formats import add_header, load_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from skfair._groups import Samples
     from skfair.audit._data import AuditData
@@ -100,7 +99,7 @@ def digest_samples(samples: Samples, columns: dict[str, np.ndarray], salt: str =
         weights = np.ones(len(weights))
     by_group = attribute_columns(groups) if groups.is_disjoint else list(groups.matrix.toarray().T)
     texts = [map(str, column) for column in (*by_group, weights, *columns.values())]
-    numbers = Counter()  # type: ignore[var-annotated]
+    numbers: Counter[tuple[str, ...]] = Counter()
     for row, n in zip(zip(*texts, strict=True), groups.row_counts, strict=True):
         numbers[row] += int(n)
     text = json.dumps([[*columns], sorted(numbers.items())])

@@ -12,7 +12,7 @@ from skfair._utils.checks import argument_error, join_names, warn
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
 if TYPE_CHECKING:
-    from typing import Any
+    import numpy as np
 
     from skfair._utils.tables import TableLike
 
@@ -23,8 +23,7 @@ MAX_DISTINCT_ROWS = 100_000
 
 def are_counted(*columns: TableLike | None) -> bool:
     """Whether all columns that there are are partitioned."""
-    columns = [column for column in columns if column is not None]  # type: ignore[assignment]
-    return all(is_partitioned(column) for column in columns)
+    return all(is_partitioned(column) for column in columns if column is not None)
 
 
 def count_predictions(columns, known, sample_weight, control_features, estimator=None, X=None):
@@ -103,7 +102,7 @@ def _count_block(block, estimator):
     return _Counts(pd.concat([*frames, counts], axis=1, ignore_index=True))
 
 
-def _arrange_like(column: pd.Series, table: pd.DataFrame) -> Any:
+def _arrange_like(column: pd.Series, table: pd.DataFrame) -> np.ndarray | pd.DataFrame | pd.Series:
     """A table in the form of a column or table that it was counted from."""
     names = getattr(column, "columns", None)
     if names is None and not hasattr(column, "map_partitions"):  # an array

@@ -10,8 +10,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._bound.units import compares_predictions
-from skfair._groups import Groups, Samples
-from skfair._groups.samples import check_alignment
+from skfair._groups import Groups
+from skfair._groups.samples import check_alignment, samples_without_target
 from skfair._statistics.hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair._utils.checks import argument_error, resolve_name, warn
 from skfair._utils.copies import warn_of_clustered_samples
@@ -162,7 +162,7 @@ def _prediction_loss(
 
 def resolve_constraint(
     constraint: Any, tolerance: float | dict[str, float] | None = None, *, takes_all: bool = False
-) -> Any:
+) -> Constraint:
     """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
 
     A tolerance fills in one that has none.
@@ -269,7 +269,7 @@ def predict_for_metric(
     y: np.ndarray,
     sensitive_features: TableLike,
     pos_label: Label | None,
-) -> Any:
+) -> list[tuple]:
     """Arguments of the metric of a classifier's constraint: pairs of positional and keyword ones.
 
     For decisions about more than two classes it has one entry for each class against the rest.
@@ -348,7 +348,7 @@ def needs_outcomes(constraint: Constraint, n_samples: int, X: np.ndarray | None 
     """Whether a constraint depends on the outcomes of so many samples with features X."""
     if not constraint.counts_decisions:
         return metric_kind(constraint).startswith(("labelled", "regression"))
-    samples = Samples(None, Groups.single(n_samples), np.ones(n_samples), X)  # type: ignore[arg-type]
+    samples = samples_without_target(Groups.single(n_samples), np.ones(n_samples), X)
     return outcome_use(constraint, samples) != "nothing"
 
 
@@ -413,7 +413,7 @@ class HiddenGroupConstraint(NamedTuple):
     hidden: HiddenGroups
 
     @property
-    def name(self) -> Any:
+    def name(self) -> str:
         """Name of the constraint."""
         return self.bound_constraint.name
 
@@ -434,7 +434,7 @@ class HiddenGroupConstraint(NamedTuple):
         )
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
-    def estimates(self, scores: np.ndarray) -> Any:
+    def estimates(self, scores: np.ndarray) -> tuple[Estimates, sparse.csr_array]:
         """Ends of the rates, and the linear forms whose largest is the largest possible gap."""
         ends, (widest, _) = self._possible_gap_estimates(scores)
         return ends, widest

@@ -51,9 +51,9 @@ class Protection(NamedTuple):
         text = self.clause
         return f"{text}, so that {limit} and cannot be computed" if text else f"none; {limit}"
 
-    def check_reference(self, reference: Label | None) -> None:
+    def check_reference(self, reference: dict[str, Label] | None) -> None:
         """Raise for a reference group, by attribute, that is not published."""
-        for name, group in (reference or {}).items():  # type: ignore[union-attr]
+        for name, group in (reference or {}).items():
             if group_text(group) in self.hidden.get(name_as_text(name), ()):
                 raise argument_error(
                     f"reference names the group {group!r} of {name}, but min_published="
@@ -304,9 +304,9 @@ def _disclosing_equations(
     is_determined = np.zeros(counts.shape[1], dtype=bool)
     is_determined[is_suppressed] = (np.abs(axes[(singular > 1e-9).sum() :]) < 1e-9).all(axis=0)
     # Sums of suppressed combinations, of which suppressed values are sums, too.
-    is_of_value = (hidden < 0).any(axis=1)
+    is_of_value = np.asarray((hidden < 0).any(axis=1))
     sums = hidden + (hidden @ (hidden[is_of_value] < 0).T) @ hidden[is_of_value]
-    sums = np.vstack((np.where(is_of_value[:, np.newaxis], 0.0, sums), np.zeros(sums.shape[1])))  # type: ignore[index]
+    sums = np.vstack((np.where(is_of_value[:, np.newaxis], 0.0, sums), np.zeros(sums.shape[1])))
     # Each sum, and what one has beside another, must not be small.
     rests = sums[:, np.newaxis] - sums
     is_rest = (rests >= 0).all(axis=2) & rests.any(axis=2)

@@ -57,7 +57,7 @@ from skfair.audit._thresholds import tabulate_thresholds
 from skfair.metrics._group_report import Metrics
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterator
 
     from skfair.audit._data import AuditData
     from skfair.audit._protection import Protection
@@ -449,7 +449,7 @@ class FairnessReport(ReportData):
         content["named_references"] = tuple(content["named_references"])
         return cls(**{name: content[name] for name in cls._settings})
 
-    def _sections(self, summary: str | None = None) -> Any:
+    def _sections(self, summary: str | None = None) -> Iterator[tuple[str, list]]:
         """Sections of the report, or of a summary."""
         if summary is None:
             return report_sections(self)
@@ -590,7 +590,7 @@ def _report_samples(audit: AuditData, settings: ReportSettings) -> FairnessRepor
         estimators,
         by,
         samples.weights,
-        settings.reference,  # type: ignore[arg-type]
+        settings.reference,
         level,
         audit.min_group_size,
     )

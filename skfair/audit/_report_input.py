@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,6 @@ from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_num
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
@@ -236,7 +235,7 @@ def make_tables(
     estimators: dict[str, Callable],
     by: dict[str, Groups],
     weights: np.ndarray,
-    reference: Label | None,
+    reference: dict[str, Label] | None,
     level: float,
     min_group_size: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -273,9 +272,9 @@ def estimate_balance(
         )
 
 
-def _check_reference(reference: Label | None, attributes: list[str]) -> dict:
+def _check_reference(reference: dict[str, Label] | None, attributes: list[str]) -> dict:
     """Reference groups by attribute, as text."""
-    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}  # type: ignore[union-attr]
+    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
     unknown = [name for name in chosen if name not in attributes]
     if unknown:
         raise argument_error(

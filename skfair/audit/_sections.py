@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,7 +59,6 @@ from skfair.audit._thresholds import describe_thresholds, threshold_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     import pandas as pd
 
@@ -484,8 +483,8 @@ def _adverse_impact_tables(
         "holds whichever has the largest rate, as verdicts of impact ratios and findings do. "
         "Shortfall, in these data: decisions about the group that must change for equal rates."
     )
-    comparisons = ("Impact ratio", "Below four fifths in these data")
-    comparisons += ("Standard deviations, by itself", "P-value, by itself", "P-value, adjusted")  # type: ignore[assignment]
+    comparisons: tuple[str, ...] = ("Impact ratio", "Below four fifths in these data")
+    comparisons += ("Standard deviations, by itself", "P-value, by itself", "P-value, adjusted")
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
@@ -515,8 +514,13 @@ def _stratum_tables(
         ["metric", "base"], sort=False
     ):
         quantity = report_quantity(report, metric)
-        titles = ("Stratum", "Group", f"{quantity.noun.capitalize()}", "Largest rate")
-        titles += ("Difference, points", "P-value, by itself")  # type: ignore[assignment]
+        titles: tuple[str, ...] = (
+            "Stratum",
+            "Group",
+            f"{quantity.noun.capitalize()}",
+            "Largest rate",
+        )
+        titles += ("Difference, points", "P-value, by itself")
         cells = []
         for stratum, inside in rows.groupby("stratum", sort=False):
             best = inside[inside["impact_ratio"] == 1.0]
@@ -628,7 +632,7 @@ def _reliability_tables(reliability: pd.DataFrame) -> Iterator[tuple]:
         yield f"Reliability by {attribute}", note, titles, cells
 
 
-def _reliability_cells(row: dict[str, float | str]) -> tuple:
+def _reliability_cells(row: dict[str, Any]) -> tuple:
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
     share = Quantity("share", "percent")
     predicted = row["mean_probability"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,11 +35,8 @@ from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, join_names
 from skfair._utils.parameters import CONFIDENCE_LEVEL
 from skfair._utils.sklearn import count_samples
+from skfair._utils.tables import TableLike
 from skfair.audit._bins import bin_groups, find_group_bins
-
-if TYPE_CHECKING:
-    from skfair._utils.tables import TableLike
-
 
 _OF_LABELS = ("error", "exclude", "group", "at_random")
 _OF_PROBABILITIES = ("error", "sufficient", "independent")
@@ -328,7 +325,7 @@ class SensitiveFeatures:
         copied.X = X
         return copied
 
-    def fill(self, n_samples: int) -> Any:
+    def fill(self, n_samples: int) -> TableLike:
         """Labels of all samples, where missing ones are named "(missing)" unless that is an error.
 
         Of probabilities alone all samples are one group.

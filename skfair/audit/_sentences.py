@@ -9,18 +9,16 @@ from __future__ import annotations
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skfair._utils.checks import bound_text, join_names, number_text
 from skfair.audit._tables import group_text
-from skfair.metrics import RATES
+from skfair.metrics import RATES, Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from pandas import Timestamp
 
     from skfair._utils.api import Label
     from skfair._utils.tables import Table
@@ -101,7 +99,7 @@ _BURDEN_WORDS = {
 """Words of decisions -> what is said before the label of one that is a burden."""
 
 
-def describe_metric(name: str, burden: str | None = None) -> Any:
+def describe_metric(name: str, burden: str | None = None) -> tuple[str, str]:
     """Title of a metric, and what it is the mean of; `burden` labels a decision that is one."""
     rate, _, label = name.partition(" of class ")
     if rate in METRIC_DESCRIPTIONS:
@@ -287,10 +285,10 @@ def _describe_compared(
     has_strata = getattr(constraint, "control_features", None) is not None
     within = " within each stratum" * has_strata
     ending = within + " of each class" * (n_classes > 1)
-    if constraint.counts_decisions and is_known_metric(getattr(rate, "name", "")):
+    if constraint.counts_decisions and isinstance(rate, Rate) and is_known_metric(rate.name):
         name = "spared_rate" if bounds_spared(constraint, burden) else rate.name
         return _noun(name, burden) + ending
-    if constraint.counts_decisions and hasattr(rate, "denominator"):
+    if constraint.counts_decisions and isinstance(rate, Rate):
         return rate.name + ending
     name = constraint.metric or constraint.unit
     if constraint.rate_name == "mean_error":
@@ -319,7 +317,7 @@ def _find_unit(constraint: Constraint, form: str) -> str:
         return "units of attention"
     if not constraint.counts_decisions:
         return f"units of the {_describe_compared(constraint, False, 1)}"
-    if getattr(rate, "is_share", True):
+    if not isinstance(rate, Rate) or rate.is_share:
         return "percent" if form in ("floor", "ceiling") else "percentage points"
     return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")
 
@@ -402,7 +400,7 @@ def event_text(
 def name_left_out(
     small: dict | list,
     compared: list[tuple[str, float | str | tuple]] | set[tuple[str, str | tuple]],
-) -> Any:
+) -> tuple[str, ...]:
     """Names of groups from pairs of a cell and a group, of rates that are small or compared."""
     cells = {cell for cell, _ in (*small, *compared)}
     groups = {group for _, group in compared}
@@ -440,8 +438,8 @@ def describe_unpublished(hidden: str) -> str:
 
 
 def read_limited(
-    row: pd.Series | dict[str, Timestamp | float | str | None], name: str = "estimate"
-) -> Any:
+    row: pd.Series | Mapping[str, Any], name: str = "estimate"
+) -> tuple[float, float, float]:
     """A value of a row of a table, and its limits."""
     prefix = f"{name}_" if f"{name}_low" in row else ""
     return row[name], row[f"{prefix}low"], row[f"{prefix}high"]
@@ -449,13 +447,18 @@ def read_limited(
 
 def value_cell(
     quantity: Quantity,
-    row: pd.Series | dict[str, Timestamp | float | str | None],
+    row: pd.Series | Mapping[str, Any],
     name: str = "estimate",
-) -> Any:
+) -> str | tuple[str, str]:
     """Cell of a value of a row with its limits; those of differences and changes have a sign."""
+    return limited_text(quantity, row, name) if isfinite(row[name]) else "–"
+
+
+def limited_text(
+    quantity: Quantity, row: pd.Series | Mapping[str, Any], name: str = "estimate"
+) -> tuple[str, str]:
+    """A value of a row, and its limits."""
     value, low, high = read_limited(row, name)
-    if not isfinite(value):
-        return "–"
     sign = "+" * name.endswith(("difference", "change"))
     unit = " points" if sign or name == "gap" else " %"
     text = quantity.decimal(value, sign=sign) + unit * quantity.is_share

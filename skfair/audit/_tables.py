@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,7 @@ from skfair._utils.checks import argument_error
 from skfair.constraints import RangeGap, RatioGap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Collection
 
     from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
@@ -212,7 +211,7 @@ def bonferroni_level(level: float, n_groups: int, n_tables: int) -> float:
 
 def comparison_columns(
     estimates: Estimates, level: float, reference: Label | None, comparison_level: float
-) -> Any:
+) -> dict[str, np.ndarray]:
     """Values of groups with limits, and differences and ratios to a reference, or nan, by name."""
     n = len(estimates.values)
     # Values and their limits, each at the level by itself.
@@ -226,18 +225,18 @@ def comparison_columns(
         return columns
     # Differences and ratios of the other groups to the reference.
     others, against = _reference_contrasts(n, reference)
-    comparisons = differences_with_limits(estimates, against, end)
+    comparisons: tuple[np.ndarray, ...] = differences_with_limits(estimates, against, end)
     if estimates.are_rates:
-        comparisons += _ratios_with_limits(estimates.favourable, against, end, others, reference)  # type: ignore[assignment]
+        comparisons += _ratios_with_limits(estimates.favourable, against, end, others, reference)
     for name, values in zip(names, comparisons, strict=False):
         columns[name] = nothing.copy()
         columns[name][others] = values
     return columns
 
 
-def _reference_contrasts(n: int, reference: Label | None) -> tuple[np.ndarray, sparse.csr_array]:
+def _reference_contrasts(n: int, reference: Any) -> tuple[np.ndarray, sparse.csr_array]:
     """All groups but the reference, and contrasts of +1 and -1 of each to it."""
-    others = np.delete(np.arange(n), reference)  # type: ignore[arg-type]
+    others = np.delete(np.arange(n), reference)
     return others, contrast_matrix(others, np.full(n - 1, reference), n)
 
 
@@ -259,8 +258,8 @@ def impact_ratios(
     largest = np.round(eligible, 12).argmax()  # the first of equal ones, despite rounding
     columns["impact_ratio"][largest] = 1.0 if estimates.values[largest] > 0 else np.nan
     if n > 1 and estimates.values[largest] > 0:
-        others, against = _reference_contrasts(n, largest)  # type: ignore[arg-type]
-        ratios = _ratios_with_limits(estimates, against, (1.0 + level) / 2.0, others, largest)  # type: ignore[arg-type]
+        others, against = _reference_contrasts(n, largest)
+        ratios = _ratios_with_limits(estimates, against, (1.0 + level) / 2.0, others, largest)
         for name, values in zip(names, ratios, strict=True):
             columns[name][others] = values
     return columns
@@ -303,7 +302,7 @@ def _ratios_with_limits(
     against: sparse.csr_array,
     end: float,
     others: np.ndarray,
-    reference: Label | None,
+    reference: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ratios to the reference and their limits; nan where its rate is 0."""
     base = rates.values[reference]
@@ -443,9 +442,9 @@ def tabulate_report(
             if has_impact_ratio(name) and gap["lowest"] is not None:
                 gap |= _find_impact_ratio(columns, names[present], gap)
             gaps.append({"attribute": attribute, "metric": name} | gap)
-    columns = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
-    columns += ["ratio", "ratio_low", "ratio_high"]
-    gaps = pd.DataFrame(gaps, columns=columns)
+    gap_names = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
+    gap_names += ["ratio", "ratio_low", "ratio_high"]
+    gaps = pd.DataFrame(gaps, columns=gap_names)
     gaps["is_significant"] = significance_mask(compared, level)
     # Concatenate columns, not frames, which would take longer than all estimates.
     frame = {column: np.concatenate([row[column] for row in rows]) for column in rows[0]}
@@ -516,7 +515,7 @@ def adverse_impact(
     frame: pd.DataFrame,
     n_samples: int,
     min_share: float,
-    hidden: dict[str, list[int]] = (),  # type: ignore[assignment]
+    hidden: Collection[str] = (),
 ) -> pd.DataFrame:
     """DataFrame of the comparisons with the most selected group, from the rows of a report.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,10 +28,10 @@ from skfair.metrics._rates import find_positive_multiclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
+    from skfair._statistics.estimates import Estimates
     from skfair._utils.api import Label
     from skfair._utils.tables import Table
     from skfair.audit._sensitive_features import SensitiveFeatures
@@ -78,7 +78,9 @@ def _rate_metrics(
     return {name + ending: RATES[name]._count_outcomes(is_true, is_selected) for name in names}
 
 
-def multiclass_metrics(y_true: np.ndarray | None, y_pred: np.ndarray) -> Any:
+def multiclass_metrics(
+    y_true: np.ndarray | None, y_pred: np.ndarray
+) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
     """Metrics of a classifier of many classes, each class against the rest, by name.
 
     `y_true` is None without a target.
@@ -86,7 +88,9 @@ def multiclass_metrics(y_true: np.ndarray | None, y_pred: np.ndarray) -> Any:
     classes = _distinct_labels([y_pred] if y_true is None else [y_true, y_pred])
     if y_true is None:
         return {f"selection_rate of class {label}": (y_pred == label, None) for label in classes}
-    metrics = {"accuracy": (y_true == y_pred, None)}
+    metrics: dict[str, tuple[np.ndarray, np.ndarray | None]] = {
+        "accuracy": (y_true == y_pred, None)
+    }
     for label in classes:
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
         metrics |= _rate_metrics(y_true == label, y_pred == label, names, f" of class {label}")
@@ -117,7 +121,7 @@ def select_known_outcomes(
     return selected
 
 
-def _distinct_labels(columns: Table) -> Any:
+def _distinct_labels(columns: Table) -> list:
     """The classes of columns, sorted as text; a ValueError if there are very many."""
     classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
     _check_number_of_labels(classes, "classes")
@@ -239,7 +243,9 @@ def _is_continuous(column: np.ndarray) -> bool:
     return column.dtype.kind not in "iub" and type_of_target(column) == "continuous"
 
 
-def find_positive_label(task: str, columns: dict[str, np.ndarray], pos_label: Label | None) -> Any:
+def find_positive_label(
+    task: str, columns: dict[str, np.ndarray], pos_label: Label | None
+) -> Label | None:
     """The positive class of two; None for several classes, and where there are no classes."""
     if task != "classification":
         return None
@@ -308,7 +314,7 @@ def _make_estimator(metric: Any, columns: dict[str, np.ndarray]) -> Callable:
     rows = np.flatnonzero(has_outcome)
     known = {name: column[rows] for name, column in columns.items()}
 
-    def estimate(groups: Groups, weights: np.ndarray, clusters: np.ndarray | None = None) -> Any:
+    def estimate(groups: Groups, weights: np.ndarray, clusters: np.ndarray | None = None) -> tuple:
         further = [] if clusters is None else [clusters[rows]]
         return metric.estimate(known, groups.subset(rows), weights[rows], *further)
 
@@ -332,7 +338,7 @@ def tabulate_reliability(
     """
     if positive is None or not {"y_true", "y_proba"} <= set(columns):
         return None
-    encoded = encode_columns(columns, positive)  # type: ignore[arg-type]
+    encoded = encode_columns(columns, positive)
     rows = np.flatnonzero(columns.get("has_outcome", np.ones(len(weights))))
     is_true = encoded["y_true"][rows]
     probabilities = encoded["probabilities"][rows]
@@ -376,7 +382,9 @@ BUILTIN_METRICS = (*RATES.values(), *GROUP_METRICS.values())
 """Metrics of the package, which have the same name in every report."""
 
 
-def _estimators_of_classes(name: str, rate: str | Callable, columns: dict[str, np.ndarray]) -> Any:
+def _estimators_of_classes(
+    name: str, rate: str | Callable, columns: dict[str, np.ndarray]
+) -> dict[str, Callable]:
     """Estimators of a rate of each class against the rest, by name."""
     by_class = {}
     for label in _distinct_labels([columns[key] for key in ("y_true", "decisions")]):
@@ -402,7 +410,7 @@ def hidden_group_estimators(
 
 def _estimate_hidden_rates(
     metric: tuple[np.ndarray, None], hide: Any, groups: Groups, weights: np.ndarray
-) -> Any:
+) -> tuple[Estimates | None, np.ndarray]:
     """As `estimate_means`, of groups that are not all known."""
     values, counts = metric
     if groups.is_disjoint:  # all samples

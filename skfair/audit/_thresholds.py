@@ -46,7 +46,7 @@ def tabulate_thresholds(
     P. Massart, "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality", Annals of
     Probability 18, 1990.
     """
-    encoded = encode_columns(columns, positive)  # type: ignore[arg-type]
+    encoded = encode_columns(columns, positive)
     scores = encoded.get("scores")
     if positive is None or scores is None:
         raise argument_error("y_score must have scores of one of two classes for by_threshold.")

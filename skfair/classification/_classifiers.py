@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -52,7 +52,6 @@ from skfair.losses import AUCLoss, LossName, gives_log_odds
 from skfair.solvers import IDCA, Solver, SolverName
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
     from sklearn.utils import Tags
 
     from skfair._fitting.input import TrainingData
@@ -161,7 +160,7 @@ class BinaryClassifier(GroupAwareScoreMixin, ClassifierMixin):
 class LinearClassifier(BinaryClassifier, ConstrainedLinearEstimator):
     """Base of the linear classifiers that are trained under constraints."""
 
-    def to_sklearn(self) -> Any:
+    def to_sklearn(self) -> BaseEstimator:
         """Equal linear classifier of scikit-learn, without groups.
 
         Returns

@@ -544,7 +544,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 
-    def export_rule(self, format: Literal["dict", "sql"] = "dict") -> Any:
+    def export_rule(self, format: Literal["dict", "sql"] = "dict") -> dict[str, Any] | str:
         r"""Describe the decision between two classes in plain numbers, to serve it elsewhere.
 
         With s the score of the estimator, and P the probabilities of events, both as

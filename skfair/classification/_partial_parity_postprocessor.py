@@ -336,7 +336,7 @@ class PartialParityPostprocessor(
         criterion = _make_criterion(self)
         training, rows = _check_ranked_samples(self, arguments)
         check_held_out(self._base, self.cv, X, X_fit, rows)
-        ranked = _RankedTraining.from_training(training, criterion, self.tolerance)
+        ranked = _BoundTraining.from_training(training, criterion, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=targets)
         # Rank the samples of compared groups within their groups, by out-of-fold scores.
@@ -407,7 +407,7 @@ class PartialParityPostprocessor(
         positive = self._fair_scores(X, sensitive_features) > 0
         return to_class_labels(positive, self.classes_, self.pos_label_)
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRouter:
         """Routing of metadata: to this estimator, and to the classifier's ``fit``.
 
         Returns
@@ -465,7 +465,7 @@ class PartialParityPostprocessor(
 # A fit, from the input to warnings of its outcome.
 
 
-class _RankedTraining(NamedTuple):
+class _BoundTraining(NamedTuple):
     """Training data, the constraint on its compared groups, and their ranks once it has scores."""
 
     training: Any
@@ -480,7 +480,7 @@ class _RankedTraining(NamedTuple):
     @classmethod
     def from_training(
         cls, training: TrainingData, criterion: PartialParity, tolerance: float | None
-    ) -> _RankedTraining:
+    ) -> _BoundTraining:
         """Bind the constraint, also to groups that are not compared but in the report."""
         samples = training.samples
         # Small groups take the curve and the rate of the group that they are merged into.
@@ -488,8 +488,8 @@ class _RankedTraining(NamedTuple):
         is_large = samples.is_large(samples.groups)
         compared = np.flatnonzero(is_large[samples.groups.codes])
         # All groups first: labels that are numbers are refused by these.
-        reported = criterion.bind(samples, None, None, tolerance)  # type: ignore[arg-type]
-        bound = criterion.bind(samples.take(compared), None, None, tolerance)  # type: ignore[arg-type]
+        reported = criterion.bind(samples, None, None, tolerance)
+        bound = criterion.bind(samples.take(compared), None, None, tolerance)
         return cls(training, bound, reported, compared, positions)
 
     def rank(self, scores: np.ndarray, name: PartialStatisticalParity | str) -> _RankedTraining:
@@ -498,7 +498,16 @@ class _RankedTraining(NamedTuple):
         y_score = self.training.unit.to_unit(snap_to_levels(scores, levels))
         ranked_samples = RankedSamples.from_bound(y_score[self.compared], self.bound)
         check_interval_sizes(ranked_samples, self.bound.gap.criterion, name)
-        return self._replace(y_score=y_score, ranked_samples=ranked_samples, levels=levels)
+        return _RankedTraining(*self[:5], y_score, ranked_samples, levels)
+
+
+class _RankedTraining(_BoundTraining):
+    """Training data that has scores, and ranks by them."""
+
+    __slots__ = ()
+    y_score: np.ndarray
+    ranked_samples: RankedSamples
+    levels: np.ndarray
 
     @property
     def rule(self) -> dict[str, Any]:
@@ -508,7 +517,7 @@ class _RankedTraining(NamedTuple):
             "classes_": self.training.classes,
             "pos_label_": self.training.pos_label,
             "groups_": of_groups.groups.summary,
-            "_pooled_curve": self.ranked_samples.pooled_curve,  # type: ignore[union-attr]
+            "_pooled_curve": self.ranked_samples.pooled_curve,
             "_group_shares": of_groups.group_shares,
             "_levels": self.levels,
             "_unit": self.training.unit,
@@ -537,8 +546,8 @@ def _search_rates(
     # One group has no gap that the population could exceed.
     ranked_samples = ranked.ranked_samples
     clusters = ranked.bound.sums.samples.clusters
-    confidence = estimator.confidence_level if len(ranked_samples.groups.names) > 1 else None  # type: ignore[union-attr]
-    return search_with_guarantee(ranked_samples, ranked.bound, confidence, search, clusters)  # type: ignore[arg-type]
+    confidence = estimator.confidence_level if len(ranked_samples.groups.names) > 1 else None
+    return search_with_guarantee(ranked_samples, ranked.bound, confidence, search, clusters)
 
 
 def _make_criterion(estimator: PartialParityPostprocessor) -> PartialParity:
@@ -602,7 +611,7 @@ def _shift_training_scores(ranked: _RankedTraining, fitted: dict[str, Any]) -> n
     """Fair scores of all training samples, by the curves and rates of groups by label."""
     groups = ranked.training.samples.groups
     codes = groups.ranks[groups.codes]
-    ranks = ranks_in_groups(fitted["_curves"], ranked.y_score, codes)  # type: ignore[arg-type]
+    ranks = ranks_in_groups(fitted["_curves"], ranked.y_score, codes)
     return shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
 
 
@@ -639,7 +648,7 @@ def _warn_after_fit(
     bound = ranked.bound
     subset = ranked.ranked_samples
     if estimator.confidence_level is not None:
-        warn_of_moved_decisions(subset.weights, guarantee.candidate.scores, subset.y_score)  # type: ignore[union-attr]
+        warn_of_moved_decisions(subset.weights, guarantee.candidate.scores, subset.y_score)
     if estimator.status_ == "infeasible":
         warn(
             f"The difference exceeds the tolerance of {bound_text(bound.tolerance)} by at least "
@@ -670,7 +679,7 @@ def _warn_after_fit(
         return
     training = ranked.training.samples
     shares = training.weights / training.weights.sum()
-    warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)  # type: ignore[arg-type]
+    warn_of_worse_ranks(training.target, shares, shifted, ranked.y_score)
     columns = getattr(estimator, REPORT_ATTRIBUTE)
     warn_of_weak_bounds([bound], columns, guarantee.candidate.scores, is_binding=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import signature
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -37,7 +37,6 @@ from skfair.metrics import non_dominated_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from skfair._groups.arguments import FitArguments
     from skfair._groups.groups import Groups, GroupSummary
@@ -242,7 +241,7 @@ def resolve_sizes(estimator, name, total, absent, n_sites=None):
 
 def check_sizes_by_cluster(
     smallest: float, largest: float, total: float, n_clusters: int, n_sites: int | None = None
-) -> Any:
+) -> None:
     """Raise a ValueError if no clusters, at any sites, have sizes within the bounds of each."""
     low, high = (np.broadcast_to(bound, n_sites or n_clusters) for bound in (smallest, largest))
     if (low > high).any():
@@ -293,7 +292,7 @@ def keeps_balance(
 
 def balance_attributes(
     weights: np.ndarray, requirements: ClusterRequirements, rounding_weight: float = 1.0
-) -> Any:
+) -> dict[str, np.ndarray | float]:
     """The fitted attributes that follow from a table of sums of weights by cluster and group."""
     tables = [weights[:, groups] for groups in requirements.attribute_slices]
     sizes = tables[0].sum(axis=1)
@@ -395,15 +394,15 @@ def _describe_size_violations(
 
 
 def status_attributes(
-    attributes: dict[str, np.ndarray | GroupSummary | float], search: Any, lacks_groups: bool
-) -> Any:
+    attributes: dict[str, Any], search: Any, lacks_groups: bool
+) -> dict[str, str | float]:
     """Status and violation of a fit, from its attributes and how the search ended.
 
     Where balanced clusters were required without groups, nothing is certified.
     """
     # What is reached decides, whatever the search reports of itself.
     violation = attributes["constraint_violation_"]
-    if violation > 0:  # type: ignore[operator]
+    if violation > 0:
         search = "infeasible"
     elif lacks_groups:
         search = "unconstrained"

@@ -88,7 +88,7 @@ def resolve_constraints(
     *,
     takes_all: bool = False,
     is_real: bool = False,
-) -> Any:
+) -> list[Constraint]:
     """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
 
     Names are those of a registry, and objects of a base class. Constraints on rankings and on

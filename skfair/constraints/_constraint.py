@@ -32,6 +32,8 @@ from skfair._utils.sklearn import StrOptions
 from skfair.constraints._docstrings import constraint_docs
 from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES
+from skfair.metrics._rates import Rate
+from skfair.metrics._registry import Metric
 from skfair.metrics._synonyms import SYNONYMS, find_synonym
 
 if TYPE_CHECKING:
@@ -236,7 +238,7 @@ class Constraint(ComparedGroups):
     partitioned_alternative = ""
     """What can be fitted to partitioned samples in its place, to end a message with."""
 
-    applies_to = ("scores", "numbers")
+    applies_to: tuple[str, ...] = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
     "numbers" that a regressor predicts; or "rankings" of documents."""
 
@@ -277,7 +279,7 @@ class Constraint(ComparedGroups):
         return _requested_gap(self)
 
     @property
-    def compared_rate(self) -> Any:
+    def compared_rate(self) -> Rate | Metric | None:
         """What is compared: a :class:`skfair.metrics.Rate`, else a public metric, or None."""
         return RATES.get(self.rate_name) or METRICS.get(self.metric)
 
@@ -325,7 +327,11 @@ class Constraint(ComparedGroups):
         return tuple(DecisionRate(table, surrogate) for table in tables)
 
     def bind(
-        self, samples: Samples, surrogate: Callable, loss: Callable, tolerance: float
+        self,
+        samples: Samples,
+        surrogate: Callable | None,
+        loss: Callable | None,
+        tolerance: float | dict[int | str, float | str] | None,
     ) -> BoundConstraint:
         """Make a function of the scores of the given samples.
 
@@ -694,13 +700,13 @@ def bind_all(
     loss: BaseEstimator | Callable | None,
     tolerance: float | dict[int | str, float | str] | None,
     unit: Unit = USER_UNIT,
-) -> Any:
+) -> list[list[BoundConstraint]]:
     """Bound constraints of each class, with one warning that names all uncompared groups.
 
     `per_class` are the same samples with the target of each decision: one, or one per class. Real
     targets are in a unit.
     """
-    bound = [[] for _ in per_class]  # type: ignore[var-annotated]
+    bound: list[list[BoundConstraint]] = [[] for _ in per_class]
     sizes: dict = {}
     is_one_left = False
     for constraint in constraints:

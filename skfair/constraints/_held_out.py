@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_consistent_length
@@ -26,8 +26,6 @@ from skfair.metrics._registry import Metric
 from skfair.metrics._scoring import make_limit_metric
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._bound.bound import BoundConstraint
     from skfair._groups import Samples
     from skfair._groups.groups import Groups
@@ -44,7 +42,7 @@ def metric_kind(constraint: Constraint) -> str:
         return "classification"
     if constraint.unit == "attention":
         return "score"
-    if constraint.applies_to == ("numbers",):  # type: ignore[comparison-overlap]
+    if constraint.applies_to == ("numbers",):
         return "regression"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
@@ -56,7 +54,7 @@ def target_and_scores(
     pos_label: int | str | None = None,
     threshold: float = 0.0,
     is_real: bool = False,
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray]:
     """Targets and scores that a constraint can be bound to, both (n_samples,).
 
     `columns` are the positional arguments of a metric of this `Metric.kind`. Scores are shifted by
@@ -64,11 +62,12 @@ def target_and_scores(
     predictions of them.
     """
     if is_real or kind == "regression":
-        return tuple(map(to_numbers, columns, ("y", "predictions")))
+        truth, predicted = columns
+        return to_numbers(truth, "y"), to_numbers(predicted, "predictions")
     if kind == "classification":
         truth, predicted = columns
         positive = find_positive(truth, predicted, pos_label=pos_label)
-        return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
+        return np.where(truth == positive, 1.0, -1.0), np.where(predicted == positive, 1.0, -1.0)
     # Move the threshold to 0, where constraints decide.
     scores = np.asarray(columns[-1], dtype=float) - threshold
     if len(columns) == 1:
@@ -85,7 +84,7 @@ def bind_constraint(
     X: TableLike | None = None,
     clusters: np.ndarray | None = None,
     **params: Any,
-) -> Any:
+) -> tuple[BoundConstraint, np.ndarray]:
     """The constraint bound to the held-out samples, and their scores.
 
     `predictions` are the positional arguments of the constraint's metric, `params` those of
@@ -94,9 +93,9 @@ def bind_constraint(
     """
     rows = np.arange(len(predictions[0]))
     # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
-    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
+    by_name = {f"prediction {i}": column for i, column in enumerate(predictions)}
     samples, (*columns, rows) = check_metric_input(
-        sensitive_features, sample_weight, **columns, rows=rows
+        sensitive_features, sample_weight, **by_name, rows=rows
     )
     if samples.groups.multiplicity is not None and not constraint.counts_decisions:
         raise ValueError(
@@ -161,7 +160,7 @@ def _gap_upper_limit(
     bound, scores = bind_constraint(
         constraint, predictions, sensitive_features, sample_weight, **params
     )
-    return gap_upper_limit(*bound.estimates(scores), level)  # type: ignore[call-arg]
+    return gap_upper_limit(*bound.estimates(scores), level)
 
 
 # What a constraint averages of predictions, and whether that depends on the outcome.
@@ -173,7 +172,7 @@ def evaluate_cells(constraint: Constraint, samples: Samples, scores: np.ndarray)
     A share is averaged over the samples that its denominator counts: these are the cells then.
     """
     cells = {name: np.asarray(mask) for name, mask in constraint.cells(samples).items()}
-    if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:  # type: ignore[union-attr]
+    if np.sum([*cells.values()], axis=0, dtype=int).max(initial=0) > 1:
         raise ValueError(
             f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
             "is in several of them. Use one monitor per cell."

@@ -104,7 +104,7 @@ class PartialParity(Constraint):
         interval = (0.0, 1.0) if is_vacuous and isinstance(self.interval, dict) else self.interval
         tolerance = resolve_tolerance(self, tolerance)
         if small is not None and isinstance(interval, dict):  # nor of those that are too small
-            small = small.select([g for g, name in enumerate(small.names) if name in interval])  # type: ignore[arg-type]
+            small = small.select([g for g, name in enumerate(small.names) if name in interval])
 
         def sums_of(groups: Groups) -> RankSums:
             members = samples._replace(groups=groups)

@@ -52,7 +52,7 @@ class ConstraintOnRate(Constraint):
         return join_name(self, f"{type(self).__name__}({find_rate(self.rate).name!r})")
 
     @property
-    def table(self) -> Any:
+    def table(self) -> tuple:
         """What is averaged, or numerator and denominator of a quotient."""
         rate = find_rate(self.rate)
         if _denominator_cells(rate) is None:

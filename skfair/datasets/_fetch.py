@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -24,7 +24,6 @@ from skfair._utils.fit import write_bytes
 
 if TYPE_CHECKING:
     from os import PathLike
-    from typing import Any
 
     import numpy as np
 
@@ -84,7 +83,7 @@ _PINS = {
 """Address on GitHub and digest of every file, by its path below the folder of the data."""
 
 
-def pin_files(pins: dict) -> dict[str, RemoteFile]:
+def pin_files(pins: dict[str, tuple[str, str]]) -> dict[str, RemoteFile]:
     """Make the files of GitHub by their path, from the pairs (address, digest) of each path."""
     return {
         path: RemoteFile(f"https://raw.githubusercontent.com/{address}", sha256, path)

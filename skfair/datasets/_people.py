@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 from sklearn.datasets import load_diabetes
+from sklearn.utils import Bunch
 
 from skfair._utils.checks import check_choice
+from skfair._utils.tables import Table
 from skfair.datasets._fetch import (
     PERSONAL_COLUMNS,
     SOURCES,
@@ -58,7 +60,7 @@ def fetch_adult(
     download_if_missing: bool = True,
     as_frame: bool = True,
     return_X_y: bool = False,
-) -> Any:
+) -> Bunch | tuple[Table, Table]:
     """Load the Adult census income dataset (binary classification, clustering).
 
     ==============  ================================
@@ -182,13 +184,13 @@ of the repository that serves it is GPL-3.0.
 @dataset_docs
 def fetch_acs_income(
     *,
-    sensitive: Literal["race", "race5", "sex"] | list = "race",
+    sensitive: Literal["race", "race5", "sex"] | list[str] = "race",
     drop_sensitive: bool = False,
     data_home: str | PathLike[str] | None = None,
     download_if_missing: bool = True,
     as_frame: bool = True,
     return_X_y: bool = False,
-) -> Any:
+) -> Bunch | tuple[Table, Table]:
     """Load the ACSIncome dataset of Oklahoma (binary classification).
 
     ==============  =========================================
@@ -295,7 +297,7 @@ def fetch_bank_marketing(
     download_if_missing: bool = True,
     as_frame: bool = True,
     return_X_y: bool = False,
-) -> Any:
+) -> Bunch | tuple[Table, Table]:
     """Load the Bank Marketing dataset (binary classification, clustering).
 
     ==============  ==========================================
@@ -410,7 +412,7 @@ def fetch_compas(
     download_if_missing: bool = True,
     as_frame: bool = True,
     return_X_y: bool = False,
-) -> Any:
+) -> Bunch | tuple[Table, Table]:
     """Load ProPublica's COMPAS recidivism dataset (binary classification).
 
     ==============  ==========================================
@@ -535,7 +537,7 @@ def fetch_law_school(
     download_if_missing: bool = True,
     as_frame: bool = True,
     return_X_y: bool = False,
-) -> Any:
+) -> Bunch | tuple[Table, Table]:
     """Load the law school dataset (binary classification).
 
     ==============  ===================================
@@ -619,7 +621,7 @@ Statistics 32, 2004.
 @dataset_docs
 def load_patients(
     *, drop_sensitive: bool = False, as_frame: bool = True, return_X_y: bool = False
-) -> Any:
+) -> Bunch | tuple[Table, Table]:
     """Load scikit-learn's diabetes patients with their sex as group (regression, clustering).
 
     ==============  ========================================

@@ -11,7 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._groups import check_groups
 from skfair._groups.duplicates import merge_duplicate_rows
 from skfair._groups.samples import check_metric_input
-from skfair._utils.api import Agg, Comparison, Label, MatrixLike
+from skfair._utils.api import Agg, ComparisonMethod, Label, MatrixLike
 from skfair._utils.checks import join_names, warn
 from skfair._utils.tables import to_pandas_table
 from skfair.metrics._docstrings import classification_docs
@@ -41,7 +41,7 @@ def demographic_parity_difference(
     *,
     sensitive_features: MatrixLike,
     control_features: ArrayLike | None = None,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     agg: Agg = "worst_case",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -130,7 +130,7 @@ def equal_opportunity_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -176,7 +176,7 @@ def false_positive_rate_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -222,7 +222,7 @@ def equalized_odds_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     agg: Agg = "worst_case",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -278,7 +278,7 @@ def accuracy_score_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -347,8 +347,8 @@ def _selection_rates(
     hits = np.bincount(cells, weights * selected[rows], np.prod(shape)).reshape(shape)
     rates = np.divide(hits, totals, out=np.full(shape, np.nan), where=totals > 0)
     # Samples in several groups count once in the overall rate.
-    overall = np.bincount(strata.codes, samples.weights * selected)
-    overall /= np.bincount(strata.codes, samples.weights)  # type: ignore[misc]
+    hits_of_all = np.bincount(strata.codes, samples.weights * selected)
+    overall = hits_of_all / np.bincount(strata.codes, samples.weights)
     empty = [(strata.names[s], samples.groups.names[g]) for s, g in np.argwhere(totals == 0)]
     if empty and len(samples.groups.names) > 1:
         named = join_names(f"{group!r} in {stratum!r}" for stratum, group in empty)
@@ -371,7 +371,7 @@ def demographic_parity_ratio(
     *,
     sensitive_features: MatrixLike,
     control_features: ArrayLike | None = None,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -428,7 +428,7 @@ def equal_opportunity_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -474,7 +474,7 @@ def false_positive_rate_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -520,7 +520,7 @@ def equalized_odds_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     agg: Agg = "worst_case",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -570,7 +570,7 @@ def error_rate_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:

@@ -342,7 +342,9 @@ class _SetSize(MeanMetric):
 class _AreaUnderCurve(GroupMetric):
     """The area under the ROC curve, with DeLong's limits."""
 
-    def estimate(self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray) -> Any:  # type: ignore[override]
+    def estimate(
+        self, columns: Mapping[str, np.ndarray], groups: Groups, weights: np.ndarray
+    ) -> tuple[Estimates | None, np.ndarray]:
         """As `GroupMetric.estimate`."""
         return estimate_areas(columns["y_true"].astype(bool), columns["scores"], groups, weights)
 
@@ -351,7 +353,9 @@ class _AreaUnderCurve(GroupMetric):
 class _BalancedAccuracy(GroupMetric):
     """The mean of the recalls of all classes, with limits made of theirs; nan without a class."""
 
-    def estimate(self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray) -> Any:  # type: ignore[override]
+    def estimate(
+        self, columns: Mapping[str, np.ndarray], groups: Groups, weights: np.ndarray
+    ) -> tuple[Estimates | None, np.ndarray]:
         """As `GroupMetric.estimate`."""
         truth = columns["y_true"]
         is_right = truth == columns["decisions"]
@@ -364,7 +368,9 @@ class _BalancedAccuracy(GroupMetric):
 class _ExpectedCalibrationError(GroupMetric):
     """The expected calibration error of ten bins, with limits that allow for its bias."""
 
-    def estimate(self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray) -> Any:  # type: ignore[override]
+    def estimate(
+        self, columns: Mapping[str, np.ndarray], groups: Groups, weights: np.ndarray
+    ) -> tuple[Estimates | None, np.ndarray]:
         """As `GroupMetric.estimate`."""
         is_true, probabilities = check_probabilities(columns["y_true"], columns["probabilities"])
         rows, codes = groups.memberships
@@ -469,7 +475,7 @@ def get_metric_names() -> list[str]:
     return sorted({*RATES, *GROUP_METRICS, "coverage"})
 
 
-def find_group_metric(metric: str | Callable) -> Any:
+def find_group_metric(metric: Rate | GroupMetric | str | Callable) -> Rate | GroupMetric:
     """The metric of a name, a synonym or a function, or the metric passed."""
     known = RATES_BY_ANY_NAME | GROUP_METRICS
     known |= {synonym: GROUP_METRICS[name] for synonym, name in _SYNONYMS.items()}
@@ -488,7 +494,7 @@ def find_group_metric(metric: str | Callable) -> Any:
     return known[metric]
 
 
-def _rename(metric: GroupMetric | str, name: str) -> GroupMetric:
+def _rename(metric: Rate | GroupMetric | str | Callable, name: str) -> Rate | GroupMetric:
     """A metric under another name, also of a function without one."""
     if callable(metric) and not isinstance(metric, Rate | GroupMetric):
         scorer = read_scorer(metric)
@@ -497,7 +503,7 @@ def _rename(metric: GroupMetric | str, name: str) -> GroupMetric:
             if scorer is None
             else GroupMetric(scorer.function, name, scorer.response_method)
         )
-    return replace(find_group_metric(metric), name=name)  # type: ignore[arg-type]
+    return replace(find_group_metric(metric), name=name)
 
 
 def find_group_metrics(metrics: Any) -> dict[str, Any]:
@@ -521,9 +527,7 @@ def find_group_metrics(metrics: Any) -> dict[str, Any]:
     return by_name
 
 
-def encode_columns(
-    columns: dict[str, np.ndarray], positive: int | str | None
-) -> dict[str, np.ndarray]:
+def encode_columns(columns: dict[str, np.ndarray], positive: Label | None) -> dict[str, np.ndarray]:
     """Columns as metrics take them: ``"y_true"`` and the responses, from those that users pass.
 
     Classes become booleans, whether they are the positive class; None leaves them as they are.
@@ -638,7 +642,7 @@ class GroupComparison:
         *,
         sensitive_features: Table,
         sample_weight: np.ndarray | None = None,
-        pos_label: int | str | None = None,
+        pos_label: Label | None = None,
     ) -> float:
         """The number, from outcomes and what the metric takes of a model."""
         name = "y_score" if self.k is not None else RESPONSES[self.metric.response]
@@ -666,15 +670,15 @@ class GroupComparison:
         if len(values) > 1:
             message = f"{self.metric.name} is unknown for some groups"
             warn_of_unknown_rates(~np.isnan(values), groups.names, message)
-        return COMPARISONS[self.transform](values)  # type: ignore[operator]
+        return COMPARISONS[self.transform](values)
 
     @property
     def __name__(self) -> str:
         return self.metric.name
 
     def _positive_class(
-        self, columns: dict[str, np.ndarray], pos_label: int | str | None
-    ) -> int | str | None:
+        self, columns: dict[str, np.ndarray], pos_label: Label | None
+    ) -> Label | None:
         """The positive class of two; None of several classes whose labels a function takes."""
         labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
         if (
@@ -700,7 +704,7 @@ def _extreme(choose: Callable, values: np.ndarray) -> float:
     return float(choose(known)) if len(known) else np.nan
 
 
-COMPARISONS = {
+COMPARISONS: dict[str, Callable] = {
     "difference": lambda values: gap([(values, np.nan)]),
     "ratio": lambda values: ratio([(values, np.nan)], names=["value"]),
     "group_min": partial(_extreme, np.min),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,6 @@ from skfair.metrics._rates import Rate, count_confusions, find_positive_multicla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._groups import Samples
     from skfair._utils.tables import TableLike
@@ -263,7 +262,7 @@ def _is_count_based(metric: Any) -> bool:
 
 def _positive_class(
     by_name: dict[str, Any], columns: dict[str, np.ndarray], pos_label: Label | None
-) -> int | str | None:
+) -> Label | None:
     """The positive class of two; None if metrics take labels of several classes, or numbers."""
     takes_two = any(
         isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()
@@ -358,9 +357,9 @@ def _make_report_columns(estimated: list, n_rows: int, confidence_level: float |
     `estimated` are pairs of estimates and of the rows that they are of. ``"interval"`` is how
     limits are computed.
     """
-    columns = {"": np.full(n_rows, np.nan)}
+    columns: dict[str, Any] = {"": np.full(n_rows, np.nan)}
     if confidence_level is not None:
-        columns |= {"interval": "none", "_n": np.zeros(n_rows)}  # type: ignore[dict-item]
+        columns |= {"interval": "none", "_n": np.zeros(n_rows)}
         endings = ("_standard_error", "_low", "_high")
         columns |= {ending: np.full(n_rows, np.nan) for ending in endings}
     for estimates, rows in estimated:

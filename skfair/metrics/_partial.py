@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterator
 
     from skfair._groups.events import ScoreTable
     from skfair._groups.groups import Groups
@@ -59,7 +59,7 @@ class Members:
         return [len(of_group) == 0 or np.ptp(of_group) == 0 for of_group in of_groups]
 
     @cached_property
-    def limits(self) -> Any:
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Limits of the ranks of all intervals, and where those of each group begin."""
         sizes = [len(pairs) for pairs in self.intervals]
         limits = np.concatenate([rank_limits(pairs) for pairs in self.intervals])
@@ -105,7 +105,7 @@ class ScoredMembers(NamedTuple):
     y_score: np.ndarray
 
     @property
-    def names(self) -> Any:
+    def names(self) -> list:
         """Names of the groups."""
         return self.members.names
 
@@ -195,16 +195,16 @@ def _tabulate_ranks(scores: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray
 def check_scored_members(
     sensitive_features: TableLike,
     sample_weight: TableLike | None,
-    interval: tuple | list,
+    interval: Sequence | dict,
     **columns: Any,
-) -> Any:
+) -> tuple[ScoredMembers, list[np.ndarray]]:
     """Check the input of a partial metric: `ScoredMembers`, and the columns other than y_score."""
     samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
     intervals = intervals_by_group(interval, samples.groups.names)
     members = collect_members(samples.groups, samples.weights, intervals)
-    arrays = dict(zip(columns, arrays, strict=True))
-    scored = members.score(to_floats("y_score", arrays.pop("y_score")))
-    return scored, [array[members.rows] for array in arrays.values()]
+    by_name = dict(zip(columns, arrays, strict=True))
+    scored = members.score(to_floats("y_score", by_name.pop("y_score")))
+    return scored, [array[members.rows] for array in by_name.values()]
 
 
 def largest_difference(
@@ -316,7 +316,7 @@ def partial_statistical_parity_difference(
     0.25
     """
     check_choice("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_statistical_parity_gap(scored, scale)
 
 
@@ -405,7 +405,7 @@ def partial_demographic_parity_difference(
     0.25
     """
     check_choice("scale", scale, ("normalized", "raw"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_demographic_parity_gap(scored, threshold, scale)
 
 
@@ -476,7 +476,7 @@ def partial_group_auc_difference(
     0.25
     """
     check_choice("ties", ties, ("half", "full"))
-    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)  # type: ignore[arg-type]
+    scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
 
 
@@ -691,7 +691,7 @@ def partial_equalized_odds_gap(
 
 def _rates_by_class(
     scored: ScoredMembers, classes: list, threshold: float, rank_within: str, scale: str
-) -> Any:
+) -> Iterator[np.ndarray]:
     """Yield the positive rates of the groups inside their intervals, for each mask of a class."""
     # Ranks within the whole group are those of all of its members, of both classes.
     if rank_within == "group":

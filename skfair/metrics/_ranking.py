@@ -13,7 +13,7 @@ from sklearn.utils import gen_batches
 from skfair._groups import check_groups
 from skfair._groups.events import DocumentPairs
 from skfair._groups.samples import check_metric_input
-from skfair._utils.api import Comparison, MatrixLike
+from skfair._utils.api import ComparisonMethod, MatrixLike
 from skfair._utils.checks import argument_error, is_int, to_floats, warn
 from skfair.metrics._docstrings import ranking_docs
 from skfair.metrics._rates import gap, ratio
@@ -150,7 +150,7 @@ def exposure_difference(
     merit: ArrayLike | None = None,
     k: int | None = None,
     discount: str | Callable = "log",
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean exposure of a group of documents.
@@ -213,7 +213,7 @@ def exposure_ratio(
     merit: ArrayLike | None = None,
     k: int | None = None,
     discount: str | Callable = "log",
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Smallest over largest mean exposure of a group of documents.

@@ -18,7 +18,7 @@ from skfair._groups.samples import check_metric_input
 from skfair._statistics.bounded_means import make_estimates
 from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import estimate_means, estimate_quotients
-from skfair._utils.api import Comparison
+from skfair._utils.api import ComparisonMethod
 from skfair._utils.checks import (
     argument_error,
     check_choice,
@@ -30,6 +30,8 @@ from skfair._utils.checks import (
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skfair._groups import Samples
     from skfair._utils.api import Label
     from skfair._utils.tables import TableLike
@@ -100,13 +102,13 @@ def _extremes(
     return np.maximum(known, overall), lower
 
 
-METHODS = get_args(Comparison)
+METHODS = get_args(ComparisonMethod)
 """Values of `method`: fairlearn's, and the one-sided form of the second."""
 
 UNKNOWN = np.array([np.nan])
 
 
-def find_aggregate(agg: str, worst: Any) -> Any:
+def find_aggregate(agg: str, worst: Any) -> Callable:
     """Function that makes one number of several, by fairlearn's name."""
     check_choice("agg", agg, ("worst_case", "mean"))
     return worst if agg == "worst_case" else np.mean
@@ -357,7 +359,7 @@ def _check_table(
 
 def counted_values(
     numerator: np.ndarray | tuple[float, ...], denominator: np.ndarray | tuple[float, ...]
-) -> Any:
+) -> np.ndarray | None:
     """Values of which a quotient is the mean, weighted by its denominator; None if it is no mean.
 
     Both are what outcomes count, or samples. A quotient is no mean where something counts in the
@@ -559,7 +561,7 @@ def _labels_of(y: np.ndarray) -> set[float | str]:
     return set((y if y.dtype.kind == "O" else unique_values(y)).tolist())
 
 
-def find_positive(*columns: np.ndarray, pos_label: Label | None) -> Any:
+def find_positive(*columns: np.ndarray, pos_label: Label | None) -> Label:
     """The positive class among the at most two classes of these columns."""
     labels = set().union(*map(_labels_of, columns))
     # Labels of any type, without missing values, at most two.
@@ -582,7 +584,7 @@ def find_positive(*columns: np.ndarray, pos_label: Label | None) -> Any:
     return positive_class(labels, pos_label)
 
 
-def find_positive_multiclass(*columns: np.ndarray, pos_label: Label | None) -> Any:
+def find_positive_multiclass(*columns: np.ndarray, pos_label: Label | None) -> Label:
     """As `find_positive`; with a `pos_label` also among more classes, of which the rest is one."""
     labels = set().union(*map(_labels_of, columns))
     if pos_label is None or len(labels) <= 2:

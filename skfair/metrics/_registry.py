@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,6 @@ from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusion_matrices, rate_difference
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._utils.api import Decorated
 
 

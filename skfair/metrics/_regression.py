@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._groups.samples import check_metric_input
-from skfair._utils.api import Comparison, Label, MatrixLike
+from skfair._utils.api import ComparisonMethod, Label, MatrixLike
 from skfair._utils.checks import resolve_name, to_floats
 from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
@@ -18,8 +18,6 @@ from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._groups import Samples
     from skfair._utils.tables import TableLike
 
@@ -35,7 +33,7 @@ def loss_parity_difference(
     *,
     sensitive_features: MatrixLike,
     loss: str | Callable = "logistic",
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -231,7 +229,7 @@ def _check_losses(
     loss: Any,
     sample_weight: TableLike,
     pos_label: Label | None,
-) -> Any:
+) -> tuple[Samples, np.ndarray, np.ndarray]:
     """Check the input: samples, their target -1 and +1, and their losses."""
     loss = averaged_loss(resolve_name(LOSSES, loss, "loss"))
     samples, (truth, scores) = check_metric_input(
@@ -272,7 +270,7 @@ def mean_squared_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean squared error of a group.
@@ -312,7 +310,7 @@ def mean_absolute_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean absolute error of a group.
@@ -410,7 +408,7 @@ def mean_score_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
+    method: ComparisonMethod = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean score of a group.

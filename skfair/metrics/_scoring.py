@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, singledispatch
 from typing import TYPE_CHECKING, Any
@@ -105,7 +105,7 @@ class PredictedClasses(ClassifierMixin, BaseEstimator):
 class FairnessScorer(GroupScorer):
     """Scorer of a fairness metric, a name in `METRICS` or a `Metric`; made by `get_scorer`."""
 
-    def __init__(self, metric: Metric | str, pos_label: int | str | None = None) -> None:
+    def __init__(self, metric: Metric | str, pos_label: Label | None = None) -> None:
         self.metric = metric
         self.pos_label = pos_label
 
@@ -244,7 +244,7 @@ class _GroupPredictor:
 class _OneVsRest:
     """A classifier of several classes as a binary one: one of them against the rest."""
 
-    def __init__(self, estimator: _GroupPredictor, label: str) -> None:
+    def __init__(self, estimator: _GroupPredictor, label: Label) -> None:
         self.estimator = estimator
         self.classes_ = np.array([False, True])
         self.label = label
@@ -336,7 +336,7 @@ def _binary_views(
     estimator: BaseEstimator,
     y: TableLike | None,
     sensitive_features: Table,
-    pos_label: int | str | None,
+    pos_label: Label | None,
 ) -> list[tuple]:
     """Binary classifiers to score, each with its truth and positive class.
 
@@ -353,7 +353,7 @@ def _binary_views(
         )
     predictor = _GroupPredictor(estimator, sensitive_features)
     return [
-        (_OneVsRest(predictor, label), None if y is None else np.asarray(y) == label, True)  # type: ignore[arg-type]
+        (_OneVsRest(predictor, label), None if y is None else np.asarray(y) == label, True)
         for label in (classes if pos_label is None else [pos_label])
     ]
 
@@ -379,7 +379,7 @@ def _call_with_groups(
 
 def find_positive_class(
     estimator: _OneVsRest | BaseEstimator, pos_label: Label | None
-) -> tuple[int | str | None, int]:
+) -> tuple[Label | None, int]:
     """The positive class and its position among ``classes_``; that of a single class is 1.
 
     The `pos_label` of the scorer precedes that of the estimator, or of one inside it.
@@ -398,7 +398,7 @@ def find_positive_class(
         )
     # The parameter pos_label of the classifier, or of a step of a pipeline.
     if pos_label is None:
-        params = getattr(estimator, "get_params", dict)().items()  # type: ignore[var-annotated]
+        params: Iterable = getattr(estimator, "get_params", dict)().items()
         labels = [value for name, value in params if name.split("__")[-1] == "pos_label"]
         pos_label = next((label for label in labels if label in classes), None)
     if len(classes) == 1 and pos_label is None:
@@ -412,7 +412,7 @@ def _label_arguments(
     X: TableLike,
     y: TableLike | None,
     sensitive_features: TableLike | None,
-    pos_label: int | str | None = None,
+    pos_label: Label | None = None,
 ) -> tuple[tuple[np.ndarray], dict]:
     """Arguments of a metric of predicted labels: classes or clusters."""
     return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
@@ -424,7 +424,7 @@ def _add_target(
     X: TableLike,
     y: TableLike | None,
     sensitive_features: TableLike | None,
-    pos_label: int | str | None = None,
+    pos_label: Label | None = None,
 ) -> tuple:
     """Arguments of a metric of predictions, and true classes before them."""
     positive, _ = find_positive_class(estimator, pos_label)
@@ -467,7 +467,7 @@ def _score_arguments(
     X: Table,
     y: TableLike | None,
     sensitive_features: Table | None,
-    pos_label: int | str | None = None,
+    pos_label: Label | None = None,
 ) -> tuple[tuple[np.ndarray], dict]:
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
@@ -646,7 +646,7 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     scorers = _names_of_scorers()
     if scoring in scorers:
         kind = ExposureScorer if "exposure" in scoring else FairnessScorer
-        return kind(scorers[scoring], pos_label)  # type: ignore[arg-type]
+        return kind(scorers[scoring], pos_label)
     if isinstance(scoring, str) and scoring in get_sklearn_scorer_names():
         if pos_label is not None:
             raise ValueError(
@@ -791,7 +791,7 @@ def make_scorer(
     if response_method is not None:
         check_choice("response_method", response_method, RESPONSES_BY_METHOD)
     if confidence_level is not None:
-        return FairnessScorer(make_limit_metric(metric, confidence_level), pos_label)  # type: ignore[arg-type]
+        return FairnessScorer(make_limit_metric(metric, confidence_level), pos_label)
     if transform is not None or group is not None:
         if params:
             raise ValueError(
@@ -801,16 +801,16 @@ def make_scorer(
         if response_method is not None:
             metric = GroupMetric(metric, response_method=response_method)
         compared = _aggregate_by_group(find_group_metric(metric), transform, group, k)
-        return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)  # type: ignore[arg-type]
+        return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
     record = _find_metric(metric, response_method, greater_is_better)
     record = replace(record, params={**record.params, **params})
-    return FairnessScorer(_set_direction(record, greater_is_better), pos_label)  # type: ignore[arg-type]
+    return FairnessScorer(_set_direction(record, greater_is_better), pos_label)
 
 
 @singledispatch
-def make_limit_metric(constraint: str, confidence_level: float) -> Any:
+def make_limit_metric(constraint: Any, confidence_level: float) -> Metric:
     """Make a metric of the upper confidence limit of a gap; constraints register how."""
     raise TypeError(
         "A scorer with a confidence_level takes a constraint, such as "
@@ -823,7 +823,7 @@ def _find_metric(
 ) -> Metric:
     """The record of a metric that compares groups: a name, its function, or one of one's own."""
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
-    registered = METRICS.get(name)  # type: ignore[arg-type]
+    registered = None if name is None else METRICS.get(name)
     if registered is not None and (isinstance(metric, str) or registered.function is metric):
         return registered
     if not callable(metric) or greater_is_better is None:
@@ -871,7 +871,7 @@ def _aggregate_by_group(
                 f"k makes decisions of scores, but {metric.name} is no metric of them; leave k out."
             )
         kind = "labelled_score"
-    greater_is_better = TRANSFORMS.get(transform, True)  # type: ignore[arg-type]
+    greater_is_better = transform is None or TRANSFORMS[transform]
     best = 1.0 if greater_is_better else 0.0
     return Metric(GroupComparison(metric, transform, group, k), kind, greater_is_better, best)
 

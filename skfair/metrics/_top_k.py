@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from skfair._utils.checks import argument_error, is_int
 from skfair.metrics._rates import Rate, to_confusion_matrix
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._groups import Groups, Samples
     from skfair._statistics.estimates import Estimates
 
@@ -174,8 +172,10 @@ def _estimate_fixed_total(
     present = np.flatnonzero(sizes > 0)
     if not len(present):
         return None, present
-    estimates = FixedTotalRates(  # type: ignore[misc]
-        *(one[present] for one in (totals, sizes, counts)),  # type: ignore[arg-type]
+    estimates = FixedTotalRates(
+        totals[present],
+        sizes[present],
+        counts[present],
         n_selected=unit * (weights @ hits),
         n_samples=float(n_samples),
         efficiency=weights.sum() ** 2 / (weights @ (weights / n)) / n_samples,

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from pandas import Timedelta, Timestamp
 
+    from skfair._utils.api import Label
     from skfair._utils.tables import Table, TableLike
     from skfair.audit import SensitiveFeatures
     from skfair.constraints import Constraint
@@ -64,11 +65,11 @@ if TYPE_CHECKING:
             """As in `Settings`."""
 
         @property
-        def constraint(self) -> Any:
+        def constraint(self) -> Constraint:
             """As in `Settings`."""
 
         @property
-        def delay(self) -> Any:
+        def delay(self) -> Timedelta | int | str | None:
             """As in `Settings`."""
 
         @property
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
             """As in `Settings`."""
 
         @property
-        def levels(self) -> Any:
+        def levels(self) -> np.ndarray:
             """As in `Settings`."""
 
         @property
@@ -88,7 +89,7 @@ if TYPE_CHECKING:
             """As in `Settings`."""
 
         @property
-        def pos_label(self) -> Any:
+        def pos_label(self) -> Label | None:
             """As in `Settings`."""
 
         @property
@@ -96,7 +97,7 @@ if TYPE_CHECKING:
             """As in `Settings`."""
 
         @property
-        def run_length(self) -> Any:
+        def run_length(self) -> float | None:
             """As in `Settings`."""
 
         @property
@@ -104,7 +105,7 @@ if TYPE_CHECKING:
             """As in `Settings`."""
 
         @property
-        def smallest_size(self) -> Any:
+        def smallest_size(self) -> int:
             """As in `Settings`."""
 
         @property
@@ -112,17 +113,17 @@ if TYPE_CHECKING:
             """As in `Settings`."""
 
         @property
-        def tolerance_position(self) -> Any:
+        def tolerance_position(self) -> int:
             """As in `Settings`."""
 
         @property
         def windows(self) -> tuple:
             """As in `Settings`."""
 
-        def log_evidence_needed(self, n_restarts: Any, n_sides: Any = 1) -> Any:
+        def log_evidence_needed(self, n_restarts: int, n_sides: int = 1) -> float:
             """As in `Settings`."""
 
-        def unscale(self, level: Any) -> Any:
+        def unscale(self, level: float) -> float:
             """As in `Settings`."""
 
 
@@ -131,7 +132,7 @@ if TYPE_CHECKING:
 
 def check_time(
     time: Timestamp | int | str | None, state: Any, delay: Timedelta | int | str | None
-) -> int | str | None:
+) -> float | str | None:
     """The time of a batch as it is stored; raise if it runs backwards or cannot have a delay."""
     time = normalize_time(time)
     if state.rows:
@@ -141,7 +142,7 @@ def check_time(
     return time
 
 
-def normalize_time(time: Timestamp | int | str | None) -> Any:
+def normalize_time(time: Timestamp | int | str | None) -> float | str | None:
     """A time as a number, ISO text or None; text is what a file stores."""
     if time is None:
         return None
@@ -165,7 +166,7 @@ def restore_time(time: Any) -> Any:
     return pd.Timestamp(time) if isinstance(time, str) else time
 
 
-def check_order(time: int | str | None, latest: int | str | None) -> None:
+def check_order(time: float | str | None, latest: float | str | None) -> None:
     """Raise for a time before the latest one, of another type, or in some batches only."""
     if (time is None) != (latest is None):
         raise argument_error(
@@ -184,12 +185,12 @@ def check_order(time: int | str | None, latest: int | str | None) -> None:
         )
 
 
-def end_of_delay(time: int | str, delay: Timedelta | int | str) -> Any:
+def end_of_delay(time: float | str, delay: Timedelta | int | str) -> Any:
     """The point in time or the number at which a delay is over."""
     return restore_time(time) + (pd.Timedelta(delay) if isinstance(time, str) else delay)
 
 
-def check_delay(delay: Timedelta | int | str, time: int | str | None) -> None:
+def check_delay(delay: Timedelta | int | str, time: float | str | None) -> None:
     """Raise for a delay that cannot be added to a time, or is negative."""
     try:
         is_valid = time is not None and end_of_delay(time, delay) >= restore_time(time)
@@ -321,7 +322,7 @@ class OutstandingSamples:
             del records[one]
         return OutstandingSamples(records)
 
-    def overdue_ids(self, delay: Timedelta | int | str, now: int | str) -> Any:
+    def overdue_ids(self, delay: Timedelta | int | str, now: float | str) -> list:
         """Ids of the samples whose delay is over; at its last moment only of complete cohorts."""
         ids: list = []
         for time, items in groupby(self.records.items(), key=lambda item: item[1][_TIME_POSITION]):
@@ -462,14 +463,16 @@ def read_batch(
     y_pred = audit.find_decisions(columns) if y_pred is None else y_pred
     # Losses are of the decision function, where an audit has probabilities.
     if metric_kind(constraint) == "labelled_margin" and audit.model and "y_score" in columns:
-        estimator, *of_model = audit.model
-        (((_, y_pred), _),) = predict_for_metric(estimator, constraint, *of_model, audit.pos_label)  # type: ignore[call-arg]
+        model = audit.model
+        (((_, y_pred), _),) = predict_for_metric(
+            model.estimator, constraint, model.X, model.y, model.sensitive_features, audit.pos_label
+        )
         y_pred = y_pred[audit.is_used][rows]
     scores = to_scores(constraint, y_pred, y_true, settings.pos_label)
     is_known = y_true is not None
     target = np.ones(len(scores))
-    if is_known:
-        target = to_target(constraint, y_true, settings.pos_label)  # type: ignore[arg-type]
+    if y_true is not None:
+        target = to_target(constraint, y_true, settings.pos_label)
     samples = samples._replace(
         target=target,
         weights=_scale_weights(samples.weights, settings.max_weight),
@@ -542,7 +545,9 @@ def _check_late_outcomes(
         )
 
 
-def evaluate_cohort(settings: MonitorSettings, cohort: Cohort) -> Any:
+def evaluate_cohort(
+    settings: MonitorSettings, cohort: Cohort
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Cells of a cohort, and the values that are averaged, as numbers between 0 and 1."""
     cells, values = evaluate_cells(settings.constraint, cohort.samples, cohort.scores)
     inside = np.any(list(cells.values()), axis=0)
@@ -553,7 +558,7 @@ def evaluate_cohort(settings: MonitorSettings, cohort: Cohort) -> Any:
 
 
 def to_scores(
-    constraint: Constraint, y_pred: np.ndarray, y_true: np.ndarray | None, pos_label: str | None
+    constraint: Constraint, y_pred: np.ndarray, y_true: np.ndarray | None, pos_label: Label | None
 ) -> np.ndarray:
     """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves."""
     if not constraint.counts_decisions:
@@ -563,7 +568,7 @@ def to_scores(
     return np.where(y_pred == positive, 1.0, -1.0)
 
 
-def to_target(constraint: Constraint, y_true: np.ndarray, pos_label: str | None) -> np.ndarray:
+def to_target(constraint: Constraint, y_true: np.ndarray, pos_label: Label | None) -> np.ndarray:
     """Classes as -1 and +1; real targets as they are."""
     if pos_label is None and _takes_numbers(constraint, y_true):
         return to_numbers(y_true, "y_true")
@@ -577,7 +582,7 @@ def _takes_numbers(constraint: Constraint, y_true: np.ndarray) -> bool:
     1, 0 and 1, and text as classes, as fits do.
     """
     loss = getattr(constraint, "loss", None)
-    if constraint.applies_to == ("numbers",):  # type: ignore[comparison-overlap]
+    if constraint.applies_to == ("numbers",):
         return True
     if "numbers" not in constraint.applies_to or (hasattr(constraint, "loss") and loss is None):
         return False
@@ -588,7 +593,7 @@ def _takes_numbers(constraint: Constraint, y_true: np.ndarray) -> bool:
     return is_number and not any(values <= pair for pair in CONVENTIONAL_LABELS)
 
 
-def attribute_codes(groups: Groups, attributes: str) -> Any:
+def attribute_codes(groups: Groups, attributes: str) -> Iterator[tuple[str, np.ndarray, list]]:
     """For each comparison its name, and the code of each sample with the names of the groups.
 
     `attributes` is the constraint's: "each" compares the values of every attribute separately.
@@ -602,7 +607,7 @@ def attribute_codes(groups: Groups, attributes: str) -> Any:
         yield str(name), codes[groups.codes], values.tolist()
 
 
-def list_references(constraint: Constraint, groups: Groups) -> Any:
+def list_references(constraint: Constraint, groups: Groups) -> list:
     """The reference group of each comparison; empty for constraints without one."""
     if constraint.direction is None:
         return []
@@ -672,7 +677,7 @@ def draw_blocks(
     n_groups: int,
     n_known: int,
     rng: np.random.Generator,
-) -> Any:
+) -> Iterator[np.ndarray]:
     """Counts and sums by group, (2, n_groups), of random blocks of sorted samples.
 
     A sample of weight w is drawn with probability w: those drawn are a sample without weights of

@@ -16,6 +16,8 @@ from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import restore_time, unscale_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skfair.monitoring._batches import MonitorSettings
 
 
@@ -88,7 +90,7 @@ def group_by_decision(rows: list) -> list[Decisions]:
 
     Late decisions, whose time no batch has, belong to the first batch after it.
     """
-    tables = [[] for _ in rows]  # type: ignore[var-annotated]
+    tables: list[list] = [[] for _ in rows]
     first = [row.number for row in rows]
     places = {row.time: i for i, row in reversed([*enumerate(rows)])}
     for i, row in enumerate(rows):
@@ -115,7 +117,7 @@ def list_counted(rows: list, has_outstanding: bool) -> list[Decisions]:
     return batches[: max((i + 1 for i, one in enumerate(batches) if one.tables), default=0)]
 
 
-def pool_tables(tables: list) -> Any:
+def pool_tables(tables: list) -> dict[tuple, np.ndarray]:
     """Samples, weights and weighted sums by attribute and cell, of tables by time of decision."""
     cells: dict = {}
     for _, name, cell, table in tables:
@@ -234,8 +236,10 @@ def _judge_window(
     is_contradicted = low > settings.scaled_tolerance
     # Groups whose numbers change differently must show the same if compared batch by batch.
     if hypothesis.compares_group_pairs and (is_shown or is_contradicted):
-        by_batch = [_equalise_batches(batches, key, codes) for key, (codes, *_) in compared.items()]
-        low_by_batch, high_by_batch = (0.0, np.inf) if None in by_batch else limit_gap(by_batch)
+        tables = [_equalise_batches(batches, key, codes) for key, (codes, *_) in compared.items()]
+        by_batch = [table for table in tables if table is not None]
+        is_complete = len(by_batch) == len(tables)
+        low_by_batch, high_by_batch = limit_gap(by_batch) if is_complete else (0.0, np.inf)
         is_shown &= high_by_batch <= settings.scaled_tolerance
         is_contradicted &= low_by_batch > settings.scaled_tolerance
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
@@ -260,7 +264,10 @@ def _count_contrasts_at_tolerance(settings: MonitorSettings, compared: Any) -> i
 
 
 def _limit_gap(
-    hypothesis: Any, cells: list[tuple[np.ndarray, ...]], error_low: float, error_high: float
+    hypothesis: Any,
+    cells: Sequence[tuple[np.ndarray, ...]],
+    error_low: float,
+    error_high: float,
 ) -> tuple[float, float]:
     """Lower and upper limit of the largest gap, of samples and rates by cell."""
     low = high = 0.0
@@ -271,7 +278,9 @@ def _limit_gap(
     return low, high
 
 
-def _equalise_batches(batches: list[Decisions], key: tuple[str, ...], codes: np.ndarray) -> Any:
+def _equalise_batches(
+    batches: list[Decisions], key: tuple[str, ...], codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Effective sizes and rates of groups, in which a batch has the same weight in all groups.
 
     The weights are those of Mantel and Haenszel: of two groups, the product of their numbers over

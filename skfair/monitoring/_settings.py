@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from skfair._utils.tables import TableLike
 
 
-_HYPOTHESES = (
+_HYPOTHESES: tuple[tuple[Any, type[DifferenceHypotheses | MeanHypotheses]], ...] = (
     (RangeGap, DifferenceHypotheses),
     (BelowReference, BelowHypotheses),
     (AboveReference, AboveHypotheses),
@@ -79,12 +79,12 @@ class Settings:
         return self.min_group_size if number in (None, "auto") else number
 
     @cached_property
-    def hypothesis(self) -> Any:
+    def hypothesis(self) -> DifferenceHypotheses | MeanHypotheses:
         """What certificates and alarms are about."""
-        return _find_hypotheses(self.constraint.gap)()
+        return _list_hypotheses(self.constraint.gap)[0]()
 
     @cached_property
-    def range(self) -> Any:
+    def range(self) -> tuple[float, float]:
         """Smallest and largest value that is averaged."""
         constraint = self.constraint
         return (0.0, constraint.largest_gap) if constraint.counts_decisions else self.value_range
@@ -172,7 +172,7 @@ def _resolve(params: dict[str, Any]) -> dict[str, Any]:
 def _check_compares_means(resolved: Constraint) -> None:
     """Raise for a constraint that is no difference of means and no bound on them."""
     resolved._check_parameters()
-    if _find_hypotheses(resolved.gap) is None or not _has_mean_rates(resolved):
+    if not _list_hypotheses(resolved.gap) or not _has_mean_rates(resolved):
         raise argument_error(
             "constraint must be the largest difference between the means of two groups "
             '(reference="groups" or one group, aggregate="max", no ratio; a rate must be a mean, '
@@ -183,15 +183,16 @@ def _check_compares_means(resolved: Constraint) -> None:
         )
 
 
-def _find_hypotheses(gap: type) -> Any:
-    """The class of hypotheses on means that a gap bounds; None of gaps that are not known.
+def _list_hypotheses(gap: Any) -> list[type[DifferenceHypotheses | MeanHypotheses]]:
+    """The class of hypotheses on means that a gap bounds; empty for gaps that are not known.
 
     A gap may have another form than its parent, or compare other events.
     """
-    for known, hypotheses in _HYPOTHESES:
-        if gap.form == known.form and gap.from_cells.__func__ is known.from_cells.__func__:  # type: ignore[attr-defined]
-            return hypotheses
-    return None
+    return [
+        hypotheses
+        for known, hypotheses in _HYPOTHESES
+        if gap.form == known.form and gap.from_cells.__func__ is known.from_cells.__func__
+    ]
 
 
 def _has_mean_rates(constraint: Constraint) -> bool:

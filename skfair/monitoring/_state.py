@@ -222,7 +222,10 @@ class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
     compares_group_pairs = False
-    restrict = DifferenceHypotheses.restrict
+
+    def restrict(self, is_large: np.ndarray) -> np.ndarray:
+        """Mask of the groups that are compared, of those that are large enough."""
+        return is_large
 
     def tested_value(self, means: np.ndarray) -> float:
         """The largest of these means, 0 without any."""
@@ -324,7 +327,7 @@ class CellEvidence:
         )
         self.log_e, self.log_max = (_pad(one, axes, n_groups) for one in (self.log_e, self.log_max))
 
-    def update(self, n: np.ndarray, x: np.ndarray) -> Any:
+    def update(self, n: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bet on a batch by predictions from the past, and count it.
 
         `n` and `x`, (*streams, n_groups), are the samples of each group and sums of their values in
@@ -342,7 +345,8 @@ class CellEvidence:
         n_levels = len(self.levels)
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
         past = np.repeat(self.counts[row], n_levels, axis=-2)
-        q = plug_in_means(*np.concatenate((past, self.windows), axis=-2)[::-1], level)  # type: ignore[call-arg]
+        samples, values = np.concatenate((past, self.windows), axis=-2)
+        q = plug_in_means(values, samples, level)
         # How far toward the predicted means a detector bets.
         fraction = np.where(np.arange(len(level)) < n_levels, 1.0, 0.75)[:, np.newaxis]
         log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, fraction)
@@ -419,7 +423,7 @@ class GapEvidence:
         self.log_best = np.zeros(shape)  # of the best start, a CUSUM
         self.starts = np.zeros(shape, dtype=np.int64)  # bets before the best start
 
-    def update(self, log_e: np.ndarray, log_e_windows: np.ndarray, is_start: bool = True) -> Any:
+    def update(self, log_e: np.ndarray, log_e_windows: np.ndarray, is_start: bool = True) -> None:
         """Multiply by the e-values of a bet, as `CellEvidence.update` returns them.
 
         An excess may have begun with it if `is_start`: with the first bet of each batch, so that
@@ -608,7 +612,7 @@ class Comparison:
     def is_compared(self, cell: CellEvidence) -> np.ndarray:
         """Whether each group has enough samples so far in a cell, of which this is the evidence."""
         is_large = (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
-        return self.hypothesis.restrict(is_large)  # type: ignore[misc]
+        return self.hypothesis.restrict(is_large)
 
     def estimate(self) -> float:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
@@ -730,7 +734,7 @@ class State:
     alarms: list = field(default_factory=list)
 
     @property
-    def time(self) -> Any:
+    def time(self) -> float | str | None:
         """Time of the last batch."""
         return self.rows[-1].time if self.rows else None
 
@@ -760,7 +764,7 @@ class State:
             yield line | {"n_outstanding": row.n_outstanding}
 
     @property
-    def since(self) -> Any:
+    def since(self) -> float | str | None:
         """Time since which the tolerance is exceeded: of the first alarm after a certificate."""
         if not self.alarms:
             return None
@@ -769,7 +773,7 @@ class State:
         later = (one for one in self.alarms if one["batch"] > max(shown, default=0))
         return next(later)["since"]
 
-    def begin_row(self, time: int | str | None, has_decisions: bool) -> Row:
+    def begin_row(self, time: float | str | None, has_decisions: bool) -> Row:
         """The row of samples of this time: a new one, or the last one without its statement."""
         last = self.rows[-1] if self.rows else None
         if last is None or last.time != time or (last.has_decisions and has_decisions):
@@ -784,7 +788,7 @@ class State:
             )
         return replace(last, has_decisions=last.has_decisions or has_decisions)
 
-    def split_complete(self, settings: MonitorSettings, time: int | str | None) -> Any:
+    def split_complete(self, settings: MonitorSettings, time: float | str | None) -> Any:
         """The state without the cohorts whose delay is over, and these if their outcomes came."""
         if settings.delay is None:
             return self, []
@@ -891,10 +895,11 @@ def add_late_cohort(settings: MonitorSettings, state: State, cohort: Cohort) -> 
     rows = [*state.rows]
     position = next(i for i, row in enumerate(rows) if not restore_time(row.time) < late)
     tables = {tuple(key): table for *key, table in rows[position].tables}
-    for name, *columns in attribute_codes(groups, settings.constraint.attributes):
+    for name, codes, names in attribute_codes(groups, settings.constraint.attributes):
         comparison = state.comparisons[name]
-        for cell, one in _sort_cells(comparison.groups, *columns, cells, values, weights).items():  # type: ignore[call-arg]
-            table = count_by_group(*one, len(comparison.groups))  # type: ignore[call-arg]
+        columns = _sort_cells(comparison.groups, codes, names, cells, values, weights)
+        for cell, one in columns.items():
+            table = count_by_group(one[0], one[1], one[2], len(comparison.groups))
             key = (cohort.time, name, cell)
             tables[key] = add_tables(table, tables[key]) if key in tables else table
     rows[position] = replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -25,10 +25,6 @@ from skfair.plotting._display import (
     to_text,
     write_legend,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 # Display of the group composition of every cluster, compared with that of the data.
 
@@ -346,7 +342,7 @@ class ParetoFrontDisplay(Display):
             )
         return known
 
-    def _coordinates(self) -> Any:
+    def _coordinates(self) -> list[np.ndarray]:
         """Cost and balance of the points, or accuracy and gap."""
         return [self.table[name].to_numpy() for name in self._names()]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
@@ -12,8 +12,8 @@ from skfair.metrics import check_scored_members
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
 
     import numpy as np
     from matplotlib.axes import Axes
@@ -45,12 +45,12 @@ def pick_cyclic(values: tuple[str, ...], index: int) -> str:
     return values[index % len(values)]
 
 
-def style(index: int, *properties: str) -> Any:
+def style(index: int, *properties: str) -> dict[str, Any]:
     """Keyword arguments of matplotlib, such as color and marker, for the group or model `index`."""
     return {name: pick_cyclic(_STYLES[name], index) for name in properties}
 
 
-def import_pyplot() -> Any:
+def import_pyplot() -> ModuleType:
     """Import matplotlib.pyplot; raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
@@ -126,10 +126,10 @@ def check_scores(
     y_score: TableLike,
     sensitive_features: TableLike,
     sample_weight: TableLike | None,
-    interval: tuple | list,
+    interval: Sequence | dict | None,
 ) -> ScoredMembers:
     """`ScoredMembers`; without an interval all ranks are in it."""
-    ranks = (0.0, 1.0) if interval is None else interval  # type: ignore[comparison-overlap]
+    ranks = (0.0, 1.0) if interval is None else interval
     return check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)[0]
 
 

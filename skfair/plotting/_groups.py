@@ -502,7 +502,7 @@ class GroupRateCurveDisplay(Display):
             If there is only one group, `reference` is not a group, the inputs differ in length or
             hold missing values, or the interval is invalid.
         """
-        scored = check_scores(y_score, sensitive_features, sample_weight, interval)  # type: ignore[arg-type]
+        scored = check_scores(y_score, sensitive_features, sample_weight, interval)
         if len(scored.names) < 2:
             raise ValueError(
                 "sensitive_features must have at least two groups, one for each axis; got only "

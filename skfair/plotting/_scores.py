@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -178,7 +178,7 @@ class ScoreDistributionDisplay(Display):
         ValueError
             If the inputs differ in length or hold missing values, or the interval is invalid.
         """
-        scored = check_scores(y_score, sensitive_features, sample_weight, interval)  # type: ignore[arg-type]
+        scored = check_scores(y_score, sensitive_features, sample_weight, interval)
         return cls(_tabulate_densities(scored), interval=interval, threshold=threshold).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -218,7 +218,7 @@ class ScoreDistributionDisplay(Display):
         shares = densities / densities.sum(axis=1, keepdims=True)
         # A point of the grid is the middle of a cell.
         ranks = 1.0 - np.cumsum(shares, axis=1) + shares / 2.0
-        inside = is_in_intervals(ranks, intervals_by_group(self.interval, [*self.table.columns]))  # type: ignore[arg-type]
+        inside = is_in_intervals(ranks, intervals_by_group(self.interval, [*self.table.columns]))
         for k, density in enumerate(densities):
             color = style(k, "color")["color"]
             self.ax_.fill_between(
@@ -231,8 +231,8 @@ class ScoreDistributionDisplay(Display):
                 **style(k, "hatch"),
             )
         # An entry of the legend for the shading of all groups.
-        shading = {"facecolor": (INK, 0.25), "linewidth": 0}
-        self.ax_.fill_between([], [], label="in the interval", **shading)  # type: ignore[arg-type]
+        shading: dict[str, Any] = {"facecolor": (INK, 0.25), "linewidth": 0}
+        self.ax_.fill_between([], [], label="in the interval", **shading)
 
 
 def _decides_by(threshold: float, y_score: np.ndarray, is_positive: np.ndarray) -> bool:
@@ -276,4 +276,4 @@ def _find_bandwidth(scores: np.ndarray, weights: np.ndarray) -> float:
     mean = np.average(scores, weights=weights)
     variance = np.average((scores - mean) ** 2, weights=weights)
     n_effective = weights.sum() ** 2 / np.sum(weights**2)
-    return 0.9 * variance**0.5 * n_effective**-0.2
+    return float(0.9 * variance**0.5 * n_effective**-0.2)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear, nnls
@@ -113,7 +113,7 @@ class Iterate(NamedTuple):
     evaluation: Evaluation
     multipliers: np.ndarray
     chosen: bool | None = None
-    details: dict = MappingProxyType({})
+    details: Mapping[str, Any] = MappingProxyType({})
     lagrangian_gradient: np.ndarray | None = None
 
 
@@ -246,7 +246,7 @@ class Solver(BaseEstimator):
     'optimal'
     """
 
-    requires = ()
+    requires: tuple[str, ...] = ()
     """Requirements of a solver: names in ``REQUIREMENTS``; a property if they depend on the
     solver's settings."""
 
@@ -295,7 +295,7 @@ class Solver(BaseEstimator):
             What to minimise, and what must hold.
         x0 : ndarray of shape (n_unknowns,), default=None
             Starting point; None is ``problem.initial_point()``. Solvers with one row per gap
-            (``one_row``) solve ``problem.single()``, those with a row for each pair of means
+            (``one_row``) solve ``problem.join_rows()``, those with a row for each pair of means
             (``by_pair``) ``problem.separate_pairs()``, and take the model parameters of it.
         random_state : int, RandomState instance or None, default=None
             Determines the draws of a stochastic solver.
@@ -463,11 +463,11 @@ REQUIREMENTS = {
 """Requirements by name: description, test of an evaluation, and what to do without."""
 
 
-def choose_rows(solver: BaseEstimator, problem: Problem) -> Problem:
+def choose_rows(solver: BaseEstimator, problem: ConstrainedProblem) -> ConstrainedProblem:
     """The problem with rows of the form that a solver takes."""
     if solver.by_pair:
         return problem.separate_pairs()
-    return problem.single() if solver.one_row else problem
+    return problem.join_rows() if solver.one_row else problem
 
 
 def _all_have_attribute(name: str, rows: np.ndarray) -> bool:

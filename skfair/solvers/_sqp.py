@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -27,7 +27,6 @@ from skfair.solvers._solver import Iterate, Solver, kkt_residual
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._problems.problem import Problem
     from skfair._utils.tables import TableLike
@@ -47,7 +46,7 @@ def solve_elastic_qp(
     upper: np.ndarray,
     penalty: float,
     tol: float = 1e-12,
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray]:
     r"""Minimise a separable quadratic plus a penalty on violations of two-sided rows.
 
     .. math::
@@ -137,7 +136,7 @@ class HessianSchedule:
     latest: Callable | None = None
     is_reusable: bool = False
 
-    def __call__(self, iterate: Iterate) -> Any:
+    def __call__(self, iterate: Iterate) -> Callable[[float], HessianFactor]:
         """The Hessian at an iterate, as a function ``damping -> HessianFactor``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before = self.residual
@@ -146,7 +145,8 @@ class HessianSchedule:
         has_helped = self.near < self.residual <= before / 2
         # A second step with the same Hessian reduces the residual by about the same factor.
         is_last = self.residual * self.residual <= 0.1 * self.tol * before
-        if self.is_reusable and (is_last or (has_helped and evaluation.is_convexified)):
+        is_useful = is_last or (has_helped and evaluation.is_convexified)
+        if self.latest is not None and self.is_reusable and is_useful:
             self.residual = max(self.residual, evaluation.violation)
             self.is_reusable = False
             return self.latest
@@ -228,10 +228,11 @@ class LBFGSHessian:
     """
 
     def __init__(self, memory: int, factorizes: bool = False) -> None:
-        self._steps = deque(maxlen=memory)  # type: ignore[var-annotated]
-        self._changes = deque(maxlen=memory)  # type: ignore[var-annotated]
-        self._previous = None
-        self._factorizes, self._is_near, self._factor = factorizes, False, None
+        self._steps: deque[np.ndarray] = deque(maxlen=memory)
+        self._changes: deque[np.ndarray] = deque(maxlen=memory)
+        self._previous: Evaluation | None = None
+        self._factorizes, self._is_near = factorizes, False
+        self._factor: np.ndarray | None = None
 
     def __call__(self, iterate: Iterate) -> Callable:
         """The BFGS matrix at an iterate, as a function ``damping -> HessianFactor``."""
@@ -254,7 +255,7 @@ class LBFGSHessian:
             return self._factor_by(scale, basis, values)
         # Without secant pairs: the factor, or a multiple of the identity such that the first step
         # has length 1.
-        scale = 1.0 if self._factorizes else np.linalg.norm(evaluation.grad) or 1.0
+        scale = 1.0 if self._factorizes else float(np.linalg.norm(evaluation.grad)) or 1.0
         return self._factor_by(scale, np.empty((len(evaluation.x), 0)), np.empty(0))
 
     def _replaces_factor(self, iterate: Iterate) -> bool:
@@ -443,7 +444,7 @@ class SQP(Solver):
         self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
     ) -> Iterator[Iterate]:
         if self.hessian == "exact":
-            hessian_at = HessianSchedule(self.tol)
+            hessian_at: Callable[[Iterate], Callable] = HessianSchedule(self.tol)
         else:
             hessian_at = LBFGSHessian(self.memory, self.hessian == "secants")
         multipliers = np.zeros(len(problem.lower))
@@ -540,7 +541,7 @@ class _QuadraticModel:
         reduction = float(current.excess.sum()) - step.violation
         return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
-    def raise_penalty(self, penalty: float, step: _Step, tol: float) -> Any:
+    def raise_penalty(self, penalty: float, step: _Step, tol: float) -> tuple[float, _Step]:
         """The penalty and its step, or the tenfold penalty if that removes violation.
 
         A penalty far above the multipliers keeps all later steps close to curved rows. It is
@@ -558,7 +559,9 @@ class _QuadraticModel:
         return 10.0 * penalty, steeper
 
     @np.errstate(over="ignore", invalid="ignore")  # of steps so long that their merit is infinite
-    def advance(self, penalty: float, step: _Step, predicted_reduction: float) -> Any:
+    def advance(
+        self, penalty: float, step: _Step, predicted_reduction: float
+    ) -> tuple[Evaluation | None, float]:
         """The evaluation after the step or its correction, and actual over predicted reduction.
 
         The evaluation is None if the merit falls by less than a tenth of the prediction.
@@ -679,7 +682,7 @@ class AugmentedLagrangian(Solver):
         """Minimise the augmented Lagrangian by L-BFGS up to an accuracy of its gradient."""
         problem = initial_evaluation.problem
 
-        def evaluate(x: np.ndarray) -> Any:
+        def evaluate(x: np.ndarray) -> tuple[float, np.ndarray]:
             evaluation = problem.evaluate(x)
             # (|[duals + rho G]_+|^2 - |duals|^2) / (2 rho), whose gradient is that of the
             # Lagrangian there.

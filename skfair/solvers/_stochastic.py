@@ -16,7 +16,7 @@ from skfair._utils.parameters import NonNegative, Positive, PositiveInt, make_co
 from skfair.solvers._solver import Iterate, Solver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from skfair._problems.evaluation import Evaluation
     from skfair._problems.problem import ConstrainedProblem, Problem
@@ -67,7 +67,7 @@ class StochasticSolver(Solver):
     array([1., 0.])
     """
 
-    requires = ("batches",)
+    requires: tuple[str, ...] = ("batches",)
 
     advice = "Raise max_iter or batch_size, or take shorter steps."
 
@@ -83,7 +83,9 @@ class StochasticSolver(Solver):
     """Whether the answer is the last epoch's iterate instead of the best."""
 
     @abstractmethod
-    def _steps(self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState) -> Any:
+    def _steps(
+        self, problem: Problem, x: np.ndarray, random_state: np.random.RandomState
+    ) -> Generator[tuple[np.ndarray, np.ndarray], Evaluation | None, None]:
         """Yield unknowns and multipliers after every step; receive an epoch's evaluation."""
 
     def _iterate(
@@ -150,7 +152,7 @@ class StochasticSolver(Solver):
 
     def _n_per_event(self, problem: Problem) -> int:
         """Samples per event of a batch for the constraint."""
-        rows = getattr(problem.rows, "components", (problem.rows,))
+        rows: tuple[Any, ...] = getattr(problem.rows, "components", (problem.rows,))
         n_events = sum(one.n_events for one in rows if len(one.lower))
         return -(-self.batch_size // max(1, n_events))
 

@@ -29,9 +29,9 @@ from skfair.torch._samples import to_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from skfair._utils.tables import TableLike
+    from skfair.losses import Loss
     from skfair.surrogates import Sigmoid
 
 
@@ -50,7 +50,7 @@ class Cells(NamedTuple):
     labels: tuple
 
     @property
-    def target(self) -> Any:
+    def target(self) -> np.ndarray:
         """Classes -1 and +1 of the samples, (n_samples,)."""
         return _SIGNS[self.codes & 1]
 
@@ -58,7 +58,7 @@ class Cells(NamedTuple):
 _SIGNS = np.array([-1.0, 1.0])
 
 
-def encode_cells(target: TableLike, sensitive_features: TableLike) -> Any:
+def encode_cells(target: TableLike, sensitive_features: TableLike) -> Cells:
     """The `Cells` of samples."""
     is_positive = _is_positive(to_array(target))
     groups = to_array(sensitive_features)
@@ -73,7 +73,7 @@ def encode_cells(target: TableLike, sensitive_features: TableLike) -> Any:
     return Cells(codes, np.bincount(codes, minlength=2 * len(labels)), labels)
 
 
-def _integer_group_codes(groups: TableLike, n_samples: int) -> Any:
+def _integer_group_codes(groups: TableLike, n_samples: int) -> np.ndarray | None:
     """Groups that are small numbers, as integers; None for others, which `check_groups` encodes."""
     if not isinstance(groups, np.ndarray) or groups.shape != (n_samples,) or not n_samples:
         return None
@@ -84,7 +84,7 @@ def _integer_group_codes(groups: TableLike, n_samples: int) -> Any:
     return codes if np.maximum.reduce(codes.view(np.uintp)) < 1024 else None
 
 
-def _is_positive(target: np.ndarray) -> Any:
+def _is_positive(target: np.ndarray) -> np.ndarray:
     """Whether each sample is of the positive class."""
     target = np.asarray(target).reshape(-1)
     if target.dtype == bool:
@@ -123,7 +123,7 @@ class ConstraintSettings:
     def __eq__(self, other):
         return self.key == other.key
 
-    def __hash__(self) -> Any:
+    def __hash__(self) -> int:
         return hash(self.key)
 
     def bind_to_batch(self, cells):
@@ -133,7 +133,7 @@ class ConstraintSettings:
         bind = _bind_to_batch if self.is_hashable else _bind_to_batch.__wrapped__
         return bind(self, cells.labels, occupied.astype(np.intp).tobytes())
 
-    def resolve(self) -> Any:
+    def resolve(self) -> list[Constraint]:
         """The constraints, without those that samples of a loop do not show."""
         resolved = resolve_constraints(self.constraint, self.tolerance)
         for one in resolved:
@@ -166,7 +166,7 @@ class ConstraintSettings:
         return CellConstraint(bound, present, len(cells.counts))
 
 
-def resolve_surrogate(surrogate: Sigmoid | Callable | None) -> Any:
+def resolve_surrogate(surrogate: Sigmoid | Callable | None) -> Loss:
     """The surrogate of a name."""
     return resolve_name(SURROGATES, surrogate, "surrogate")
 
@@ -328,7 +328,7 @@ class FollowedRows:
         self.rows = rows
         self.tables = tables
 
-    def start(self) -> Any:
+    def start(self) -> list[np.ndarray]:
         """Multipliers of 0, (n_bounds,) for each constraint."""
         return [np.zeros(len(one.one_sided.rows)) for one in self.rows]
 

@@ -6,7 +6,7 @@ import copyreg
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,10 +68,12 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
     from torch import Tensor
     from torch.nn import Module
+    from torch.optim import Optimizer
 
     from skfair._bound.bound import BoundConstraint
     from skfair._fitting.input import TrainingData
     from skfair._fitting.network import _EpochCallback
+    from skfair.losses import Loss
 
 
 _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
@@ -150,14 +152,14 @@ def _make_network(estimator: ConstrainedTorchClassifier, training: TrainingData)
     return module
 
 
-def _make_loss(estimator: ConstrainedTorchClassifier) -> Any:
+def _make_loss(estimator: ConstrainedTorchClassifier) -> Loss:
     """The loss of a name, a function or a module."""
     if isinstance(estimator.loss, require_torch().nn.Module):
         return partial(_evaluate_loss, estimator.loss)
     return check_loss(estimator, "classes")
 
 
-def _find_module(estimator: ConstrainedTorchClassifier, model: TorchModel) -> Any:
+def _find_module(estimator: ConstrainedTorchClassifier, model: TorchModel) -> np.ndarray | None:
     """Model parameters to start from: those of an earlier fit, or None for those of the module."""
     if not (estimator.warm_start and hasattr(estimator, "module_")):
         return None
@@ -461,7 +463,7 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         # For pickle, joblib and copies, as of any object.
         return copyreg.__newobj__, (type(self),), self.__getstate__()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Never:
         # For skops, which cannot store tensors.
         raise TypeError(
             "skops cannot store modules of PyTorch. Store the estimator with joblib or pickle, or "
@@ -624,7 +626,7 @@ def _spread_strata(strata: np.ndarray, random_state: np.random.RandomState) -> n
     return order[np.argsort(places)]
 
 
-def _make_adam(tensors: list[Tensor | Module], learning_rate: float) -> Any:
+def _make_adam(tensors: list[Tensor | Module], learning_rate: float) -> Optimizer:
     """Adam, in one operation for all tensors where PyTorch has it."""
     torch = require_torch()
     is_fused = all(
@@ -649,7 +651,7 @@ def _result(evaluation: Any, multipliers: np.ndarray, n_iter: int) -> Result:
 # Losses of PyTorch.
 
 
-def _evaluate_loss(loss: Callable, scores: Tensor, target: Tensor) -> Any:
+def _evaluate_loss(loss: Callable, scores: Tensor, target: Tensor) -> Pointwise:
     """A loss of PyTorch with ``reduction="none"``, with its derivatives by each sample's score."""
     torch = require_torch()
     at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)

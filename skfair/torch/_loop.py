@@ -29,7 +29,7 @@ def constraint_values(
     tolerance: float | None = None,
     surrogate: str | Callable = "sigmoid",
     by_pair: bool = False,
-) -> Any:
+) -> Tensor:
     r"""Excess of smooth gaps between groups over their tolerances, as a tensor.
 
     With the smooth rate :math:`r_e` of each event e (a group, or a group and a class), the value
@@ -111,7 +111,7 @@ def constraint_values(
 
 def _evaluate_constraints(
     setting: Any, scores: Tensor, target: Tensor, sensitive_features: TableLike
-) -> Any:
+) -> Tensor:
     """The values of constraints, (n_values,), as a tensor."""
     cells = encode_cells(target, sensitive_features)
     check_batch_lengths(scores, cells)
@@ -134,7 +134,7 @@ def check_batch_lengths(scores, cells):
         )
 
 
-def linear_function(scores: Tensor, slopes: Tensor, values: Tensor) -> Any:
+def linear_function(scores: Tensor, slopes: Tensor, values: Tensor) -> Tensor:
     """Values with these slopes by the scores, (n_values, n_samples), as a tensor."""
     torch = require_torch()
     device = scores.device
@@ -148,7 +148,7 @@ def linear_function(scores: Tensor, slopes: Tensor, values: Tensor) -> Any:
     return linear
 
 
-def _check_first_order(gradient: Tensor) -> Any:
+def _check_first_order(gradient: Tensor) -> None:
     """Hook of values: raise where a second derivative, which they do not have, could follow."""
     if require_torch().is_grad_enabled():
         raise RuntimeError(
@@ -162,7 +162,7 @@ _UNCOMPILED_FUNCTIONS: dict = {}
 """Functions, and what torch.compile leaves as it is of them; no lru_cache, of which it warns."""
 
 
-def disable_compilation(function: Callable) -> Any:
+def disable_compilation(function: Callable) -> Callable:
     """The function, which torch.compile calls between two graphs and does not trace."""
     if function not in _UNCOMPILED_FUNCTIONS:
         _UNCOMPILED_FUNCTIONS[function] = require_torch().compiler.disable(function)
@@ -310,14 +310,15 @@ class ConstrainedObjective:
         smooths = getattr(self.solver, "mu", 0.0) > 0
         self._smooth = [one.detach().clone() for one in self.parameters] if smooths else []
         self._state: Any = {} if isinstance(self.solver, StochasticGhost) else None
-        self._total, self._n_calls = 0.0, 0  # values since the last step
+        self._total: np.ndarray | float = 0.0  # values since the last step
+        self._n_calls = 0
 
     @property
     def multipliers(self) -> np.ndarray | None:
         """Multipliers of the values, at least 0; None for methods without."""
         return (self._state or {}).get("multipliers")
 
-    def __call__(self, loss: Any, values: Any) -> Any:
+    def __call__(self, loss: Any, values: Any) -> Tensor:
         """The objective of a step, from a mean loss and the values of constraints.
 
         Each step must have the same number of values. Where gradients are disabled, as in
@@ -332,7 +333,7 @@ class ConstrainedObjective:
         # Values of held-out samples, without gradients, move nothing.
         if moves:
             self._state = state
-            self._total = self._total + G  # type: ignore[assignment]
+            self._total = self._total + G
             self._n_calls += 1
         takes_loss, duals, _ = self.solver._weigh(state, G, G)
         objective = loss if takes_loss else 0.0
@@ -408,7 +409,7 @@ class ConstrainedObjective:
         self._smooth, self._total, self._n_calls = map(loaded.pop, _BETWEEN_STEPS)
         self._state = None if any(one is None for one in loaded.values()) else loaded
 
-    def _moving(self) -> Any:
+    def _moving(self) -> dict[str, Any]:
         """What moves from step to step, by name."""
         state = self._state
         if state is None:  # before the first call
@@ -416,7 +417,7 @@ class ConstrainedObjective:
         return state | {name: getattr(self, name) for name in _BETWEEN_STEPS}
 
 
-def _check_number_of_values(state: dict, G: np.ndarray) -> Any:
+def _check_number_of_values(state: dict, G: np.ndarray) -> None:
     """Raise for values of another number than the multipliers of a state."""
     n_multipliers = len(state.get("multipliers", G))
     if n_multipliers != len(G):
@@ -431,7 +432,7 @@ _BETWEEN_STEPS = "_smooth", "_total", "_n_calls"
 """Attributes of an objective that change beside the state of its method."""
 
 
-def _save_value(value: np.ndarray | list | float) -> Any:
+def _save_value(value: np.ndarray | list | float) -> Tensor | list[Tensor] | float:
     """A number, array or list of tensors as `torch.load` takes it, copied."""
     if isinstance(value, np.ndarray):
         return require_torch().tensor(value)

@@ -36,6 +36,7 @@ from skfair.torch._samples import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
     from torch import Tensor
     from torch.nn import Module
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
 
 
-def _outputs() -> Any:
+def _outputs() -> ModuleType:
     """The code of output layers, imported when it is first needed: it imports PyTorch."""
     require_torch()
     from skfair.torch import _outputs
@@ -73,7 +74,7 @@ class RandomStream:
             torch.cuda.init()
             index = torch.cuda.current_device() if device.index is None else device.index
             self._generators.append(torch.cuda.default_generators[index])
-        self._outside = []  # type: ignore[var-annotated]
+        self._outside: list = []
         self._states = [
             torch.Generator(device=generator.device).manual_seed(seed).get_state()
             for generator in self._generators
@@ -145,8 +146,9 @@ class FlatModule:
         self.tensors = dict(sorted(trained, key=lambda pair: id(pair[1]) in output_ids))
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
         self.input_dtype = _outputs().find_dtype(module, output_ids)
-        self.version, self._is_training = 0, None
-        self._buffers = None
+        self.version = 0
+        self._is_training: bool | None = None
+        self._buffers: list[Tensor] | None = None
 
     def freeze_modes(self) -> None:
         """Leave all submodules in evaluation mode, so that none measures statistics."""
@@ -176,16 +178,16 @@ class FlatModule:
         torch = require_torch()
         if self._buffers is None:
             self._buffers = self._flatten()
-        parts = torch.as_tensor(parameters).split([len(buffer) for buffer in self._buffers])  # type: ignore[attr-defined]
+        parts = torch.as_tensor(parameters).split([len(buffer) for buffer in self._buffers])
         # Evaluations at the same parameters follow one another, whose graphs remain usable.
-        pairs = list(zip(self._buffers, parts, strict=True))  # type: ignore[call-overload]
+        pairs = list(zip(self._buffers, parts, strict=True))
         if all(torch.equal(buffer, part.to(buffer)) for buffer, part in pairs):
             return
         for buffer, part in pairs:
             buffer.copy_(part)
         self.version += 1
 
-    def _flatten(self) -> Any:
+    def _flatten(self) -> list[Tensor]:
         """One flat tensor for neighbours of equal dtype, of which the module's are made views."""
         torch = require_torch()
         buffers = []
@@ -198,10 +200,10 @@ class FlatModule:
 
     def outputs(self, inputs: Tensor, is_training: bool) -> Tensor:
         """Scores of samples, (n_samples,), as a tensor with its graph."""
-        if is_training is not self._is_training:  # type: ignore[comparison-overlap]  # setting the modes is slow
+        if is_training is not self._is_training:  # setting the modes is slow
             for submodule, training in self.modes:
                 submodule.training = training and is_training
-            self._is_training = is_training  # type: ignore[assignment]
+            self._is_training = is_training
         # Scores are judged as predictions compute them; training may be under autocast.
         context = nullcontext()
         if not is_training:
@@ -214,7 +216,7 @@ class FlatModule:
         """Number of parameters of the output layer."""
         return sum(self.sizes[-2:])
 
-    def predict(self, parameters: np.ndarray, inputs: Tensor) -> Any:
+    def predict(self, parameters: np.ndarray, inputs: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """Scores (n_samples,) and inputs of the output layer (n_samples, n_units), as arrays."""
         self.load(parameters)
         # A hook sees what the output layer gets, wherever in the module it is.
@@ -250,16 +252,17 @@ class TorchPoint:
     def __init__(self, model: TorchModel, parameters: np.ndarray) -> None:
         self.model = model
         self.parameters = parameters
-        self._outputs, self._version = None, None
+        self._outputs: Tensor | None = None
+        self._version: int | None = None
 
-    def _scores_with_graph(self) -> Any:
+    def _scores_with_graph(self) -> Tensor:
         """Scores as a tensor with its graph."""
         network = self.model.network
         network.load(self.parameters)
         # Another point has loaded its parameters since: the graph is gone.
-        if self._version != network.version:  # type: ignore[comparison-overlap]
+        if self._version != network.version:
             self._outputs = network.outputs(self.model.inputs(), self.model.is_training)
-            self._version = network.version  # type: ignore[assignment]
+            self._version = network.version
         return self._outputs
 
     @cached_property
@@ -275,11 +278,11 @@ class TorchPoint:
             )
 
     @property
-    def hidden(self) -> Any:
+    def hidden(self) -> np.ndarray:
         """Inputs of the last layer, (n_samples, n_units)."""
         return self.model.network.predict(self.parameters, self.model.inputs())[1]
 
-    def pull_back(self, slopes: np.ndarray) -> Any:
+    def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
         torch = require_torch()
         scores = self._scores_with_graph()
@@ -293,7 +296,7 @@ class TorchPoint:
         )
         return to_float64_array(join_entries(gradients))
 
-    def pull_back_rows(self, slopes: np.ndarray) -> Any:
+    def pull_back_rows(self, slopes: np.ndarray) -> np.ndarray:
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
         return pull_back_sparse_rows(self, slopes)
 
@@ -307,7 +310,7 @@ def _iter_loaded_points(model: TorchModel, parameters: np.ndarray) -> Iterator:
 # Scores of a module of PyTorch, behind the protocol of models.
 
 
-def _append_output_layer(module: Module, inputs: Tensor) -> Any:
+def _append_output_layer(module: Module, inputs: Tensor) -> tuple[Module, Module]:
     """The module with a new layer behind it, and that layer."""
     code = _outputs()
     return code.append_output_layer(module, code.evaluate_module(module, inputs))
@@ -405,7 +408,7 @@ class TorchModel:
         is_training = [modes.get(submodule, True) for submodule in module.modules()]
         self.network = FlatModule(module, name, is_training, stream)
 
-    def inputs(self) -> Any:
+    def inputs(self) -> Tensor | tuple | dict:
         """Arguments of the module for all samples."""
         return self._cast(self.samples.read(slice(None)))
 
@@ -449,7 +452,7 @@ class TorchModel:
         """
         return self.network.parameters(module)
 
-    def module_at(self, parameters: np.ndarray) -> Any:
+    def module_at(self, parameters: np.ndarray) -> Module:
         """A copy of the module with other parameters, in evaluation mode.
 
         It is compiled in place, at its first call, if the module was, and not in half precision.
@@ -517,21 +520,21 @@ class TorchModel:
             return self
         network = self.network.copy()
         # Only the batch norms are in training mode.
-        learner = FlatModule(network.module, network.output_name, is_norm, network.stream)
-        learner = self._replace(network=learner)  # type: ignore[assignment]
-        norms = [layer for layer, training in learner.network.modes if training]  # type: ignore[attr-defined]
+        module = FlatModule(network.module, network.output_name, is_norm, network.stream)
+        learner = self._replace(network=module)
+        norms = [layer for layer, training in learner.network.modes if training]
         momenta = [norm.momentum for norm in norms]
         for norm in norms:
             norm.reset_running_stats()
-        learner.network.load(parameters)  # type: ignore[attr-defined]
+        learner.network.load(parameters)
         n_total = 0
-        for _, inputs in learner._iter_chunks():  # type: ignore[attr-defined]
+        for _, inputs in learner._iter_chunks():
             # Running means start again, and weigh all samples equally, also those of a short chunk.
             n_total += count_in_batch(inputs)
             for norm in norms:
                 norm.momentum = count_in_batch(inputs) / n_total
             with require_torch().no_grad():
-                learner.network.outputs(inputs, is_training=True)  # type: ignore[attr-defined]
+                learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         return self._replace(network=network)
@@ -580,7 +583,7 @@ class TorchModel:
         return model
 
 
-def scores_of_two_columns(model: TorchModel) -> Any:
+def scores_of_two_columns(model: TorchModel) -> np.ndarray | None:
     """Scores of a module that returns two columns, before its last layer is fitted; else None.
 
     The model is that of `TorchModel.finish`.
@@ -591,7 +594,7 @@ def scores_of_two_columns(model: TorchModel) -> Any:
     return _linear_scores(hidden, start)
 
 
-def freeze_body(model: TorchModel) -> Any:
+def freeze_body(model: TorchModel) -> TorchModel:
     """The model with the parameters of the last layer alone."""
     *body, _, _ = model.network.tensors.values()
     for tensor in body:
@@ -599,7 +602,7 @@ def freeze_body(model: TorchModel) -> Any:
     return model._replace(network=model.network.copy(), _frozen=body)
 
 
-def _inputs_of_linear_layer(model: TorchModel, parameters: np.ndarray) -> Any:
+def _inputs_of_linear_layer(model: TorchModel, parameters: np.ndarray) -> np.ndarray | None:
     """Return the inputs of the last layer, (n_samples, n_inputs), if scores are linear in it.
 
     It is None if the scores of a sample are not linear, or the inputs depend on the layer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -21,7 +21,7 @@ from skfair.torch._samples import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
     from torch import Tensor
 
@@ -40,7 +40,7 @@ class ScoreLayer(nn.Linear):
     def __init__(
         self,
         layer: ScoreLayer | Module,
-        factors: list[float] = (1.0,),  # type: ignore[assignment]
+        factors: Sequence[float] = (1.0,),
         shift: float = 0.0,
     ) -> None:
         weight, bias = _weight_and_bias(layer)
@@ -49,9 +49,9 @@ class ScoreLayer(nn.Linear):
         # The shortest outputs of which the module makes a score of 1.
         self.spread = tuple(factor / sum(one**2 for one in factors) for factor in factors)
         # Sums of products, which autocast leaves in the dtype of the weight.
-        factors = weight.new_tensor(factors)[:, None]
-        self.weight = nn.Parameter((factors * weight).sum(dim=0, keepdim=True))
-        self.bias = nn.Parameter((factors[:, 0] * bias).sum(dim=0, keepdim=True) + shift)  # type: ignore[call-overload]
+        scales = weight.new_tensor(factors)[:, None]
+        self.weight = nn.Parameter((scales * weight).sum(dim=0, keepdim=True))
+        self.bias = nn.Parameter((scales[:, 0] * bias).sum(dim=0, keepdim=True) + shift)
 
     def forward(self, input: Tensor) -> Tensor:
         """Outputs (..., n_outputs) from which the module makes the score."""
@@ -75,11 +75,11 @@ class WithOutputLayer(nn.Sequential):
     """A module of any arguments, and a layer behind it."""
 
     @property
-    def module_in_front(self) -> Any:
+    def module_in_front(self) -> Module:
         """The module in front of the layer."""
         return self[0]
 
-    def forward(self, *inputs: Any, **named: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """The output of the last layer."""
         module, *others = self
         outputs = module(*inputs, **named)
@@ -88,17 +88,17 @@ class WithOutputLayer(nn.Sequential):
         return outputs
 
 
-def return_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
+def return_logits(module: Module, args: tuple, outputs: Tensor) -> Tensor:
     """Hook of a module: the logits of the object that it returns."""
     return getattr(outputs, "logits", outputs)
 
 
-def subtract_logits(module: Module, args: tuple, outputs: Tensor) -> Any:
+def subtract_logits(module: Module, args: tuple, outputs: Tensor) -> Tensor:
     """Hook of a module: the score of two logits."""
     return outputs[:, 1:] - outputs[:, :1]
 
 
-def has_two_columns(module: Module) -> Any:
+def has_two_columns(module: Module) -> bool:
     """Whether the score of a module is the difference of the two columns that it returns."""
     return subtract_logits in module._forward_hooks.values()
 
@@ -123,7 +123,7 @@ def ensure_output_layer(module: Module, inputs: Tensor) -> tuple[Module, ScoreLa
     return _replace_output_layer(module, inputs, outputs) or append_output_layer(module, outputs)
 
 
-def append_output_layer(module: Module, outputs: Tensor) -> Any:
+def append_output_layer(module: Module, outputs: Tensor) -> tuple[Module, Module]:
     """The module with a new linear layer behind it, and that layer.
 
     ``outputs`` are those of the module for some samples. Behind a single number per sample the

@@ -12,6 +12,7 @@ from skfair._utils.checks import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
     from typing import Any, TypeGuard
 
     from torch import Tensor
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # PyTorch, imported when it is first needed.
 
 
-def require_torch() -> Any:
+def require_torch() -> ModuleType:
     """PyTorch, imported when it is first needed; an ImportError that tells how to install it."""
     try:
         import torch
@@ -192,7 +193,7 @@ class LoaderSamples(DatasetSamples):
     A batch is the inputs, or a tuple or list that begins with them.
     """
 
-    def read(self, rows: slice) -> Any:
+    def read(self, rows: slice) -> Tensor | tuple | dict:
         """Samples of a slice, on the device, read by this process."""
         samples = [self.source.dataset[int(row)] for row in self.rows[rows]]
         return self._to_inputs(self.source.collate_fn(samples))
@@ -203,7 +204,7 @@ class LoaderSamples(DatasetSamples):
         for batch in _copy_loader(self.source, self.source.dataset, batch_sampler=batches):
             yield self._to_inputs(batch)
 
-    def _to_inputs(self, batch: Tensor | tuple | dict) -> Any:
+    def _to_inputs(self, batch: Tensor | tuple | dict) -> Tensor | tuple | dict:
         """Arguments of the module, on the device."""
         inputs = self._leave_labels_out(batch)
         return map_tensors(inputs, lambda tensor: tensor.to(self.device, non_blocking=True))
@@ -215,7 +216,7 @@ class BatchSamples:
     def __init__(self, inputs: Tensor | tuple | dict) -> None:
         self.inputs = inputs
 
-    def __len__(self) -> Any:
+    def __len__(self) -> int:
         return count_in_batch(self.inputs)
 
     def read(self, rows):
@@ -226,7 +227,7 @@ class BatchSamples:
 # Inputs of a module: a tensor, or a tuple or dict of several.
 
 
-def map_tensors(inputs: Tensor | tuple | dict, function: Callable) -> Any:
+def map_tensors(inputs: Tensor | tuple | dict, function: Callable) -> Tensor | tuple | dict:
     """Inputs with a function applied to each tensor."""
     if isinstance(inputs, dict):
         return {name: map_tensors(one, function) for name, one in inputs.items()}
@@ -287,7 +288,7 @@ def count_inputs(module: Module) -> int:
     return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in needed)
 
 
-def split_into_slices(n_samples: int, size: int) -> Any:
+def split_into_slices(n_samples: int, size: int) -> list[slice]:
     """Slices of `size` rows; a last one of one row, which has no variance, joins the one before."""
     stops = [*range(size, n_samples - 1, size), n_samples]
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
@@ -305,15 +306,15 @@ def count_in_batch(inputs: Tensor | tuple | dict) -> int:
     return len(find_first_tensor(inputs))
 
 
-def cast_all(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
+def cast_all(inputs: Tensor | tuple | dict, dtype: Any) -> Tensor:
     """Inputs with all numbers in a dtype of real numbers; None is the default one."""
-    dtype = dtype or require_torch().get_default_dtype()  # type: ignore[truthy-bool]
+    dtype = dtype or require_torch().get_default_dtype()
     return map_tensors(inputs, lambda one: one.to(dtype))
 
 
-def cast_floating(inputs: Tensor | tuple | dict, dtype: type) -> Tensor:
+def cast_floating(inputs: Tensor | tuple | dict, dtype: Any) -> Tensor:
     """Inputs with real numbers in a dtype; None leaves them as they are."""
     return map_tensors(
         inputs,
-        lambda one: one.to(dtype) if dtype and one.is_floating_point() else one,  # type: ignore[truthy-bool]
+        lambda one: one.to(dtype) if dtype and one.is_floating_point() else one,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skfair._utils.api import Tensor
 from skfair._utils.checks import join_names
 from skfair.constraints import Constraint
 from skfair.torch._cells import ConstraintSettings, FollowedRows, encode_cells
@@ -15,8 +16,6 @@ from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from skfair._utils.tables import TableLike
 
 
@@ -129,7 +128,7 @@ class ConstraintTerm:
         self._rows = FollowedRows(bound, tables)
         self.multipliers = self._rows.start()
 
-    def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> Any:
+    def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> Tensor:
         """The term of a mini-batch, a tensor without axes; its decisions then move the multipliers.
 
         Scores are a tensor on any device, in any real dtype, of shape (n_batch,) or (n_batch, 1).
@@ -141,7 +140,7 @@ class ConstraintTerm:
             evaluate = disable_compilation(evaluate)
         return evaluate(self, scores.reshape(-1), target, sensitive_features)
 
-    def _evaluate(self, scores: Tensor, target: Tensor, sensitive_features: TableLike) -> Any:
+    def _evaluate(self, scores: Tensor, target: Tensor, sensitive_features: TableLike) -> Tensor:
         """The term of a mini-batch, as a tensor, after which the multipliers are moved."""
         cells = encode_cells(target, sensitive_features)
         codes = self._match_groups(cells)
@@ -217,6 +216,6 @@ def _check_compared_means(cell_constraint):
         )
 
 
-def _state_group(name: tuple) -> Any:
+def _state_group(name: tuple) -> str:
     """The label of a group, as messages state it."""
     return repr(name[0] if len(name) == 1 else name)

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from skfair._fitting.guarantee import _Refits
+from skfair._fitting.guarantee import _FitterRefits
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -361,14 +361,14 @@ def test_a_sample_too_small_for_ranks_is_warned_of():
 @pytest.mark.filterwarnings("ignore")  # of the guarantee that is missing
 def test_ranks_left_out_are_scored_by_models_of_other_samples(monkeypatch):
     outside = []
-    score = _Refits._score
+    score = _FitterRefits._score
 
     def record(refits, tolerances, candidate):
         scores = score(refits, tolerances, candidate)
         outside.append((scores[0], candidate.scores, refits.fold))
         return scores
 
-    monkeypatch.setattr(_Refits, "_score", record)
+    monkeypatch.setattr(_FitterRefits, "_score", record)
     rng = np.random.default_rng(2)
     groups = rng.integers(2, size=300)
     X = rng.normal(size=(300, 10)) + 0.5 * groups[:, np.newaxis] * (np.arange(10) < 3)

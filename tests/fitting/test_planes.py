@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.polynomial import polyvander2d
 
-from skfair._fitting.guarantee import _Refits
+from skfair._fitting.guarantee import _FitterRefits
 from skfair._fitting.leave_one_out import LeaveOneOut
 from skfair._fitting.planes import (
     _ALONG,
@@ -133,7 +133,7 @@ def test_the_middle_of_the_grid_is_the_plain_fit():
 @pytest.mark.parametrize("tolerance, is_moved", [(0.15, True), (0.25, False)])
 def test_a_plain_fit_that_is_fair_in_training_is_moved_until_it_is_certain(tolerance, is_moved):
     fitter, leave_out, _ = make_planes(DemographicParity(tolerance=tolerance), 600)
-    refits = _Refits(fitter.constraint, lambda rows: None, None, fitter, leave_out)
+    refits = _FitterRefits(fitter.constraint, lambda rows: None, None, fitter, leave_out)
     points = refits.search_planes(0.9, 0.95)
     assert leave_out.plain.candidate.keeps_bound
     assert (points[0].candidate is not leave_out.plain.candidate) == is_moved

@@ -97,17 +97,17 @@ def fit(kind, seed):
 def test_planes_guarantee_more_fits_and_lose_little_where_others_do_too(kind, monkeypatch):
     n_draws = 10
     certain = []
-    search = guarantee._Refits.search_planes
+    search = guarantee._FitterRefits.search_planes
 
     def record(refits, confidence, aim):
         points = search(refits, confidence, aim)
         certain.append(any(one.probability >= confidence for one in points))
         return points
 
-    monkeypatch.setattr(guarantee._Refits, "search_planes", record)
+    monkeypatch.setattr(guarantee._FitterRefits, "search_planes", record)
     planes = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float)
     assert np.mean(certain) > 0.5  # one path for all kinds
-    monkeypatch.setattr(guarantee._Refits, "search_planes", lambda *arguments: [])
+    monkeypatch.setattr(guarantee._FitterRefits, "search_planes", lambda *arguments: [])
     others = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float)
     is_in_both = (planes[:, 1] == 1) & (others[:, 1] == 1)
     # Points of planes are chosen by estimates, whose error is about .005.

@@ -11,9 +11,9 @@ from skfair._partitions import partitions_of
 from skfair._partitions.dask import DaskWorkers
 from skfair._partitions.partitions import (
     BLOCK_SIZE,
+    LocalThreads,
     Partitions,
     Reader,
-    Threads,
     make_partitions,
     warn_of_small_partitions,
 )
@@ -37,9 +37,9 @@ def store(client, lists):
 
 
 def engines(client):
-    yield Threads(LISTS)
-    yield Threads(LISTS, n_jobs=2)
-    yield Threads(Reader(LISTS.__getitem__, len(LISTS)))
+    yield LocalThreads(LISTS)
+    yield LocalThreads(LISTS, n_jobs=2)
+    yield LocalThreads(Reader(LISTS.__getitem__, len(LISTS)))
     yield store(client, LISTS)
 
 
@@ -75,7 +75,7 @@ def test_blocks_are_concatenated_in_their_order(client):
 def test_partitions_of_another_engine_are_not_handed_out(client):
     there = Partitions(store(client, LISTS))
     with pytest.raises(TypeError, match=r"Call keep\(\) on both"):
-        there.reduce(product, Partitions(Threads(LISTS)), 1.0)
+        there.reduce(product, Partitions(LocalThreads(LISTS)), 1.0)
 
 
 def places(block):
@@ -109,7 +109,7 @@ def test_partitions_become_blocks_that_know_their_places(monkeypatch):
 def test_many_small_partitions_give_a_warning_with_the_number_that_serves(
     n_partitions, n_rows, expected
 ):
-    partitions = Partitions(Threads(Reader(lambda number: [number], n_partitions)))
+    partitions = Partitions(LocalThreads(Reader(lambda number: [number], n_partitions)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_small_partitions(partitions, [n_rows] * n_partitions)

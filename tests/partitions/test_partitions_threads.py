@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_info
 
 from skfair._partitions.partitions import (
     BLOCK_SIZE,
+    LocalThreads,
     Partitions,
     Reader,
-    Threads,
     blocks,
     make_partitions,
     n_threads_of,
@@ -35,7 +35,7 @@ def numbers(n_parts, seed=0):
 
 def make_lazy_partitions(read, n_partitions):
     """Partitions of one block each, read for every pass."""
-    return Partitions(Threads(Reader(lambda number: [read(number)], n_partitions)))
+    return Partitions(LocalThreads(Reader(lambda number: [read(number)], n_partitions)))
 
 
 def same_bits(one, other):

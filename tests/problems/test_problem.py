@@ -36,7 +36,7 @@ specs = pytest.mark.parametrize("spec", ["parity", "sum of odds", "joint", "sing
 
 def make_problem(name, loss=None, container=np.asarray, fit_intercept=True):
     if name == "single row":
-        return make_problem("sum of odds", loss, container, fit_intercept).single()
+        return make_problem("sum of odds", loss, container, fit_intercept).join_rows()
     loss = LogisticLoss() if loss is None else loss
     samples = Samples(TARGET, GROUPS, WEIGHTS)
     bound = ConstraintSystem(
@@ -132,7 +132,7 @@ def test_unknowns_follow_the_parameters(spec):
 
 def test_the_single_row_of_each_constraint_is_its_gap():
     problem = make_problem("joint")
-    single = problem.single()
+    single = problem.join_rows()
     parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
     evaluation = single.evaluate(single.initial_point(parameters))
     scores = evaluation.scores
@@ -140,7 +140,7 @@ def test_the_single_row_of_each_constraint_is_its_gap():
     np.testing.assert_array_equal(evaluation.values, gaps)
     np.testing.assert_array_equal(single.upper, [0.2, 0.4])
     assert single.n_unknowns == problem.n_parameters
-    again = single.single().evaluate(evaluation.x)
+    again = single.join_rows().evaluate(evaluation.x)
     np.testing.assert_array_equal(again.values, gaps)
 
 
@@ -149,7 +149,7 @@ def test_a_constraint_without_a_single_row_keeps_its_rows():
         return None
 
     problem = replace(make_problem("parity"), constraint=rows)
-    assert problem.single().rows is rows
+    assert problem.join_rows().rows is rows
 
 
 def test_the_scale_of_weights_does_not_matter():

@@ -213,7 +213,7 @@ def test_contradictory_rows_are_called_infeasible(name, problems):
 @pytest.mark.parametrize("name", [*SMOOTH, *SUBGRADIENT])  # the proxy's is about the decisions
 def test_the_certificate_can_be_recomputed(name, problems):
     problem = problems.fair(DemographicParity(), n_groups=3)
-    problem = problem.single() if make(name).one_row else problem
+    problem = problem.join_rows() if make(name).one_row else problem
     result = make(name, max_iter=300).solve(problem)
     x, multipliers, step = result.x, result.multipliers, 1e-6
 

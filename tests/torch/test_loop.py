@@ -416,7 +416,7 @@ def train(problem, module, solver, learning_rate, n_steps, by_pair=False):
 def test_steps_on_all_samples_are_those_of_the_solver(by_pair, solver, learning_rate, problem):
     """The rows of the solvers, as their papers have them, are two; or the largest one alone."""
     problem, module = problem
-    problem = problem if by_pair else problem.single()
+    problem = problem if by_pair else problem.join_rows()
     iterates = []
     solver.solve(problem, callback=lambda progress: iterates.append(progress.evaluation.parameters))
     parameters, _ = train(problem, module, solver, learning_rate, len(iterates) - 1, by_pair)
@@ -428,7 +428,7 @@ def test_steps_on_all_samples_are_those_of_the_solver(by_pair, solver, learning_
 def test_the_penalty_barrier_weighs_rows_as_its_solver_does(by_pair, problem):
     """The solver takes the directions of Adam: the first is the sign of its gradient."""
     problem, module = problem
-    problem = problem if by_pair else problem.single()
+    problem = problem if by_pair else problem.join_rows()
     solver = SPBM(batch_size=200)
     start = problem.model.initial()
     moved = next(solver._steps(problem, start, np.random.RandomState(0)))[0]
@@ -452,7 +452,7 @@ def test_the_direction_of_ghost_has_both_rows(problem):
 
 def test_the_direction_of_the_ghost_method_minimises_its_subproblem(problem):
     problem, module = problem
-    problem = problem.single()
+    problem = problem.join_rows()
     solver = StochasticGhost(beta=100.0)
     start = problem.model.initial()
     parameters, _ = train(problem, module, solver, 1.0, 1)

@@ -146,7 +146,7 @@ def _measure_rate(name, solver, n_steps):
     """Means of Remark 1 on a data set."""
     samples = split_case(name, *_all_samples(name), 0).train
     problem = smooth_problem(samples, "demographic_parity", TOLERANCE)
-    return _mean_changes(problem.single(), solver, n_steps)
+    return _mean_changes(problem.join_rows(), solver, n_steps)
 
 
 def _mean_changes(problem, solver, n_steps):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,8 +72,6 @@ from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.literature._alternating import AlternatingSwaps
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from sklearn.utils import Tags
 
     from skfair._utils.tables import TableLike
@@ -125,7 +123,7 @@ class KMeansInput(NamedTuple):
         codes = self.problem.codes[rows]
         return weights[:, np.newaxis] * find_memberships(self.problem.limits)[codes]
 
-    def check_labels(self, labels: np.ndarray, n_clusters: int) -> Any:
+    def check_labels(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Labels of the samples, from those of all rows that were passed as ``init``."""
         if self.positive_weight_samples is None:
             raise ValueError(
@@ -186,7 +184,9 @@ class KMeansInput(NamedTuple):
         point = recompute_point(self.problem, labels_of_samples, parameters.n_clusters)  # type: ignore[arg-type]
         return self.point_attributes(point) | {"labels_": labels}
 
-    def clustering_attributes(self, point: ClusteringPoint) -> Any:
+    def clustering_attributes(
+        self, point: ClusteringPoint
+    ) -> dict[str, np.ndarray | GroupSummary | float]:
         """Fitted attributes of a point that need no further pass over partitioned data."""
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
@@ -201,7 +201,7 @@ class KMeansInput(NamedTuple):
             **balance_attributes(by_group, self.requirements, problem.rounding_weight),
         }
 
-    def row_label_attributes(self, point: ClusteringPoint) -> Any:
+    def row_label_attributes(self, point: ClusteringPoint) -> dict[str, np.ndarray]:
         """The fitted labels of a point, and how many samples of each group they count."""
         problem, clustering = self.problem, point.clustering
         labels = problem.labels_of(point)
@@ -339,7 +339,7 @@ def _complete_labels(
     return completed
 
 
-def _check_partitioned(estimator: FairKMeans, arguments: FitArguments) -> Any:
+def _check_partitioned(estimator: FairKMeans, arguments: FitArguments) -> KMeansInput:
     """The input of partitioned data, from a pass that summarizes them."""
     blocks, summary = encode_and_summarize(estimator, arguments)
     total = summary.weights.sum()
@@ -865,7 +865,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return tags
 
     @property
-    def _n_features_out(self) -> Any:
+    def _n_features_out(self) -> int:
         """Number of columns that `transform` returns."""
         return self.cluster_centers_.shape[0]
 

@@ -33,7 +33,6 @@ from skfair.cluster.kmeans._rounds import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from skfair.cluster.kmeans._problem import ClusteringProblem
     from skfair.cluster.kmeans._rounds import RunSettings
@@ -199,7 +198,7 @@ def search_nearby(problem: ClusteringProblem, level: float, runs: RunSettings) -
     return RunResult(point, status)
 
 
-def sort_key(problem: ClusteringProblem, end: RunResult) -> Any:
+def sort_key(problem: ClusteringProblem, end: RunResult) -> tuple[int, bool, float, float, float]:
     """Sort key of ends: those that keep the limits by cost, then the others by shares and balance.
 
     Of the others those come first that miss sizes alone, by less than a sample: of unequal weights

@@ -25,8 +25,6 @@ from skfair.cluster.kmeans._rounds import iterate_at_level
 from skfair.cluster.kmeans._tables import near_ties
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair.cluster.kmeans._problem import ClusteringProblem
     from skfair.cluster.kmeans._rounds import RunSettings
 
@@ -134,7 +132,7 @@ def rising_levels(low: float, high: float, n_levels: int) -> np.ndarray:
 
 def trace_levels(
     problem: ClusteringProblem, lowest: MeasuredPoint, others: list, n_levels: int, tol: float
-) -> Any:
+) -> tuple[list, list[float]]:
     """Points from plain k-means to the attainable balance, and the levels they stand for.
 
     The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
@@ -179,7 +177,7 @@ def route_from(problem: ClusteringProblem, point: MeasuredPoint, goal: float) ->
     return Route(labels, path.samples, path.clusters, costs, ratios)
 
 
-def count_ratios(problem: ClusteringProblem) -> Any:
+def count_ratios(problem: ClusteringProblem) -> np.ndarray:
     """All ratios of two counts of groups, in the first scale of the limits."""
     sizes = np.bincount(problem.limits.intersections[problem.codes].ravel())
     counts = np.outer(problem.limits.scales[0], np.arange(1, sizes.max() + 1)).ravel()

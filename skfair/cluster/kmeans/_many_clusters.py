@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,6 @@ from skfair.cluster.kmeans._rounds import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair.cluster.kmeans._problem import ClusteringProblem
     from skfair.cluster.kmeans._rounds import RunSettings
 
@@ -107,7 +105,7 @@ def solve_partitioned_sizes(
     runs: RunSettings,
     n_relocations: int,
     random_state: np.random.RandomState,
-) -> Any:
+) -> tuple[MeasuredPoint, int, str]:
     """The same for partitioned data, from the clustering of a subsample."""
     memory_problem = problem.warm_start_problem
     tol = 40 * runs.tol  # a pass costs more than a round in memory
@@ -209,10 +207,11 @@ def iterate_sizes(
     # By which sizes may miss their bounds, in units of the largest weight.
     slack = max(1.5, 0.02 * weights.sum() / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
-    candidates, age, life = None, 0, 0
+    candidates, age = None, 0
+    life: float = 0
     if can_list_all(n_samples, n_clusters):
         candidates = list_all(X, n_clusters)
-        life = np.inf  # type: ignore[assignment]
+        life = np.inf
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
         # Candidates are used for up to five rounds, with distances to the centres of each.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ from skfair.cluster.kmeans._problem import (
 from skfair.cluster.kmeans._transport import solve_transport
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
     from skfair._groups.samples import EncodedBlock
     from skfair._kernels.kmeans import Clustering
@@ -117,7 +118,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         return self.summary.weights.sum()
 
     @property
-    def weight_range(self) -> Any:
+    def weight_range(self) -> tuple[float, float]:
         return self.summary.weight_range
 
     @cached_property
@@ -132,7 +133,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             _to_problem, summary.mean, self.limits, summary.positions, summary.first
         )
 
-    def clustering_from_labels(self, labels: np.ndarray, n_clusters: int) -> Any:
+    def clustering_from_labels(self, labels: np.ndarray, n_clusters: int) -> Clustering:
         """The clustering of labels, recomputed."""
         sums = self.partitions.reduce(sum_clusters, labels, n_clusters)
         return clustering_from_sums(labels, sums)
@@ -177,7 +178,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         return bounds_many_sizes(self, MANY_CLUSTERS, self.limits)
 
     @cached_property
-    def _evaluate(self) -> Any:
+    def _evaluate(self) -> Callable:
         """The function that evaluates the dual of a block."""
         return _evaluate_sizes if self._bounds_sizes else _evaluate_dual
 
@@ -203,7 +204,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         warm_dual: DualSolution | None = None,
         slack: float = 0.75,
         share: float = COUNT_TOLERANCE,
-    ) -> Any:
+    ) -> DualSolution:
         """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
         if bounds_many_sizes(self, len(centers), limits):
             return self._solve_sizes(centers, limits, warm_dual)
@@ -215,7 +216,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def _solve_sizes(
         self, centers: np.ndarray, limits: Limits, warm_dual: DualSolution | None
-    ) -> DualSolution | None:
+    ) -> DualSolution:
         """The dual of many sizes on the subsample, corrected by passes over the full data."""
         memory_problem = self.warm_start_problem
         weight = self.largest_weight
@@ -223,7 +224,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         dual, bounds = _prepare_sizes(self, n_clusters, limits, warm_dual)
         share = memory_problem.n_samples / self.n_samples
         candidates = None
-        best = None
+        solutions = []
         slack = max(1.5, SIZE_SLACK * memory_problem.n_samples / n_clusters)
         # Three passes over the full data; all but the last correct the dual of the subsample.
         for n_left in reversed(range(3)):
@@ -237,7 +238,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
                 centers=centers,
                 intersection_offsets=offsets,
             )
-            best = solution if best is None or solution.value > best.value else best
+            solutions.append(solution)
             if n_left == 0 or excess <= SIZE_SLACK * self.n_samples:
                 break
             # Correct the bounds of the subsample by what it counts wrong at these multipliers.
@@ -253,16 +254,16 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             )
             solved = solve_transport(memory_problem.X, centers, corrected, dual.multipliers)
             dual = dual._replace(multipliers=solved.multipliers)
-        return best
+        return max(solutions, key=attrgetter("value"))
 
-    def labels_of(self, point: ClusteringPoint) -> Any:
+    def labels_of(self, point: ClusteringPoint) -> Partitions:
         """Labels of a point, from its dual solution unless they are known."""
         if point.labels is not None:
             return point.labels.keep()
         nothing = np.zeros(0, dtype=np.intp)
         return self._labels_with_moves(point.dual, nothing, nothing).keep()
 
-    def relabel(self, labels: Any, numbers: np.ndarray) -> Any:
+    def relabel(self, labels: Partitions, numbers: np.ndarray) -> Partitions:
         """Labels of clusters that get other numbers."""
         return labels.map(_relabel, numbers).keep()
 
@@ -349,7 +350,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         labels = self._labels_with_moves(dual, numbers, labels).keep()
         return replace_labels(self, point, labels)
 
-    def complete_labels(self, labels: Any, centers: np.ndarray) -> Any:
+    def complete_labels(self, labels: Partitions, centers: np.ndarray) -> np.ndarray:
         """Labels of all rows as one array; rows without weight go to the nearest centre."""
         self.summary.check_unchanged(self.blocks)
         if sum(self.summary.partition_lengths) > self.n_samples:
@@ -446,11 +447,13 @@ def _assign_with_moves(problem, evaluate, centers, offsets, numbers, moved):
     return labels
 
 
-def _relabel(labels: np.ndarray, numbers: np.ndarray) -> Any:
+def _relabel(labels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return numbers[labels]
 
 
-def _label_all_rows(block: Any, labels: np.ndarray, centers: np.ndarray, mean: np.ndarray) -> Any:
+def _label_all_rows(
+    block: Any, labels: np.ndarray, centers: np.ndarray, mean: np.ndarray
+) -> np.ndarray:
     """Labels of all rows of a block, from those of the rows that have a weight."""
     if len(labels) == len(block.X):
         return labels

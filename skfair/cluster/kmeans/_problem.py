@@ -44,7 +44,7 @@ from skfair._kernels.sparse_samples import (
     squared_norms,
 )
 from skfair._partitions.partitions import BLOCK_SIZE, blocks, make_partitions
-from skfair._utils.copies import hash_rows
+from skfair._utils.copies import hash_table
 from skfair.cluster._base import SIZE_ROUNDING
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
@@ -58,7 +58,7 @@ from skfair.cluster.kmeans._dual import (
 from skfair.cluster.kmeans._transport import solve_transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, Self
 
     from skfair._groups.groups import Groups
@@ -199,11 +199,13 @@ def ascend(
     return SizeDual(multipliers, width, ridge), now
 
 
-def measure_excess(multipliers: np.ndarray, members: Any, bounds: tuple[np.ndarray, ...]) -> Any:
+def measure_excess(
+    multipliers: np.ndarray, members: np.ndarray | int, bounds: tuple[np.ndarray, ...]
+) -> tuple[float, float]:
     """Sum of samples by which sizes miss their bounds, and the bounds times multipliers."""
     targets = np.where(multipliers < 0, *bounds)
     excess = members - np.where(multipliers == 0, np.clip(members, *bounds), targets)
-    return abs(excess).sum(), multipliers @ targets
+    return float(abs(excess).sum()), float(multipliers @ targets)
 
 
 def assign_sizes(
@@ -286,7 +288,7 @@ class BaseClusteringProblem(ABC):
 
     @property
     @abstractmethod
-    def weight_range(self) -> Any:
+    def weight_range(self) -> tuple[float, float]:
         """Smallest and largest weight of a sample."""
 
     @property
@@ -387,7 +389,7 @@ class BaseClusteringProblem(ABC):
         """Labels of clusters that get other numbers."""
         return numbers[labels]
 
-    def candidates(self, point: ClusteringPoint) -> Any:
+    def candidates(self, point: ClusteringPoint) -> Iterator[tuple[ClusteringProblem, Any]]:
         """Yield samples that integer repair and local search may move, and their point: all."""
         yield self, point
 
@@ -412,7 +414,7 @@ class FixedSamples:
         self._scatter = 0.0
         self._scatter = max(float(cost) - self.cost(centers), 0.0)
 
-    def cost(self, centers: np.ndarray) -> Any:
+    def cost(self, centers: np.ndarray) -> float:
         """Sum of masses times squared distances to other centres."""
         sums, sizes, *_ = self.sums
         occupied = sizes > 0
@@ -457,7 +459,7 @@ class ClusteringProblem(BaseClusteringProblem):
         return self.weights.sum()
 
     @cached_property
-    def weight_range(self) -> Any:
+    def weight_range(self) -> tuple[float, float]:
         """Smallest and largest weight of a sample."""
         if self.background is not None:
             return self.background.weight_range
@@ -494,7 +496,7 @@ class ClusteringProblem(BaseClusteringProblem):
             ]
         return clustering_from_sums(labels, sums)
 
-    def cost_of(self, clustering: Clustering) -> Any:
+    def cost_of(self, clustering: Clustering) -> float:
         """Sum of masses times squared distances to the centres of a clustering, recomputed."""
         labels = split_by_block(clustering.labels, self.n_jobs)
         cost = self.partitions.reduce(compute_cost, labels, clustering)
@@ -604,7 +606,7 @@ def split_by_block(values, n_jobs):
     return make_partitions([values[rows] for rows in blocks(len(values), BLOCK_ROWS)], n_jobs)
 
 
-def weighted_mean(problem: ClusteringProblem) -> Any:
+def weighted_mean(problem: ClusteringProblem) -> np.ndarray:
     """Weighted means of the features, (n_features,)."""
     return problem.partitions.reduce(_weighted_sums) / problem.total_weight
 
@@ -744,7 +746,7 @@ def find_equal_centers(problem: ClusteringProblem, point: ClusteringPoint) -> np
 def distinct_rows(X: np.ndarray, most: int) -> np.ndarray:
     """Distinct rows of an array, at most so many; of sparse ones their hashes, as a column."""
     if sparse.issparse(X):
-        X = hash_rows(X)[:, np.newaxis]
+        X = hash_table(X)[:, np.newaxis]
     n_taken = 2 * most
     while True:
         rows = np.unique(X[:n_taken], axis=0)[:most]

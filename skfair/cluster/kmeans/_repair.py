@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,8 +47,6 @@ from skfair.cluster.kmeans._tables import (
 )
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from skfair._kernels.fair_assignment import MovePath
     from skfair._kernels.iterated_search import SamplesWithDistances
     from skfair._kernels.limits import Limits
@@ -68,7 +66,7 @@ def repair_and_search(
     point: MeasuredPoint,
     level: float,
     runs: RunSettings,
-) -> Any:
+) -> tuple[MeasuredPoint, str]:
     """Integer repair, then a local search; the limits are kept wherever they can be.
 
     Returns the point and a status as `search_locally`.
@@ -257,7 +255,7 @@ def repair(problem: ClusteringProblem, point: MeasuredPoint, ratio: float) -> Me
     return point
 
 
-def move_into_bounds(problem: ClusteringProblem, point: MeasuredPoint) -> Any:
+def move_into_bounds(problem: ClusteringProblem, point: MeasuredPoint) -> np.ndarray:
     """Labels after the cheapest single moves that bring the rows within their bounds.
 
     Samples may be too heavy: a size then misses its limit by less than the sample that would come
@@ -308,7 +306,7 @@ def labels_after_path(point: MeasuredPoint, path: MovePath) -> np.ndarray:
     return labels
 
 
-def follow_path(problem: ClusteringProblem, point: MeasuredPoint, path: Any) -> Any:
+def follow_path(problem: ClusteringProblem, point: MeasuredPoint, path: Any) -> MeasuredPoint:
     """The point that a path of single moves leads to."""
     labels = labels_after_path(point, path)
     return replace_labels(problem, point, labels)
@@ -336,7 +334,7 @@ def search_locally(
     ratio: float,
     runs: RunSettings,
     exchange: bool = True,
-) -> Any:
+) -> tuple[MeasuredPoint, str]:
     """Lower the cost by single moves and exchanges that keep the balance.
 
     Returns the point and a status. "optimal": no single move and no exchange of two samples that

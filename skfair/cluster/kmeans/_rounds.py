@@ -15,6 +15,7 @@ from skfair._utils.checks import to_floats, warn
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
+    MeasuredPoint,
     assign_fairly,
     bounds_many_sizes,
     occupy_clusters,
@@ -90,7 +91,7 @@ def iterate_at_level(
     max_iter: int,
     tol: float,
     watch: Callable | None = None,
-) -> Any:
+) -> tuple[MeasuredPoint, int, bool]:
     """The cheapest clustering near a point whose balance reaches a level, up to rounding.
 
     Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
@@ -128,11 +129,9 @@ def iterate_at_level(
             lowest, base, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
         stopped = watch is not None and watch(point)
     # Rounds need neither the cost nor the balance.
-    if point.cost is None:
-        point = point._replace(cost=problem.cost_of(point.clustering))
-    if point.balance is None:
-        point = point._replace(balance=problem.balance_of(point.counts))
-    return point, n_iter, converged
+    cost = problem.cost_of(point.clustering) if point.cost is None else point.cost
+    balance = problem.balance_of(point.counts) if point.balance is None else point.balance
+    return MeasuredPoint(point.clustering, cost, point.dual, balance), n_iter, converged
 
 
 class LocalMinimum(NamedTuple):
@@ -245,7 +244,7 @@ class RunSettings(NamedTuple):
     labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
     watch: Callable = never_stop  # called with the point of every round and pass; True ends the fit
 
-    def generators(self, random_state: np.random.RandomState) -> Any:
+    def generators(self, random_state: np.random.RandomState) -> list[np.random.RandomState]:
         """Random generators of all starts; the first do not depend on the number of starts."""
         seeds = random_state.randint(np.iinfo(np.int32).max, size=self.n_init)
         return [np.random.RandomState(seed) for seed in seeds]

@@ -12,7 +12,7 @@ table: it is searched for by branch and bound then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
@@ -25,7 +25,6 @@ from skfair.cluster.kmeans._transport import solve_transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from skfair._kernels.limits import Limits
     from skfair.cluster.kmeans._problem import ClusteringProblem, MeasuredPoint
@@ -132,7 +131,8 @@ def estimate_move_costs(
         costs = np.add.reduceat(costs[:, goals], ends[:-1], axis=0).ravel() / numbers
         goals = np.tile(goals * n_codes + code, len(ends) - 1)
         steps.append((np.full(len(goals), cell), goals, costs, numbers))
-    return Moves(*map(np.concatenate, zip(*steps, strict=True)), movable, -offsets.ravel())  # type: ignore[call-arg]
+    columns = map(np.concatenate, zip(*steps, strict=True))
+    return Moves._make((*columns, movable, -offsets.ravel()))
 
 
 def intersection_offsets(

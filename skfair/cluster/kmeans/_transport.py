@@ -1,6 +1,6 @@
 """The cheapest assignment to fixed centres with bounds on sizes, by successive shortest paths."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,10 +45,11 @@ def solve_transport(
     potentials = np.append(multipliers, 0.0)
     lengths = np.empty(n_clusters + 1)
     previous = np.empty(n_clusters + 1, np.int64)
-    arcs = Arcs(X, centers, labels) if network.excess.any() else None
+    arcs = None
     while network.excess.any():
+        arcs = Arcs(X, centers, labels) if arcs is None else arcs
         end = find_shortest_path(
-            arcs.costs,  # type: ignore[union-attr]
+            arcs.costs,
             potentials,
             network.places < network.largest,
             network.places > network.smallest,
@@ -64,7 +65,7 @@ def solve_transport(
             )
         # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
         potentials -= np.minimum(lengths, lengths[end])
-        _move_along_path(network, arcs, end, previous)  # type: ignore[arg-type]
+        _move_along_path(network, arcs, end, previous)
     multipliers = potentials[:-1] - potentials[-1]
     value = sum(
         member_distances(X[rows], centers, labels[rows]).sum()
@@ -176,7 +177,7 @@ def _open_places(
     return Network(places, smallest, largest, excess)
 
 
-def _move_along_path(network: Network, arcs: Arcs, end: int, previous: np.ndarray) -> Any:
+def _move_along_path(network: Network, arcs: Arcs, end: int, previous: np.ndarray) -> None:
     """Move a sample, or a place, along each arc of the path to the end."""
     network.excess[end] += 1
     while previous[end] >= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,7 +55,6 @@ from skfair.cluster.kmedoids._sites import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from sklearn.utils import Tags
 

@@ -69,11 +69,11 @@ def run_alternating_swaps(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    random_state = check_random_state(random_state)
+    draws = check_random_state(random_state)
     points = _make_samples(X, codes, weights)
     state = _new_state(points, n_clusters)
-    state.labels[:] = _random_labels(len(X), n_clusters, random_state)
-    rng = _new_rng_state(random_state)
+    state.labels[:] = _random_labels(len(X), n_clusters, draws)
+    rng = _new_rng_state(draws)
     rule = _make_swap_rule(algorithm)
     pair = np.array([algorithm.n_kmeans_updates, algorithm.n_swap_updates], dtype=np.int64)
     batches = _batch_sizes(algorithm, len(X))
@@ -97,7 +97,7 @@ def alternating_front(
     n_clusters: int,
     algorithm: AlternatingFront,
     random_state: np.random.RandomState | int | None,
-) -> Any:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Approximate the Pareto front of cost and balance by Algorithm 3.
 
     Returns the labels of the list that it ends with, (n_points, n_samples), and f1, ascending, and
@@ -115,10 +115,10 @@ def alternating_front(
     ([0.0025, 20.25], [0.0, 1.0])
     """
     pairs = _check_update_counts(algorithm.pairs)  # type: ignore[arg-type]
-    random_state = check_random_state(random_state)
+    draws = check_random_state(random_state)
     points = _make_samples(X, codes, weights)
-    members = _make_starting_list(points, n_clusters, algorithm, random_state)
-    rng = _new_rng_state(random_state)
+    members = _make_starting_list(points, n_clusters, algorithm, draws)
+    rng = _new_rng_state(draws)
     block = min(64, max(1, MAX_POINTS_PER_CALL // len(X)))
 
     for t, batch in enumerate(_batch_sizes(algorithm, len(X))):
@@ -194,9 +194,9 @@ def _make_swap_rule(algorithm: BaseEstimator, batch: int = 1) -> SwapRule:
     return kernels.SwapRule(batch, algorithm.swap_target == "local", bool(algorithm.half_swaps))
 
 
-def _new_rng_state(random_state: np.random.RandomState | int | None) -> np.ndarray:
+def _new_rng_state(random_state: np.random.RandomState) -> np.ndarray:
     """State of the kernels' generator; xorshift needs any but zero."""
-    return random_state.randint(1, np.iinfo(np.int64).max, size=1, dtype=np.uint64)  # type: ignore[union-attr]
+    return random_state.randint(1, np.iinfo(np.int64).max, size=1, dtype=np.uint64)
 
 
 def _batch_sizes(algorithm: BaseEstimator, n_samples: int) -> np.ndarray:
@@ -207,17 +207,17 @@ def _batch_sizes(algorithm: BaseEstimator, n_samples: int) -> np.ndarray:
 
 
 def _random_labels(
-    n_samples: int, n_clusters: int, random_state: np.random.RandomState | int | None
+    n_samples: int, n_clusters: int, random_state: np.random.RandomState
 ) -> np.ndarray:
     """Random clusters of (nearly) equal size, so that none is empty."""
-    return random_state.permutation(n_samples) % n_clusters  # type: ignore[union-attr]
+    return random_state.permutation(n_samples) % n_clusters
 
 
 def _make_starting_list(
     points: SampleArrays,
     n_clusters: int,
     algorithm: AlternatingFront,
-    random_state: np.random.RandomState | int | None,
+    random_state: np.random.RandomState,
 ) -> FrontList:
     """The starting clusterings of Algorithm 3."""
     n_samples, n_features = points.X.shape
@@ -260,7 +260,7 @@ def _reserve_slots(members: FrontList, n_children: int) -> FrontList:
         for table in members[:6]
     ]
     slot = np.concatenate([members.slot, np.arange(n_slots, n_slots + extra)])
-    return kernels.FrontList(*tables, slot, members.length)  # type: ignore[call-arg]
+    return kernels.FrontList._make((*tables, slot, members.length))
 
 
 def _drop_dominated(clusterings, keep_ties):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -10,10 +10,9 @@ from scipy import linalg, sparse
 from skfair._kernels.sparse_samples import to_dense
 from skfair._partitions.partitions import blocks, make_partitions
 from skfair._utils.arrays import fill_isolated_degrees, filled_node_degrees
+from skfair._utils.tables import is_sparse
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import DTypeLike
 
     from skfair._partitions.partitions import Partitions
@@ -116,7 +115,7 @@ class NormalizedAffinity:
         self.n_nodes = affinity.shape[0]
         self.degrees, self.isolated = self._degrees()
         self.n_products = 0
-        self._in_precision = {}  # type: ignore[var-annotated]
+        self._in_precision: dict = {}
 
     def _degrees(self) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(self.affinity, np.ndarray):
@@ -147,9 +146,9 @@ class NormalizedAffinity:
         """K and the column D^(-1/2) in a precision; a sparse K becomes stripes of M."""
         K = self.affinity
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
-        if sparse.issparse(K):
-            values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]  # type: ignore[union-attr]
-            K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)  # type: ignore[union-attr]
+        if is_sparse(K):
+            values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
+            K = self.stripes().map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
@@ -169,7 +168,7 @@ class NormalizedAffinity:
         """Slices of rows, as many as caches hold of a few columns, for threads."""
         return make_partitions(blocks(self.n_nodes, STRIPE_ROWS), self.n_jobs)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """State without the copies in other precisions, which are recomputed."""
         return {**vars(self), "_in_precision": {}}
 
@@ -186,8 +185,8 @@ class NormalizedAffinity:
 
     def loop_shares(self) -> np.ndarray:
         """Share of its affinity to itself in the degree of every node; 1 of an isolated one."""
-        is_computed = isinstance(self.affinity, RBFAffinity)
-        loops = np.ones(self.n_nodes) if is_computed else self.affinity.diagonal()  # type: ignore[union-attr]
+        K = self.affinity
+        loops = np.ones(self.n_nodes) if isinstance(K, RBFAffinity) else K.diagonal()
         return np.where(self.isolated, 1.0, loops / self.degrees)
 
     def rows(self, nodes: np.ndarray) -> np.ndarray:
@@ -351,7 +350,7 @@ def chebyshev(
     n_pairs: int,
     tol: float,
     random_state: np.random.RandomState,
-) -> Any:
+) -> tuple[np.ndarray, bool]:
     """Subspace iteration with a Chebyshev filter, in single precision; for sparse affinities.
 
     The filter damps the eigenvalues below the smallest Ritz value. Stops when the estimated
@@ -450,7 +449,7 @@ def _project(
     image[rows] -= excluded[rows] @ coefficients
 
 
-def _combine(rows: slice, matrices: tuple | list, factors: tuple | list) -> Any:
+def _combine(rows: slice, matrices: tuple | list, factors: tuple | list) -> None:
     """Replace some rows of the first matrix by their linear combination with the others."""
     first, *others = matrices
     first[rows] *= factors[0]

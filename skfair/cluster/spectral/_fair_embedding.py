@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,6 @@ from skfair.cluster.spectral._eigen_solvers import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from sklearn.base import BaseEstimator
 
@@ -448,7 +447,7 @@ class Affinity:
         self.n_jobs = parameters.n_jobs
         self.can_tile = self.kind == "rbf" and parameters.eigen_solver != "nullspace"
 
-    def compute(self, X: Table) -> Any:
+    def compute(self, X: Table) -> np.ndarray | sparse.csr_array | RBFAffinity:
         """The affinity of the rows of X: stored within working memory, else an RBFAffinity.
 
         Raises a MemoryError if it exceeds the limit and cannot be recomputed tile by tile.

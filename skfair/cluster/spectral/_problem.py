@@ -350,7 +350,7 @@ class LandmarkEmbedding:
         return float(np.maximum(1 - within / nonempty.sum(axis=1), 0.0).sum())
 
 
-def choose_landmark_dimensions(parameters: BaseEstimator, n_samples: int) -> Any:
+def choose_landmark_dimensions(parameters: BaseEstimator, n_samples: int) -> tuple[int, int]:
     """Numbers of landmarks and of components."""
     n_components = parameters.n_components or parameters.n_clusters
     n_landmarks = parameters.n_landmarks
@@ -427,7 +427,8 @@ def _embed_block(
 
 def _embedding_rows(block: EncodedBlock) -> np.ndarray:
     """Rows of H."""
-    return block.X * np.sqrt(block.unit_costs)[:, np.newaxis]  # type: ignore[call-overload]
+    costs = block.unit_costs
+    return block.X if costs is None else block.X * np.sqrt(costs)[:, np.newaxis]
 
 
 def _sum_by_group(block: EncodedBlock, positions: dict[tuple[float | str, ...], int]) -> np.ndarray:

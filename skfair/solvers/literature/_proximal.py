@@ -21,7 +21,7 @@ from skfair.solvers._sqp import SQP
 from skfair.solvers.literature._descent import Smoothness, SwitchingSubgradient, polyak_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from sklearn.base import BaseEstimator
 
@@ -172,11 +172,11 @@ def majorize(evaluation: Evaluation) -> ConstrainedProblem:
     return replace(problem, loss=loss, constraint=problem.rows.majorant(scores, evaluation.aux))
 
 
-def original_multipliers(rows: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+def original_multipliers(rows: Any, multipliers: np.ndarray) -> np.ndarray:
     """Multipliers of the original rows from those of rows that majorise them."""
     if not hasattr(rows, "components"):
-        return rows.original_multipliers(multipliers)  # type: ignore[attr-defined]
-    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)  # type: ignore[attr-defined]
+        return rows.original_multipliers(multipliers)
+    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)
     return np.concatenate(
         [np.empty(0), *(original_multipliers(one, of_one) for one, of_one in pairs)]
     )
@@ -364,7 +364,7 @@ class _InexactProximalPoint(Solver):
         evaluation: Evaluation,
         duals: np.ndarray,
         smoothness: Smoothness,
-    ) -> Any:
+    ) -> Generator[Iterate, None, tuple[Evaluation, np.ndarray]]:
         """Yield the iterates of an inner loop; return the next centre and its multipliers."""
 
 
@@ -429,7 +429,7 @@ class IPPSSG(_InexactProximalPoint):
         evaluation: Evaluation,
         duals: np.ndarray,
         smoothness: Smoothness,
-    ) -> Any:
+    ) -> Generator[Iterate, None, tuple[Evaluation, np.ndarray]]:
         problem, one_sided = evaluation.problem, proximal.one_sided
         average = np.zeros_like(evaluation.x)
         weight = 0.0
@@ -523,7 +523,7 @@ class IPPConEx(_InexactProximalPoint):
         evaluation: Evaluation,
         duals: np.ndarray,
         smoothness: Smoothness,
-    ) -> Any:
+    ) -> Generator[Iterate, None, tuple[Evaluation, np.ndarray]]:
         problem, one_sided = evaluation.problem, proximal.one_sided
         previous = evaluation
         linear = proximal.rows(evaluation)

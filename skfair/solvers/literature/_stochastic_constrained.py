@@ -147,21 +147,21 @@ class SSLALM(LoopSolver):
             x = next_x
             yield x, one_sided.multipliers(np.maximum(0.0, state["multipliers"]))
 
-    def _start_state(self, G: np.ndarray) -> dict[str, np.ndarray]:
+    def _start_state(self, G: np.ndarray) -> dict[str, Any]:
         """Multipliers of 0, and slack u that makes G + u = 0 where that is possible."""
         slack = np.maximum(0.0, -G)
         return {"multipliers": np.zeros(len(G)), "slack": slack, "smooth_slack": slack}
 
     def _weigh(
-        self, state: dict[str, np.ndarray | int], G: np.ndarray, again: np.ndarray | None
-    ) -> tuple[bool, np.ndarray, dict[str, np.ndarray]]:
+        self, state: dict[str, Any], G: np.ndarray, again: np.ndarray | None
+    ) -> tuple[bool, np.ndarray, dict[str, Any]]:
         """The augmented Lagrangian after the dual step, and the step of the slack."""
         u, smooth = state["slack"], state["smooth_slack"]
         y = self._clip_norm(state["multipliers"] + self.eta * (G + u))
-        duals = y + self.rho * (again + u)  # type: ignore[operator]
+        duals = y + self.rho * (again + u)
         next_u = np.maximum(0.0, u - self.tau * (duals + self.mu * (u - smooth)))
         smooth = smooth + self.beta * (u - smooth)
-        return True, duals, {"multipliers": y, "slack": next_u, "smooth_slack": smooth}  # type: ignore[dict-item]
+        return True, duals, {"multipliers": y, "slack": next_u, "smooth_slack": smooth}
 
     def _clip_norm(self, y: np.ndarray) -> np.ndarray:
         """Multipliers of bounded norm."""
@@ -256,7 +256,7 @@ def _solve_in_box(
         # The Lagrangian is separable in d, so the box clips its minimiser.
         return np.clip(-(gradient + duals @ jacobian) / tau, -beta, beta)
 
-    step = tau / max(np.linalg.norm(jacobian) ** 2, 1e-100)  # type: ignore[operator]
+    step = tau / max(float(np.linalg.norm(jacobian)) ** 2, 1e-100)
     extrapolated, weight = duals, 1.0
     for _ in range(_MAX_ROUNDS):
         new_duals = np.maximum(0.0, extrapolated + step * (G + jacobian @ primal(extrapolated)))
@@ -560,20 +560,20 @@ class StochasticSwitching(LoopSolver):
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
 
-    def _start_state(self, G: np.ndarray) -> dict[str, int]:
+    def _start_state(self, G: np.ndarray) -> dict[str, Any]:
         """The number of steps, of which `epsilon` may be a function."""
         return {"n_steps": 0}
 
     def _weigh(
-        self, state: dict[str, np.ndarray | int], G: np.ndarray, again: np.ndarray | None = None
-    ) -> tuple[bool, np.ndarray, dict[str, int]]:
+        self, state: dict[str, Any], G: np.ndarray, again: np.ndarray | None = None
+    ) -> tuple[bool, np.ndarray, dict[str, Any]]:
         """The loss where the rows hold, else the largest of them."""
         k = state["n_steps"]
         epsilon = self.epsilon(k) if callable(self.epsilon) else self.epsilon
         if G.max(initial=-np.inf) <= epsilon:
-            return True, np.zeros(len(G)), {"n_steps": k + 1}  # type: ignore[dict-item]
+            return True, np.zeros(len(G)), {"n_steps": k + 1}
         ratio = self.constraint_step / self.objective_step
-        return False, ratio * _mark_largest(G), {"n_steps": k + 1}  # type: ignore[dict-item]
+        return False, ratio * _mark_largest(G), {"n_steps": k + 1}
 
 
 def _mark_largest(G: np.ndarray) -> np.ndarray:

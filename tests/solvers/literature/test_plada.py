@@ -141,7 +141,7 @@ def test_one_kinked_row_ends_at_the_optimum_of_an_independent_solver():
 def test_parameters_stay_in_a_ball(inner, one_row):
     """The minimum in a ball, which is that of SLSQP with the norm as one more row."""
     problem = recidivism(200)
-    rows = problem.single()
+    rows = problem.join_rows()
     best = minimize(
         lambda x: rows.evaluate(x).fun,
         rows.project(rows.initial_point()),

@@ -43,7 +43,7 @@ def epigraph(problem, start, multiplier, eta):
 @pytest.mark.parametrize("spec, n_groups", SPECS.values(), ids=SPECS)
 @pytest.mark.parametrize("multiplier", [0.05, 2.0])
 def test_the_step_is_that_of_a_generic_solver(problems, spec, n_groups, multiplier):
-    problem = problems.fair(spec, n_groups, 0.01).single()
+    problem = problems.fair(spec, n_groups, 0.01).join_rows()
     eta = 0.3
     x = np.random.default_rng(3).normal(size=problem.n_parameters)
     start = problem.evaluate(x)
@@ -87,7 +87,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         for spec in (DemographicParity(), LossParity(reference="above_overall"))
     ]
     problem = replace(problems.fair(None, 3, 0.01), constraint=ConstraintSystem(tuple(bounds)))
-    problem = problem.single()
+    problem = problem.join_rows()
     multipliers = np.array([1.5, 0.4])
     eta = 0.3
     start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
@@ -115,7 +115,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
 
 
 def test_a_large_multiplier_ends_at_the_breakpoint(problems):
-    problem = problems.fair().single()
+    problem = problems.fair().join_rows()
     start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
     there = proximal_step(start, np.array([20.0]), 0.3)
     assert start.values[0] > 0.02
@@ -123,7 +123,7 @@ def test_a_large_multiplier_ends_at_the_breakpoint(problems):
 
 
 def test_a_negative_multiplier_is_stationary(problems):
-    problem = problems.fair().single()
+    problem = problems.fair().join_rows()
     eta = 0.3
     start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
     multipliers = np.array([-0.7])

@@ -13,7 +13,7 @@ def path(solver, problem, **options):
 
 
 def single(problems, **options):
-    return problems.fair(**options).single()
+    return problems.fair(**options).join_rows()
 
 
 def test_normalised_steps_follow_algorithm_3(problems):
