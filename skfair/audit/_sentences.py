@@ -61,6 +61,14 @@ METRIC_DESCRIPTIONS = {
     "roc_auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
     "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
     "calibration_error": ("Calibration", "observed minus predicted share of positives"),
+    "calibration_intercept": (
+        "Calibration intercept",
+        "log odds where 50 % are predicted; 0 if calibrated, above 0 if these are too low",
+    ),
+    "calibration_slope": (
+        "Calibration slope",
+        "1 if calibrated; below 1 probabilities are too extreme, above 1 too near to each other",
+    ),
     "mean_target": ("Mean target", "true value"),
     "mean_prediction": ("Mean prediction", "predicted value"),
     "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
@@ -71,6 +79,7 @@ METRIC_DESCRIPTIONS = {
 
 _NON_SHARE_METRICS = (
     *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
+    *("calibration_intercept", "calibration_slope"),
     *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
 )
 """Metrics that are no shares."""
