@@ -47,6 +47,7 @@ def required_sample_size(
     ratio: float | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
+    calibration: float | None = None,
     expected: float | None = None,
     n_groups: int | Sequence[float] = 2,
     rate: float | None = None,
@@ -99,6 +100,12 @@ def required_sample_size(
     .. math:: \Pr(B \ge c_n)^k, \quad B \sim \mathrm{Binomial}(n, p), \qquad
         c_n = \min \{ c : \Pr(\mathrm{Binomial}(n, m) \ge c) \le 1 - \text{level} \}.
 
+    With `calibration` it is the smallest size at which the observed share of positives of every
+    group is shown to be within this distance of the mean predicted probability
+    (:class:`~skfair.constraints.Calibration`). The power is the exact binomial probability of
+    counts whose limits are within it, if all samples of a group have the same probability. Others
+    need up to a third fewer samples.
+
     Parameters
     ----------
     tolerance : float in (0, 1), default=None
@@ -107,17 +114,21 @@ def required_sample_size(
         In place of a tolerance, the smallest ratio allowed.
     minimum, maximum : float in (0, 1), default=None
         In place of a tolerance, the smallest or the largest rate that a group may have.
+    calibration : float in (0, 1), default=None
+        In place of a tolerance, the largest distance of observed and predicted share of positives.
     expected : float in [0, 1], default=None
         What the bound is about, as the model is expected to have it: its gap with a tolerance (by
         default 0), or that of the training data for ``purpose="fit"``; its ratio with `ratio` (by
-        default 1); the rate of all groups with `minimum` or `maximum`, where it is required.
+        default 1); the rate of all groups with `minimum` or `maximum`, where it is required; with
+        `calibration` by how much more are positive than predicted (by default 0).
     n_groups : int or list of float, default=2
-        Number of groups compared, at least 2; at least 1 with `minimum` or `maximum`. Also the
+        Number of groups compared, at least 2; at least 1 with a bound on single groups. Also the
         shares of groups, which add up to 1: n is then the number of samples in all, to three
         digits. With an expected gap or ratio the first half of them has the smallest rate.
     rate : float in (0, 1), default=None
         Mean of the smallest and the largest expected rate of a group, with a tolerance or ratio; by
         default 0.5, which needs the largest sample for a tolerance. For a ratio a rate near 0 does.
+        With `calibration` it is the mean probability of a group.
         A rate within a class, such as the true positive rate, counts the samples of that class
         only.
     confidence_level : float, default=0.95
@@ -146,8 +157,8 @@ def required_sample_size(
     ------
     ValueError
         If a number is out of its range, the expected value does not keep the bound, or not exactly
-        one of `tolerance`, `ratio`, `minimum`, `maximum` and `pilot` is passed. Also if
-        the power is not reached at half of the pilot.
+        one of `tolerance`, `ratio`, `minimum`, `maximum`, `calibration` and `pilot` is passed.
+        Also if the power is not reached at half of the pilot.
 
     See Also
     --------
@@ -186,9 +197,14 @@ def required_sample_size(
 
     >>> required_sample_size(minimum=0.75, expected=0.8)
     591
+
+    Probabilities of two groups, of which a tenth is positive, within two percentage points:
+
+    >>> required_sample_size(calibration=0.02, rate=0.1)
+    2420
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
-    bounds |= {"maximum": maximum, "pilot": pilot}
+    bounds |= {"maximum": maximum, "calibration": calibration, "pilot": pilot}
     name, bound = _find_bound(bounds)
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
@@ -198,29 +214,18 @@ def required_sample_size(
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
-    n_groups, shares = _check_groups(n_groups, fewest=1 if is_one_sided else 2)
+    bounds_single_groups = is_one_sided or name == "calibration"
+    n_groups, shares = _check_groups(n_groups, fewest=1 if bounds_single_groups else 2)
     check_choice("purpose", purpose, ("certificate", "fit"))
     level = check_level(confidence_level)
     if pilot is not None:
         if expected is not None:
             raise argument_error(f"expected must be None with a pilot; got {expected!r}.")
         return _pilot_size(pilot, max_accuracy_loss, power, purpose)
-    if max_accuracy_loss is not None:
-        raise ValueError(
-            "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
-            f"place of {name}, or max_accuracy_loss=None."
-        )
-    if purpose == "fit" and tolerance is None:
-        raise ValueError(
-            f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
-            "tolerance, such as the difference that the ratio means at the rate."
-        )
-    if is_one_sided and passed_rate is not None:
-        raise argument_error(
-            f"rate must be left out with {name}={bound!r}; got {rate!r}. Pass the rate that is "
-            f"expected of the groups as expected={rate!r}."
-        )
+    _refuse_unused(name, bound, max_accuracy_loss, purpose, passed_rate, shares)
     expected = _check_expected(name, bound, expected)
+    if name == "calibration":
+        return _calibration_size(bound, rate, expected, n_groups, level, power)
     if shares is not None:
         rates = np.full(n_groups, expected)
         if not is_one_sided:
@@ -244,7 +249,7 @@ def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
     passed = {name: bound for name, bound in bounds.items() if bound is not None}
     if len(passed) != 1:
         raise ValueError(
-            "Pass exactly one of tolerance, ratio, minimum, maximum and pilot; got "
+            "Pass exactly one of tolerance, ratio, minimum, maximum, calibration and pilot; got "
             + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
             + "."
         )
@@ -257,6 +262,37 @@ def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
             "from its estimate falls with the square root of the number of samples."
         )
     return name, bound
+
+
+def _refuse_unused(
+    name: str,
+    bound: float,
+    max_accuracy_loss: float | None,
+    purpose: str,
+    rate: float | None,
+    shares: np.ndarray | None,
+) -> None:
+    """Raise for arguments that do not go with the bound."""
+    if max_accuracy_loss is not None:
+        raise ValueError(
+            "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
+            f"place of {name}, or max_accuracy_loss=None."
+        )
+    if purpose == "fit" and name != "tolerance":
+        raise ValueError(
+            f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
+            "tolerance, such as the difference that the ratio means at the rate."
+        )
+    if name in ("minimum", "maximum") and rate is not None:
+        raise argument_error(
+            f"rate must be left out with {name}={bound!r}; got {rate!r}. Pass the rate that is "
+            f"expected of the groups as expected={rate!r}."
+        )
+    if name == "calibration" and shares is not None:
+        raise argument_error(
+            "n_groups must be a number of groups with calibration, not their shares. The smallest "
+            "group needs as many samples as one of equal groups."
+        )
 
 
 def _check_groups(n_groups: int | Sequence[float], fewest: int) -> tuple[int, np.ndarray | None]:
@@ -289,8 +325,9 @@ def _check_expected(name: str, bound: float, expected: float | None) -> float:
             "closer it is to the bound, the more samples are required."
         )
     if expected is None:
-        return 0.0 if name == "tolerance" else 1.0
-    low, high = {"tolerance": (0.0, bound), "maximum": (0.0, bound)}.get(name, (bound, 1.0))
+        return 1.0 if name == "ratio" else 0.0
+    ranges = dict.fromkeys(("tolerance", "maximum", "calibration"), (0.0, bound))
+    low, high = ranges.get(name, (bound, 1.0))
     is_possible = isinstance(expected, Real) and low <= expected <= high
     if not is_possible or expected == bound or (expected in (0, 1) and name.endswith("imum")):
         raise argument_error(
@@ -300,7 +337,13 @@ def _check_expected(name: str, bound: float, expected: float | None) -> float:
     return float(expected)
 
 
-_QUANTITIES = {"tolerance": "gap", "ratio": "ratio", "minimum": "rate", "maximum": "rate"}
+_QUANTITIES = {
+    "tolerance": "gap",
+    "ratio": "ratio",
+    "minimum": "rate",
+    "maximum": "rate",
+    "calibration": "calibration error",
+}
 """What a bound is about, by its argument."""
 
 
@@ -519,6 +562,33 @@ def _minimum_rate_size(
         if is_enough.any():
             return int(sizes[is_enough.argmax()])
         start += _N_SIZES
+
+
+def _calibration_size(
+    bound: float, rate: float, error: float, n_groups: int, level: float, power: float
+) -> int:
+    """Sample size of each group at which all are shown to be calibrated up to a bound."""
+    if not 0.0 < rate + error < 1.0:
+        raise argument_error(
+            "rate must be a mean probability to which the expected error can be added, but is "
+            f"{rate:g}, with expected={error:g}. Pass a smaller rate."
+        )
+    observed = rate + error
+    spread = np.sqrt(observed * (1.0 - observed)) * special.ndtri(level)
+    start = max(1, int((spread / (bound - error)) ** 2))
+    return _smallest_size(
+        start, lambda n: _calibration_power(n, bound, rate, observed, level) ** n_groups >= power
+    )
+
+
+def _calibration_power(
+    n: int, bound: float, predicted: float, observed: float, level: float
+) -> float:
+    """Probability that limits of the rate of n samples are within a bound of the predicted one."""
+    counts = np.arange(n + 1)
+    low, high = rate_limits(counts / n, n, level)
+    is_shown = (low >= predicted - bound) & (high <= predicted + bound)
+    return float(stats.binom.pmf(counts[is_shown], n, observed).sum())
 
 
 def minimum_rate_power(

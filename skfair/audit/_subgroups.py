@@ -31,6 +31,7 @@ from skfair.audit._sections import subgroup_tables
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
+    describe_miscalibration,
     describe_quantity,
     describe_unpublished,
     left_out_clause,
@@ -610,10 +611,11 @@ class SubgroupReport(PageReport):
             values = quantity.values(rates, names, (row.n, search["n"] - row.n))
             if is_calibration:
                 observed, predicted = map(quantity.value, rates)
-                values = (
-                    f"{observed} positive and {predicted} predicted for {row.subgroup} "
-                    f"(of {row.n:,} samples)"
+                yield (
+                    f"{describe_miscalibration(row.subgroup, row.low, row.high)} Of its {row.n:,} "
+                    f"samples {observed} are positive, {predicted} are predicted."
                 )
+                continue
             difference = quantity._replace(form="difference")
             size = difference.size(row.difference, row.low, row.high)
             yield f"{title}: {values}, {size}."

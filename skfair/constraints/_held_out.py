@@ -20,6 +20,7 @@ from skfair.constraints._constraint import (
 )
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import METRICS, find_positive
+from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import counted_values, is_share
 from skfair.metrics._registry import Metric
@@ -44,6 +45,8 @@ def metric_kind(constraint: Constraint) -> str:
         return "classification"
     if constraint.unit == "attention":
         return "score"
+    if constraint.unit == "probability":
+        return "labelled_probability"
     if constraint.applies_to == ("numbers",):  # type: ignore[comparison-overlap]
         return "regression"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
@@ -69,6 +72,8 @@ def target_and_scores(
         truth, predicted = columns
         positive = find_positive(truth, predicted, pos_label=pos_label)
         return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
+    if kind == "labelled_probability":
+        check_unit_range(to_numbers(columns[-1], "y_score"))
     # Move the threshold to 0, where constraints decide.
     scores = np.asarray(columns[-1], dtype=float) - threshold
     if len(columns) == 1:

@@ -113,7 +113,10 @@ def test_the_worst_subgroup_is_stated_with_its_limits():
     assert 0.02 < first["low"] < 0.2 and first["p_value"] < 0.001
     assert "are positive" in report._headline() and "are predicted" in report._headline()
     assert "shown to be miscalibrated" in report.findings[0]
-    assert f"for {first['subgroup']} (of {first['n']} samples)" in report.findings[1]
+    assert report.findings[1].startswith(
+        f"The probabilities of {first['subgroup']} are too low by "
+    )
+    assert f"Of its {first['n']} samples" in report.findings[1]
     assert "differs from its mean probability by more than" in report.findings[-1]
     assert report.searches["largest_possible"].item() > first["difference"]
     page = report._repr_html_()
@@ -193,6 +196,21 @@ def test_a_file_is_searched(tmp_path, capsys):
     command += " --sensitive sex age race --metric calibration_error"
     assert main(command.split()) == 3
     assert "shown to be miscalibrated" in capsys.readouterr().out
+
+
+def test_a_file_needs_no_column_of_decisions(tmp_path, capsys):
+    attributes, p, y = draw()
+    path = tmp_path / "scored.csv"
+    attributes.assign(y=y.astype(int), p=p).to_csv(path, index=False)
+    columns = f"{path} --target y --probability p --sensitive sex"
+    assert main(f"subgroups {columns} age race --metric calibration_error".split()) == 3
+    claim = tmp_path / "claim.json"
+    options = "--constraint calibration --tolerance 0.03 --json"
+    assert main(f"certify {columns} {options} {claim}".split()) == 3
+    assert "The probabilities of f are too low by 3" in capsys.readouterr().out
+    assert main(f"verify {claim} {path}".split()) == 0
+    assert main(f"certify {path} --target y --sensitive sex --tolerance 0.1".split()) == 2
+    assert "--probability is required" in capsys.readouterr().err
 
 
 def test_no_positives_of_a_rare_outcome_are_no_miscalibration():
