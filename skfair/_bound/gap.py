@@ -729,20 +729,7 @@ class LargestMean(Gap):
 
 @dataclass(frozen=True)
 class LargestDistance(LargestMean):
-    """The largest distance of a mean of some events from 0, in either direction.
-
-    Parameters
-    ----------
-    events : tuple of int
-        Positions of the events.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair._bound.gap import LargestDistance
-    >>> float(LargestDistance((0, 1))(np.array([-0.5, 0.25])))
-    0.5
-    """
+    """The largest distance of a mean of some `events` from 0, in either direction."""
 
     compares = "bound"
     form = "calibration"

@@ -47,13 +47,12 @@ def required_sample_size(
     ratio: float | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
-    calibration: float | None = None,
     expected: float | None = None,
     n_groups: int | Sequence[float] = 2,
     rate: float | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
     power: float = 0.8,
-    purpose: Literal["certificate", "fit"] = "certificate",
+    purpose: Literal["certificate", "fit", "calibration"] = "certificate",
     pilot: FitPilot | None = None,
     max_accuracy_loss: float | None = None,
 ) -> int:
@@ -100,11 +99,11 @@ def required_sample_size(
     .. math:: \Pr(B \ge c_n)^k, \quad B \sim \mathrm{Binomial}(n, p), \qquad
         c_n = \min \{ c : \Pr(\mathrm{Binomial}(n, m) \ge c) \le 1 - \text{level} \}.
 
-    With `calibration` it is the smallest size at which the observed share of positives of every
-    group is shown to be within this distance of the mean predicted probability
+    For ``purpose="calibration"`` it is the smallest size at which the observed share of positives
+    of every group is shown to be within the tolerance of its mean predicted probability
     (:class:`~skfair.constraints.Calibration`). The power is the exact binomial probability of
     counts whose limits are within it, if all samples of a group have the same probability. Others
-    need up to a third fewer samples.
+    need fewer samples.
 
     Parameters
     ----------
@@ -114,13 +113,11 @@ def required_sample_size(
         In place of a tolerance, the smallest ratio allowed.
     minimum, maximum : float in (0, 1), default=None
         In place of a tolerance, the smallest or the largest rate that a group may have.
-    calibration : float in (0, 1), default=None
-        In place of a tolerance, the largest distance of observed and predicted share of positives.
     expected : float in [0, 1], default=None
         What the bound is about, as the model is expected to have it: its gap with a tolerance (by
-        default 0), or that of the training data for ``purpose="fit"``; its ratio with `ratio` (by
-        default 1); the rate of all groups with `minimum` or `maximum`, where it is required; with
-        `calibration` by how much more are positive than predicted (by default 0).
+        default 0), or that of the training data for ``purpose="fit"``, or the share of positives
+        minus the predicted one for "calibration"; its ratio with `ratio` (by default 1); the rate
+        of all groups with `minimum` or `maximum`, where it is required.
     n_groups : int or list of float, default=2
         Number of groups compared, at least 2; at least 1 with a bound on single groups. Also the
         shares of groups, which add up to 1: n is then the number of samples in all, to three
@@ -128,7 +125,7 @@ def required_sample_size(
     rate : float in (0, 1), default=None
         Mean of the smallest and the largest expected rate of a group, with a tolerance or ratio; by
         default 0.5, which needs the largest sample for a tolerance. For a ratio a rate near 0 does.
-        With `calibration` it is the mean probability of a group.
+        For ``purpose="calibration"`` it is the mean probability of a group.
         A rate within a class, such as the true positive rate, counts the samples of that class
         only.
     confidence_level : float, default=0.95
@@ -136,9 +133,10 @@ def required_sample_size(
     power : float, default=0.8
         Probability that the claim is shown, or that a fit is guaranteed; with a pilot, that it
         is guaranteed and loses at most `max_accuracy_loss`.
-    purpose : {"certificate", "fit"}, default="certificate"
+    purpose : {"certificate", "fit", "calibration"}, default="certificate"
         "certificate": held-out samples for `skfair.audit.Audit.certify`. "fit": training samples
-        of a classifier with ``confidence_level``.
+        of a classifier with ``confidence_level``. "calibration": held-out samples for a claim about
+        probabilities, ``certify("calibration", tolerance)``.
     pilot : FitPilot, default=None
         In place of a tolerance, data and classifier of a plan for ``purpose="fit"``. The
         constraint, groups, rates and confidence level are those of the pilot.
@@ -157,8 +155,8 @@ def required_sample_size(
     ------
     ValueError
         If a number is out of its range, the expected value does not keep the bound, or not exactly
-        one of `tolerance`, `ratio`, `minimum`, `maximum`, `calibration` and `pilot` is passed.
-        Also if the power is not reached at half of the pilot.
+        one of `tolerance`, `ratio`, `minimum`, `maximum` and `pilot` is passed. Also if
+        the power is not reached at half of the pilot.
 
     See Also
     --------
@@ -200,11 +198,11 @@ def required_sample_size(
 
     Probabilities of two groups, of which a tenth is positive, within two percentage points:
 
-    >>> required_sample_size(calibration=0.02, rate=0.1)
+    >>> required_sample_size(0.02, rate=0.1, purpose="calibration")
     2407
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
-    bounds |= {"maximum": maximum, "calibration": calibration, "pilot": pilot}
+    bounds |= {"maximum": maximum, "pilot": pilot}
     name, bound = _find_bound(bounds)
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
@@ -214,9 +212,9 @@ def required_sample_size(
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
-    bounds_single_groups = is_one_sided or name == "calibration"
+    bounds_single_groups = is_one_sided or purpose == "calibration"
     n_groups, shares = _check_groups(n_groups, fewest=1 if bounds_single_groups else 2)
-    check_choice("purpose", purpose, ("certificate", "fit"))
+    check_choice("purpose", purpose, ("certificate", "fit", "calibration"))
     level = check_level(confidence_level)
     if pilot is not None:
         if expected is not None:
@@ -224,7 +222,7 @@ def required_sample_size(
         return _pilot_size(pilot, max_accuracy_loss, power, purpose)
     _refuse_unused(name, bound, max_accuracy_loss, purpose, passed_rate, shares)
     expected = _check_expected(name, bound, expected)
-    if name == "calibration":
+    if purpose == "calibration":
         return _calibration_size(bound, rate, expected, n_groups, level, power)
     if shares is not None:
         rates = np.full(n_groups, expected)
@@ -249,7 +247,7 @@ def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
     passed = {name: bound for name, bound in bounds.items() if bound is not None}
     if len(passed) != 1:
         raise ValueError(
-            "Pass exactly one of tolerance, ratio, minimum, maximum, calibration and pilot; got "
+            "Pass exactly one of tolerance, ratio, minimum, maximum and pilot; got "
             + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
             + "."
         )
@@ -278,9 +276,9 @@ def _refuse_unused(
             "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
             f"place of {name}, or max_accuracy_loss=None."
         )
-    if purpose == "fit" and name != "tolerance":
+    if purpose != "certificate" and name != "tolerance":
         raise ValueError(
-            f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
+            f"purpose={purpose!r} plans for a tolerance, but {name}={bound!r} was passed; pass "
             "tolerance, such as the difference that the ratio means at the rate."
         )
     if name in ("minimum", "maximum") and rate is not None:
@@ -288,7 +286,7 @@ def _refuse_unused(
             f"rate must be left out with {name}={bound!r}; got {rate!r}. Pass the rate that is "
             f"expected of the groups as expected={rate!r}."
         )
-    if name == "calibration" and shares is not None:
+    if purpose == "calibration" and shares is not None:
         raise argument_error(
             "n_groups must be a number of groups with calibration, not their shares. The smallest "
             "group needs as many samples as one of equal groups."
@@ -326,7 +324,7 @@ def _check_expected(name: str, bound: float, expected: float | None) -> float:
         )
     if expected is None:
         return 1.0 if name == "ratio" else 0.0
-    ranges = dict.fromkeys(("tolerance", "maximum", "calibration"), (0.0, bound))
+    ranges = dict.fromkeys(("tolerance", "maximum"), (0.0, bound))
     low, high = ranges.get(name, (bound, 1.0))
     is_possible = isinstance(expected, Real) and low <= expected <= high
     if not is_possible or expected == bound or (expected in (0, 1) and name.endswith("imum")):
@@ -342,7 +340,6 @@ _QUANTITIES = {
     "ratio": "ratio",
     "minimum": "rate",
     "maximum": "rate",
-    "calibration": "calibration error",
 }
 """What a bound is about, by its argument."""
 

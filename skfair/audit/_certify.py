@@ -731,9 +731,10 @@ def _required_size(
         rates = estimates.estimates.values
         rate = float(np.clip(rates[np.abs(rates - 0.5).argmin()], 1e-3, 1.0 - 1e-3))
         return required_sample_size(
-            calibration=tolerance,
+            tolerance,
             expected=gap,
             rate=rate,
+            purpose="calibration",
             n_groups=len(rates),
             confidence_level=level,
         )

@@ -112,7 +112,8 @@ def group_report(
         What the table has: names or synonyms of rates, such as "recall", "precision" and
         "f1_score"; "balanced_accuracy", "matthews_corrcoef", "roc_auc", "average_precision",
         "brier_score", "expected_calibration_error", "calibration_intercept",
-        "calibration_slope", "mean_error", "mean_absolute_error" and "mean_squared_error"; a :class:`Rate`, a :class:`GroupMetric`, or a function, such as
+        "calibration_slope", "mean_error", "mean_absolute_error" and "mean_squared_error"; a
+        :class:`Rate`, a :class:`GroupMetric`, or a function, such as
         those of :mod:`sklearn.metrics`. A dict gives them names. Functions of more than two
         classes take the labels, as in ``functools.partial(f1_score, average="macro")``. "coverage"
         and "set_size" are of prediction sets, which ``y_pred`` then holds (:ref:`prediction_sets`).

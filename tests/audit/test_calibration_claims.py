@@ -63,9 +63,9 @@ def test_too_high_probabilities_and_too_few_samples():
         Calibration(), 0.01
     )
     assert claim.worst_group.startswith("The probabilities of f are too high by ")
-    few = make_audit(100).certify("calibration", 0.1)
-    assert few.verdict == "open" and few.required_sample_size > few.n_smallest
-    assert f"{few.required_sample_size:,} samples of each group suffice" in few.text
+    undecided = make_audit(100).certify("calibration", 0.1)
+    assert undecided.verdict == "open" and undecided.required_sample_size > undecided.n_smallest
+    assert f"{undecided.required_sample_size:,} samples of each group suffice" in undecided.text
 
 
 def test_a_model_weights_and_clusters_are_certified():
@@ -98,31 +98,33 @@ def test_few_claims_of_miscalibrated_probabilities_are_shown():
     ("rate", "n_groups", "expected"), [(0.1, 1, 0.0), (0.3, 3, 0.02), (0.005, 2, 0.0)]
 )
 def test_the_required_size_gives_the_power(rate, n_groups, expected):
-    n = required_sample_size(calibration=0.05, rate=rate, n_groups=n_groups, expected=expected)
+    n = required_sample_size(
+        0.05, purpose="calibration", rate=rate, n_groups=n_groups, expected=expected
+    )
     hits = np.arange(n + 1)
     low, high = rate_limits(hits / n, n, 0.95)  # of a claim, whose probabilities are all equal
     is_shown = (low - rate >= -0.05) & (high - rate <= 0.05)
     power = stats.binom.pmf(hits[is_shown], n, rate + expected).sum() ** n_groups
     assert 0.78 < power < (0.87 if n > 100 else 1.0)
-    few = max(1, int(0.9 * n))
-    hits = np.arange(few + 1)
-    low, high = rate_limits(hits / few, few, 0.95)
+    smaller = max(1, int(0.9 * n))
+    hits = np.arange(smaller + 1)
+    low, high = rate_limits(hits / smaller, smaller, 0.95)
     is_shown = (low - rate >= -0.05) & (high - rate <= 0.05)
-    assert stats.binom.pmf(hits[is_shown], few, rate + expected).sum() ** n_groups < 0.8
+    assert stats.binom.pmf(hits[is_shown], smaller, rate + expected).sum() ** n_groups < 0.8
 
 
 def test_a_size_near_the_bound_is_found_at_once():
-    n = required_sample_size(calibration=0.02, rate=0.1, expected=0.0199999)
+    n = required_sample_size(0.02, purpose="calibration", rate=0.1, expected=0.0199999)
     assert n > 10**13
 
 
 def test_plans_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match="n_groups must be a number of groups"):
-        required_sample_size(calibration=0.02, n_groups=[0.5, 0.5])
+        required_sample_size(0.02, purpose="calibration", n_groups=[0.5, 0.5])
     with pytest.raises(ValueError, match="rate must be a mean probability"):
-        required_sample_size(calibration=0.2, rate=0.9, expected=0.15)
+        required_sample_size(0.2, purpose="calibration", rate=0.9, expected=0.15)
     with pytest.raises(ValueError, match="plans for a tolerance"):
-        required_sample_size(calibration=0.02, purpose="fit")
+        required_sample_size(ratio=0.8, purpose="calibration")
 
 
 @pytest.mark.parametrize("constraint", ["calibration", Calibration(tolerance=0.02)])
