@@ -135,7 +135,7 @@ class Estimates(ABC):
     hits: Any
     margins: Any
 
-    correlation = None
+    correlation: np.ndarray | None = None
     interval = ""
     """How the limits are computed, for tables and reports."""
     are_rates = False

@@ -556,8 +556,9 @@ def _describe_worst(
     # Two limits of each group share the error.
     low, high = estimates.limits(1.0 - (1.0 - level) / (2.0 * len(estimates.values)))
     worst = int(np.maximum(low, -high).argmax())
-    group = event_text(*cells.labels[worst], cells.names)
-    return describe_miscalibration(group, low[worst], high[worst])
+    cell, group = cells.labels[worst]
+    name = event_text(cell, group, cells.names)
+    return describe_miscalibration(name, low[worst], high[worst])
 
 
 def _combine_classes(limits: list[_Limits]) -> _Limits:

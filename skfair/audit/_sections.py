@@ -395,7 +395,10 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     if metrics and report.counts_samples:
         yield Folded("Adverse impact"), list(_adverse_impact_tables(report))
     if report.reliability is not None:
-        yield Folded("Calibration"), list(_describe_reliability(report))
+        yield (
+            Folded("Calibration"),
+            list(_describe_reliability(report.reliability, report.confidence_level)),
+        )
     if report.thresholds is not None:
         by_threshold = threshold_tables(report.thresholds, report.reading.burden)
         yield Folded("By threshold"), list(by_threshold)
@@ -618,7 +621,9 @@ def _format_p_value(p_value: float) -> str:
     return "< .001" if p_value < 0.001 else _format_number(p_value, ".3f")
 
 
-def _describe_reliability(report: ReportData) -> Iterator[Markup | str | tuple]:
+def _describe_reliability(
+    reliability: pd.DataFrame, level: float
+) -> Iterator[Markup | str | tuple]:
     """Yield pictures and tables of predicted and observed frequencies of groups."""
     note = (
         "Samples with a predicted probability above the lower end of a bin, up to its upper end. "
@@ -626,14 +631,14 @@ def _describe_reliability(report: ReportData) -> Iterator[Markup | str | tuple]:
         "up to its interval."
     )
     titles = ("Group and probability", "", "Truly positive", "Mean probability", "Samples")
-    for attribute, rows in report.reliability.groupby("attribute", sort=False):
+    for attribute, rows in reliability.groupby("attribute", sort=False):
         largest = rows.groupby("group")["n"].sum().nlargest(10).index
         shown = rows[rows["group"].isin(largest)]
         if "band_low" in shown:  # which reports that were filed before lack
             yield (
                 "Curves: observed share of positives over the predicted probability, which are "
                 "equal on the dashed line. The band of a group holds with "
-                f"{confidence_text(report.confidence_level)} for all of its points together, so "
+                f"{confidence_text(level)} for all of its points together, so "
                 "that it is miscalibrated where the line leaves it."
             )
             yield draw_curves(list(shown.groupby("group", sort=False)))

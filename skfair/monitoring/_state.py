@@ -233,8 +233,12 @@ class MeanHypotheses:
     are_distances = False
     n_sides = 1
     """Contrasts of each group."""
-    from_range = classmethod(DifferenceHypotheses.from_range.__func__)
     restrict = DifferenceHypotheses.restrict
+
+    @classmethod
+    def from_range(cls, low: float, high: float) -> Self:
+        """The hypotheses on means of values that are scaled from this range."""
+        return cls()
 
     def tested_value(self, means: np.ndarray) -> float:
         """The largest of these means, 0 without any."""
