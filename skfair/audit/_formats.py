@@ -296,7 +296,7 @@ def draw_curves(curves: list[tuple[str, pd.DataFrame]]) -> Markup:
             f'<path class="dot" d="M{at:.1f} {one:.1f}h0"/>' for at, one in zip(x, y, strict=True)
         )
         figures.append(
-            f'<figure><svg viewBox="0 0 100 100" role="img" aria-label="{escape(name)}">'
+            '<figure><svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">'
             f'<path class="band" d="{band}"/><path class="ref" d="M0 100L100 0"/>{limits}{dots}'
             f"</svg><figcaption>{escape(name)}</figcaption></figure>"
         )
