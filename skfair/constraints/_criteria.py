@@ -430,7 +430,7 @@ class Calibration(Constraint):
     >>> y = rng.random(8000) < np.where(sex == "f", p + 0.06, p)
     >>> audit = Audit.from_predictions(y, None, y_score=p, sensitive_features=sex)
     >>> print(audit.certify("calibration", tolerance=0.02).worst_group)
-    The probabilities of f are too low by 4.1 to 8.2 percentage points.
+    The probabilities of f are too low by 3.3 to 6.6 percentage points.
     """
 
     applies_to = ("probabilities",)

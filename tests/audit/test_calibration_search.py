@@ -258,3 +258,15 @@ def test_weights_of_expected_calibration_errors_that_are_constant_change_nothing
     weighted = report_errors(y, p, groups, sample_weight=np.full(400, 3.0))
     columns = [name for name in plain if name.startswith("expected")]
     np.testing.assert_allclose(plain[columns], weighted[columns])
+
+
+def test_weights_and_clusters_are_refused_with_a_way_out():
+    attributes, p, y = draw(300)
+    columns = {"y_score": p, "sensitive_features": attributes}
+    weights = np.random.default_rng(0).uniform(1.0, 3.0, 300)
+    weighted = Audit.from_predictions(y, None, sample_weight=weights, **columns)
+    with pytest.raises(ValueError, match=r"each with probability w / w\.max\(\)"):
+        weighted.subgroups("calibration_error")
+    clustered = Audit.from_predictions(y, None, groups=np.arange(300) // 2, **columns)
+    with pytest.raises(ValueError, match="drawn at random"):
+        clustered.subgroups("calibration_error")
