@@ -214,6 +214,14 @@ def test_a_file_needs_no_column_of_decisions(tmp_path, capsys):
     assert "--probability is required" in capsys.readouterr().err
 
 
+def test_a_plan_is_printed(capsys):
+    command = "plan --tolerance 0.02 --rate 0.1 --groups 5 --purpose calibration"
+    assert main(command.split()) == 0
+    text = capsys.readouterr().out
+    assert "3,037 samples of each of 5 groups" in text
+    assert "a calibration error of each group of at most 0.02 is shown" in text
+
+
 def test_no_positives_of_a_rare_outcome_are_no_miscalibration():
     y = np.repeat([0, 0, 1], [60, 585, 15])
     p = np.full(660, 0.02)
