@@ -798,7 +798,7 @@ def _find_probabilities(audit: AuditData) -> np.ndarray:
         raise argument_error(
             f"{CALIBRATION} compares outcomes with probabilities, so pass these as y_score=."
         )
-    return check_unit_range(to_numbers(audit.columns["y_score"], "y_score"))
+    return check_unit_range(to_numbers(audit.columns["y_score"], "y_score"), "y_score")
 
 
 def _check_can_search(audit: AuditData) -> None:

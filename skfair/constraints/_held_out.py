@@ -73,7 +73,7 @@ def target_and_scores(
         positive = find_positive(truth, predicted, pos_label=pos_label)
         return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
     if kind == "labelled_probability":
-        check_unit_range(to_numbers(columns[-1], "y_score"))
+        check_unit_range(to_numbers(columns[-1], "y_score"), "y_score")
     # Move the threshold to 0, where constraints decide.
     scores = np.asarray(columns[-1], dtype=float) - threshold
     if len(columns) == 1:

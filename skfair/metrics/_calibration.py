@@ -107,16 +107,18 @@ def check_probabilities(y_true: TableLike, y_proba: TableLike) -> tuple[np.ndarr
     return is_true, check_unit_range(probabilities)
 
 
-def check_unit_range(probabilities: np.ndarray) -> np.ndarray:
+def check_unit_range(probabilities: np.ndarray, name: str = "y_proba") -> np.ndarray:
     """Probabilities, clipped to [0, 1]; a ValueError if one is outside by more than rounding."""
     clipped = np.clip(probabilities, 0.0, 1.0)
     # Largest excess over [0, 1] that the rounding of single precision explains.
     is_wrong = ~(np.abs(probabilities - clipped) <= 1e-6)
     if is_wrong.any():
         wrong = float(probabilities[is_wrong][0])
+        advice = "pass scores on another scale as y_score"
+        if name != "y_proba":
+            advice = "calibrate scores on another scale first"
         raise ValueError(
-            f"y_proba must be probabilities in [0, 1], but {wrong!r} was passed; pass scores "
-            "on another scale as y_score."
+            f"{name} must be probabilities in [0, 1], but {wrong!r} was passed; {advice}."
         )
     return clipped
 

@@ -559,7 +559,7 @@ def to_scores(
     """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves."""
     if not constraint.counts_decisions:
         scores = to_numbers(y_pred, "y_pred")
-        return check_unit_range(scores) if constraint.unit == "probability" else scores
+        return check_unit_range(scores, "y_pred") if constraint.unit == "probability" else scores
     columns = [y_pred] if y_true is None else [y_pred, y_true]
     positive = find_positive(*columns, pos_label=pos_label)
     return np.where(y_pred == positive, 1.0, -1.0)

@@ -141,7 +141,7 @@ def test_fits_say_why_calibration_is_no_constraint(make, constraint):
 def test_claims_refuse_what_are_no_probabilities():
     groups, p, y = draw(200)
     audit = Audit.from_predictions(y, None, y_score=3.0 * p, sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"must be probabilities in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"y_score must be probabilities in \[0, 1\]"):
         audit.certify("calibration", 0.1)
     decided = Audit.from_predictions(y, p > 0.5, sensitive_features=groups)
     with pytest.raises(ValueError, match="there are decisions alone"):

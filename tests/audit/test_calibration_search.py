@@ -179,7 +179,7 @@ def test_scores_that_are_no_probabilities_are_refused():
     with pytest.raises(ValueError, match="pass these as y_score="):
         bare.subgroups("calibration_error")
     scored = Audit.from_predictions(y, p > 0.5, y_score=3.0 * p, sensitive_features=attributes)
-    with pytest.raises(ValueError, match=r"must be probabilities in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"y_score must be probabilities in \[0, 1\]"):
         scored.subgroups("calibration_error")
     blind = Audit.from_predictions(None, p > 0.5, y_score=p, sensitive_features=attributes)
     with pytest.raises(ValueError, match="y_true must hold true classes"):
