@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from time import perf_counter
 
 from benchmarks.guarantees.any_model_splits import any_model_splits
+from benchmarks.guarantees.calibrations import calibrations
 from benchmarks.guarantees.changes import changes
 from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
@@ -150,6 +151,7 @@ BENCHMARKS = {
     "monitoring": monitor_benchmark,
     "recent-months": recent_months,
     "new-data": new_data,
+    "calibrations": calibrations,
     "sample-size": sample_size,
     "optimum": optimum,
     "exact-balance": exact_balance,

@@ -831,6 +831,19 @@ class SignedError:
         return pointwise_score(scores - target, target)
 
 
+@dataclass(frozen=True)
+class CalibrationError:
+    """Whether a sample is positive, less its predicted probability."""
+
+    degree = 1
+
+    def __call__(self, scores: np.ndarray, target: np.ndarray) -> Pointwise:
+        """Value, slope and curvature, as `Pointwise`; scores are probabilities."""
+        is_true = (np.asarray(target) > 0.0).astype(float)
+        slope = np.full(len(is_true), -1.0)
+        return Pointwise(is_true - scores, slope, np.zeros(len(is_true)))
+
+
 def kernel_rate_kind(rate: Loss) -> tuple[int, float, bool] | None:
     """Code and width of a rate in kernels, and whether it is of errors; None if they have none."""
     if rate is pointwise_score:

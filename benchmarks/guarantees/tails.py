@@ -8,7 +8,13 @@ from scipy import special, stats
 from benchmarks.guarantees.coverage import CountedRates
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair._statistics.estimates import LogRates, Rates, rate_limits, wilson_limits
+from skfair._statistics.estimates import (
+    LogRates,
+    Rates,
+    clopper_pearson_limits,
+    rate_limits,
+    wilson_limits,
+)
 from skfair.audit._tables import significance_mask
 
 ERRORS = (0.025, 0.005, 1e-3, 1e-4, 1e-5)
@@ -91,6 +97,57 @@ def ratio_error_rate(sizes, rate, ratio, error):
     return float(np.outer(*masses)[is_above].sum())
 
 
+WEIGHTED = (((50, 1), (50, 5)), ((270, 1), (30, 10)), ((900, 1), (100, 10)))
+"""Pairs of a number of samples and their weight, of which a group consists."""
+
+
+def weighted_error_rate(parts, rates, error):
+    """Probability that a one-sided limit of a weighted rate is on its wrong side, the larger.
+
+    Parameters
+    ----------
+    parts : pair of pairs of int
+        Samples and their weight, twice.
+    rates : sequence of float
+        Rates of both parts: all pairs of these.
+    error : float
+        Stated error of Clopper and Pearson's limits for the effective sample size.
+
+    Returns
+    -------
+    error : list of float
+        Exact, of each pair: all pairs of counts are enumerated.
+    """
+    (first, light), (second, heavy) = parts
+    hits = np.arange(first + 1.0)[:, np.newaxis], np.arange(second + 1.0)
+    total = first * light + second * heavy
+    value = (light * hits[0] + heavy * hits[1]) / total
+    # The smaller of Kish's and the linearised effective size.
+    of_hits = light**2 * hits[0] + heavy**2 * hits[1]
+    squares = first * light**2 + second * heavy**2
+    variance = (of_hits * (1.0 - value) ** 2 + (squares - of_hits) * value**2) / total**2
+    kish = total**2 / squares
+    size = np.where(variance > 0, value * (1.0 - value) / np.maximum(variance, 1e-300), kish)
+    size = np.minimum(size, kish)
+    low, high = clopper_pearson_limits(value * size, size, 1.0 - error)
+    errors = []
+    for pair in product(rates, rates):
+        truth = (light * first * pair[0] + heavy * second * pair[1]) / total
+        counts = zip(hits, (first, second), pair, strict=True)
+        mass = np.multiply(*(stats.binom.pmf(one, n, p) for one, n, p in counts))
+        errors.append(float(max(mass[low > truth].sum(), mass[high < truth].sum())))
+    return errors
+
+
+def _weighted_records(rates):
+    """Yield the errors of limits of weighted rates, where weights may go with the outcome."""
+    for error in ERRORS:
+        errors = [weighted_error_rate(parts, rates, error) for parts in WEIGHTED]
+        ratios = np.concatenate(errors) / error
+        record = {"limits": "exact, of weighted rates", "stated error": error}
+        yield record | {"largest": float(ratios.max()), "median": float(np.median(ratios))}
+
+
 def _ratio_records(rates):
     """Yield the errors of certificates of ratios, at the levels of single limits and smaller."""
     for error in RATIO_ERRORS:
@@ -133,6 +190,7 @@ def claimed_share(rate, n_draws, rng):
     SMALLER=(30,),
     RATES=(0.2,),
     RATIO_SIZES=RATIO_SIZES[:1],
+    WEIGHTED=WEIGHTED[:1],
     N_DRAWS={1: 2},
     N_TABLES=2,
 )
@@ -169,7 +227,8 @@ def tails(budget):
         f"Exact error over the stated one, of {len(SMALLER) * len(rates)} cases: two groups of "
         f"{N_SAMPLES:,} samples in all, the smaller with {min(SMALLER)} to {max(SMALLER)}, equal "
         f"rates from {min(rates)} to {max(rates)}; ratios of {min(RATIOS)} to {max(RATIOS)} in "
-        f"groups of {min(map(min, RATIO_SIZES))} to {max(map(max, RATIO_SIZES)):,} samples"
+        f"groups of {min(map(min, RATIO_SIZES))} to {max(map(max, RATIO_SIZES)):,} samples; "
+        "rates of two parts with different weights"
     )
     single = [one["largest"] for one in of_ratios if one["stated error"] >= SINGLE]
     checks = [
@@ -177,4 +236,4 @@ def tails(budget):
         Check("claims of equal rates by Holm's procedure", claims, "<=", 0.05),
         Check(f"error of ratios from {SINGLE} on over the stated one", single, "<=", 1.1),
     ]
-    return Report(title, records + of_ratios, checks)
+    return Report(title, records + of_ratios + list(_weighted_records(rates)), checks)

@@ -23,6 +23,7 @@ from skfair._bound.rows import (
 from skfair._bound.units import USER_UNIT, Unit
 from skfair._groups.events import REPORT_COLUMNS, Events
 from skfair._statistics.bounded_means import BoundedMeans, ValueRange, make_estimates
+from skfair._statistics.calibration_errors import make_calibration_errors
 from skfair._statistics.gaps import UnknownPosterior, gap_posterior
 from skfair.losses import as_pointwise
 from skfair.metrics._rates import counted_values, is_share, known_values
@@ -332,8 +333,9 @@ class Sums:
     smooth, exact : tuple of callable
         (scores, target) -> Pointwise: the terms that solvers bound, and those that the public
         metric counts. A quotient has two of each, numerator and denominator.
-    metric_input : {"decisions", "values"}
-        What the public metric depends on: the signs of the scores, or their values.
+    metric_input : {"decisions", "values", "probabilities"}
+        What the public metric depends on: the signs of the scores, or their values, which may be
+        probabilities that are compared with outcomes.
     unit : Unit
         Units of the rates in the user's. Gaps and tolerances have its spread, but for ratios.
     value_range : ValueRange or None
@@ -442,7 +444,12 @@ class Sums:
         value_range = self.value_range
         if counted.clusters is not None and counted.known is not None:
             value_range = ValueRange(min(counted.known), max(counted.known))
-        if value_range is None:
+        if self.metric_input == "probabilities":
+            is_true = (self.target > 0.0).astype(float)
+            means = make_calibration_errors(
+                counted.events, is_true, counted.clusters, probabilities=scores
+            )
+        elif value_range is None:
             means = make_estimates(*counted)
         else:
             means = BoundedMeans(counted.events, counted.values, value_range, counted.clusters)

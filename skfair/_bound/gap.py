@@ -735,6 +735,37 @@ class LargestMean(Gap):
 
 
 @dataclass(frozen=True)
+class LargestDistance(LargestMean):
+    """The largest distance of a mean of some `events` from 0, in either direction."""
+
+    compares = "bound"
+    form = "calibration"
+
+    def __call__(self, means: np.ndarray) -> Any:
+        return np.abs(means[list(self.events)]).max(axis=0)
+
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
+        event = self.events[np.abs(means[list(self.events)]).argmax()]
+        slope = np.zeros_like(means)
+        slope[event] = np.sign(means[event])
+        return slope
+
+    def mean_limits(self, tolerance: float, minimum: float) -> tuple[float, float]:
+        return -tolerance, tolerance
+
+    def linear_forms(self, n_events: int) -> Any:
+        forms = super().linear_forms(n_events)
+        return sparse.vstack([forms, -forms], format="csr")
+
+    def estimates(self, means: Any) -> Any:
+        return means
+
+    def _rows(self, tolerance: float) -> Any:
+        for event in self.events:
+            yield -tolerance, {event: 1.0}, {}, tolerance
+
+
+@dataclass(frozen=True)
 class Shortfall(Gap):
     """By how much the smallest mean of some events is below the largest value of a mean.
 

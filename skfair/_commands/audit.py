@@ -23,6 +23,7 @@ from skfair._commands.options import (
     check_output,
     output_results,
     resolve_output,
+    take_probability,
     write_report,
 )
 from skfair._commands.parser import Parser
@@ -35,7 +36,13 @@ from skfair.audit._last_shown import last_shown
 from skfair.audit._ledger import check_salt
 from skfair.audit._subgroups import CALIBRATION
 from skfair.audit._task_metrics import REPORTED_RATES
-from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate, RateParity
+from skfair.constraints import (
+    AUDITED_CONSTRAINTS,
+    CONSTRAINTS,
+    MaximumRate,
+    MinimumRate,
+    RateParity,
+)
 from skfair.metrics import GroupMetric, Rate
 from skfair.metrics._rates import RATES_BY_ANY_NAME
 
@@ -197,7 +204,7 @@ def add_subgroups_options(command: ArgumentParser) -> None:
         "departs from the rest, with limits that hold for all of them together. The exit status "
         "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error."
     )
-    add_column_options(command, ["classification"])
+    add_column_options(command, ["classification"], takes_probability=True)
     add = command.add_argument
     rates = {"choices": (*REPORTED_RATES, CALIBRATION), "default": ["selection_rate"]}
     about = "rates to compare, or calibration_error of --probability"
@@ -214,6 +221,7 @@ def add_subgroups_options(command: ArgumentParser) -> None:
 def _run_subgroups(options: Namespace) -> int:
     """Print or write the subgroups that the options ask for; return the exit status."""
     resolve_output(options)
+    take_probability(options, options.probability)
     check_column_options(options)
     report = read_audit(options, {}).subgroups(
         options.metric,
@@ -241,11 +249,14 @@ def add_certify_options(certify: ArgumentParser) -> None:
         "error. Of several --prediction the claim is that of the last one that is shown, in their "
         "order, up to the first that is not; of the first one if that is not shown."
     )
-    add_column_options(certify, ["classification", "regression"], prediction="append")
+    kinds = ["classification", "regression"]
+    add_column_options(certify, kinds, prediction="append", takes_probability=True)
     add = certify.add_argument
-    names = sorted(CONSTRAINTS)
+    names = sorted(AUDITED_CONSTRAINTS)
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
+    about = "column of the probability of the positive class, of --constraint calibration"
+    add("--probability", "--y-score", help=about)
     add_tolerance_options(certify)
     about = (
         "rate of --minimum or --maximum, as recall (default selection_rate, of --interval coverage)"
@@ -257,7 +268,7 @@ def add_certify_options(certify: ArgumentParser) -> None:
     _add_salt_option(certify, "claim and ledger state digests of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
-    certify.set_defaults(run=_run_certify, probability=None)
+    certify.set_defaults(run=_run_certify)
 
 
 def add_verify_options(verify: ArgumentParser) -> None:
@@ -276,6 +287,7 @@ def add_verify_options(verify: ArgumentParser) -> None:
 
 def _run_certify(options: Namespace) -> int:
     """Print the claim that the options ask for; return the exit status."""
+    take_probability(options, [options.probability])
     for model in list_models(options):
         check_column_options(model)
     resolve_output(options)
@@ -403,7 +415,7 @@ def _read_constraint(options: Namespace) -> Constraint:
             "--metric names the rate of --minimum or --maximum; leave it out, and compare another "
             "rate by --constraint, such as equal_opportunity."
         )
-    constraint = CONSTRAINTS[options.constraint]()
+    constraint = AUDITED_CONSTRAINTS[options.constraint]()
     if options.interval and options.constraint == "demographic_parity":
         constraint = RateParity("coverage")
     if options.loss is not None:

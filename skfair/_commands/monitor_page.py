@@ -32,7 +32,7 @@ from skfair.audit._sentences import (
     value_cell,
     verdict_text,
 )
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import AUDITED_CONSTRAINTS, Constraint
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -371,7 +371,7 @@ def _batch_time_text(summary: pd.DataFrame, batch: int) -> str:
 
 def _find_quantity(monitor: GapMonitor) -> Quantity:
     """What the monitor compares."""
-    constraint = resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint)
+    constraint = resolve_name(AUDITED_CONSTRAINTS, monitor.constraint, "constraint", Constraint)
     positive = 1 if monitor.pos_label is None else monitor.pos_label
     burden = str(positive) if monitor.burden else None
     return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)

@@ -133,16 +133,17 @@ def read_table(options: Namespace, names: list[str]) -> tuple[pd.DataFrame, pd.D
     return written, table
 
 
-def add_column_options(command, kinds, prediction="store", **files):
+def add_column_options(command, kinds, prediction="store", takes_probability=False, **files):
     """Add the files and the options that name their columns, groups and labels.
 
-    ``prediction`` is what argparse does with --prediction: "append" takes several.
+    ``prediction`` is what argparse does with --prediction: "append" takes several. With
+    ``takes_probability`` the column of --probability may take its place.
     """
     add_file_options(command, **files)
     add = command.add_argument
     add("--target", "--y-true", help="column of the truth; left out if outcomes are not known")
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
-    predictions = command.add_mutually_exclusive_group(required=True)
+    predictions = command.add_mutually_exclusive_group(required=not takes_probability)
     if prediction == "append":
         about += "; repeated: models from tight to loose, in an order fixed beforehand"
     names = "--prediction", "--y-pred"
@@ -198,6 +199,18 @@ def add_tolerance_options(command: ArgumentParser) -> Callable:
     add("--minimum", type=float, help="smallest rate of a group allowed")
     add("--maximum", type=float, help="largest rate of a group allowed")
     return add
+
+
+def take_probability(options: Namespace, predictions: Any) -> None:
+    """Let --probability take the place of --prediction, as `predictions`, where it is left out."""
+    if options.prediction or options.interval:
+        return
+    if options.probability is None:
+        raise ValueError(
+            "One of --prediction, --interval and --probability is required; name the column of "
+            "decisions, or of probabilities that are compared with outcomes."
+        )
+    options.prediction, options.probability = predictions, None
 
 
 def check_column_options(options: Namespace) -> None:

@@ -48,8 +48,12 @@ def add_plan_options(plan: ArgumentParser) -> None:
     names = "--confidence", "--confidence-level"
     add(*names, type=float, default=CONFIDENCE_LEVEL, help=about)
     add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
-    about = "held-out samples for certify, or training samples of a guaranteed fit"
-    add("--purpose", choices=["certificate", "fit"], default="certificate", help=about)
+    about = (
+        "held-out samples for certify, also for its --constraint calibration of probabilities, or "
+        "training samples of a guaranteed fit (default certificate)"
+    )
+    purposes = ["certificate", "fit", "calibration"]
+    add("--purpose", choices=purposes, default="certificate", help=about)
     add_output_options(plan)
     plan.set_defaults(run=_run_plan)
 
@@ -136,6 +140,10 @@ def _describe_plan(plan, text):
             f"all groups have the rate {rate:g} before, and that the smallest group has "
             f"{rate - growth:g} and the largest {rate + growth:g} after"
         )
+    elif plan["purpose"] == "calibration":
+        assumption = f"all samples have the probability {rate:g}"
+        if expected is not None:
+            assumption += f", and {expected:g} more are positive"
     elif name in ("minimum", "maximum"):
         assumption = f"all groups have the rate {expected:g}"
     elif expected is None:
@@ -146,9 +154,12 @@ def _describe_plan(plan, text):
             f"groups have rates about {rate:g} with a {quantity} of {expected:g}, half of them the "
             "smallest and half the largest rate"
         )
-    result = "shown" if plan["purpose"] == "certificate" else "guaranteed by a fit"
+    result = "guaranteed by a fit" if plan["purpose"] == "fit" else "shown"
+    bounded = _TEXTS[name]
+    if plan["purpose"] == "calibration":
+        bounded = "a calibration error of each group of at most"
     return {
-        "text": f"{text}, so that {_TEXTS[name]} {plan[name]} is {result} with "
+        "text": f"{text}, so that {bounded} {plan[name]} is {result} with "
         f"{100 * plan['confidence_level']:g} % confidence.",
         "assumption": f"It assumes that {assumption}; then {100 * plan['power']:g} % of all "
         "samples of this size suffice."

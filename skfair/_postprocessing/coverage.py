@@ -102,7 +102,7 @@ class IntervalSets(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class CoverageData:
     """Scores of true values, weights of the samples in groups, and the coverage to reach."""
 
     scores: np.ndarray  # (n_samples,)
@@ -113,7 +113,7 @@ class Calibration:
     confidence: float | None
     n_rules: int = 1  # classes with thresholds of their own
 
-    def take(self, rows: np.ndarray) -> Calibration:
+    def take(self, rows: np.ndarray) -> CoverageData:
         """Some of the samples, in as many groups."""
         sets = type(self.sets)(*(one[rows] for one in self.sets))
         taken = {"scores": self.scores[rows], "sets": sets, "members": self.members[rows]}
@@ -204,7 +204,7 @@ class Calibration:
         return self.rates(self.sets.sizes(thresholds[:, np.newaxis]))[-1]
 
 
-def _covers_all_groups(calibration: Calibration) -> bool:
+def _covers_all_groups(calibration: CoverageData) -> bool:
     """Whether one threshold covers each group at the level, up to sampling noise."""
     # A test with an error of .05.
     level = 1.0 - 0.05 / (2.0 * (len(calibration.levels) - 1))
@@ -214,7 +214,7 @@ def _covers_all_groups(calibration: Calibration) -> bool:
 
 
 def pooled_coefficients(
-    calibration: Calibration, probabilities: np.ndarray | None = None
+    calibration: CoverageData, probabilities: np.ndarray | None = None
 ) -> np.ndarray:
     """Coefficients (b, a) of one threshold for all samples; b is infinite of too few."""
     coef = np.zeros(len(calibration.levels))
@@ -225,7 +225,7 @@ def pooled_coefficients(
 
 
 def group_coefficients(
-    calibration: Calibration, probabilities: np.ndarray | None = None
+    calibration: CoverageData, probabilities: np.ndarray | None = None
 ) -> np.ndarray:
     """Coefficients (b, a) of thresholds b + a_g of each group, and b of unknown groups.
 
@@ -257,7 +257,7 @@ class BlindPoint(NamedTuple):
 class BlindSearch:
     """Search of thresholds that do not know the group, and cover each group at its level."""
 
-    calibration: Calibration
+    calibration: CoverageData
     probabilities: np.ndarray  # of each group, (n_samples, n_groups)
 
     def run(self, pooled: np.ndarray) -> np.ndarray:
@@ -425,7 +425,7 @@ class Thresholds(NamedTuple):
     def fit(
         cls,
         fit: Callable,
-        calibrations: list[Calibration],
+        calibrations: list[CoverageData],
         folds: list[list[np.ndarray]],
         probabilities: np.ndarray,
         fitted: dict[str, EventFeatures],
@@ -444,14 +444,14 @@ class Thresholds(NamedTuple):
 
 def _make_calibrations(
     estimator: BaseEstimator, cross: CrossFit, scored: list[tuple]
-) -> list[Calibration]:
-    """The `Calibration` of each rule: one, or one for each class."""
+) -> list[CoverageData]:
+    """The `CoverageData` of each rule: one, or one for each class."""
     samples = cross.training.samples
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
     members = np.column_stack((members, samples.weights))
     units = np.arange(len(members)) if samples.clusters is None else samples.clusters
     return [
-        Calibration(
+        CoverageData(
             scores=scores,
             sets=sets,
             members=members * is_counted[:, np.newaxis],
@@ -464,7 +464,7 @@ def _make_calibrations(
     ]
 
 
-def _suits_one_threshold(estimator: BaseEstimator, calibrations: list[Calibration]) -> bool:
+def _suits_one_threshold(estimator: BaseEstimator, calibrations: list[CoverageData]) -> bool:
     """Whether there is one group, or one threshold covers all groups up to sampling noise."""
     n_groups = len(calibrations[0].levels) - 1
     if n_groups == 1:
@@ -474,7 +474,7 @@ def _suits_one_threshold(estimator: BaseEstimator, calibrations: list[Calibratio
     return all(map(_covers_all_groups, calibrations))
 
 
-def _fit_pooled(cross: CrossFit, calibrations: list[Calibration]) -> Thresholds:
+def _fit_pooled(cross: CrossFit, calibrations: list[CoverageData]) -> Thresholds:
     """One threshold for all samples."""
     groups = cross.training.samples.groups
     _warn_of_group_sizes(groups, calibrations, np.empty(0, dtype=np.intp))
@@ -483,7 +483,10 @@ def _fit_pooled(cross: CrossFit, calibrations: list[Calibration]) -> Thresholds:
 
 
 def _fit_by_group(
-    estimator: ConstrainedCV, cross: CrossFit, column: np.ndarray, calibrations: list[Calibration]
+    estimator: ConstrainedCV,
+    cross: CrossFit,
+    column: np.ndarray,
+    calibrations: list[CoverageData],
 ) -> Thresholds:
     """Thresholds of the groups themselves."""
     groups = cross.training.samples.groups
@@ -495,7 +498,10 @@ def _fit_by_group(
 
 
 def _fit_blind(
-    estimator: ConstrainedCV, cross: CrossFit, column: np.ndarray, calibrations: list[Calibration]
+    estimator: ConstrainedCV,
+    cross: CrossFit,
+    column: np.ndarray,
+    calibrations: list[CoverageData],
 ) -> Thresholds:
     """Thresholds that do not know the group, by models of the groups that are large enough."""
     groups = cross.training.samples.groups
@@ -513,7 +519,7 @@ def _fit_blind(
 
 
 def _fit_blind_to_groups(
-    large: np.ndarray, calibration: Calibration, probabilities: np.ndarray
+    large: np.ndarray, calibration: CoverageData, probabilities: np.ndarray
 ) -> np.ndarray:
     """Blind coefficients, which are 0 of all groups but the large ones."""
     coef = np.zeros(len(calibration.levels))
@@ -561,7 +567,7 @@ def _find_group_events(groups: Groups, compared: np.ndarray) -> ConstraintEvents
 
 
 def _report_coverage(
-    training: TrainingData, calibrations: list[Calibration], thresholds: np.ndarray
+    training: TrainingData, calibrations: list[CoverageData], thresholds: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Columns of the report: coverage and mean size of every group, by class where rules are."""
     groups = training.samples.groups
@@ -585,7 +591,7 @@ def _report_coverage(
 
 
 def _warn_of_group_sizes(
-    groups: Groups, calibrations: list[Calibration], modelled: np.ndarray
+    groups: Groups, calibrations: list[CoverageData], modelled: np.ndarray
 ) -> None:
     """Warn of samples that are too few for the level, and of what remains of it.
 
@@ -628,7 +634,7 @@ def _warn_of_group_sizes(
         )
 
 
-def _remaining_levels(calibration: Calibration, counts: np.ndarray) -> np.ndarray:
+def _remaining_levels(calibration: CoverageData, counts: np.ndarray) -> np.ndarray:
     """Level of the largest score of each group: the mean coverage, or the probability of it."""
     if calibration.confidence is None:
         return counts / (counts + 1.0)
@@ -637,7 +643,7 @@ def _remaining_levels(calibration: Calibration, counts: np.ndarray) -> np.ndarra
 
 def _warn_of_low_coverage(
     groups: Groups,
-    calibrations: list[Calibration],
+    calibrations: list[CoverageData],
     large: np.ndarray,
     thresholds: Thresholds,
     probabilities: np.ndarray,

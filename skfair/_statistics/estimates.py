@@ -59,7 +59,10 @@ _MAX_EXACT_COUNT = 3
 
 
 def rate_limits(
-    rates: np.ndarray, n: ArrayLike, level: float, z: np.ndarray | float | None = None
+    rates: np.ndarray,
+    n: ArrayLike,
+    level: np.ndarray | float,
+    z: np.ndarray | float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Limits of rates: Wilson's, or Clopper and Pearson's where these are known to be needed.
 
@@ -78,7 +81,7 @@ def rate_limits(
     low, high = wilson_limits(rates, n, special.ndtri(level) if z is None else z)
     is_exact = np.minimum(hits, n - hits) < _MAX_EXACT_COUNT + 0.5
     # All limits are exact for errors below .01.
-    is_exact |= 1.0 - level < 0.01
+    is_exact |= 1.0 - np.asarray(level) < 0.01
     exact_low, exact_high = clopper_pearson_limits(np.where(is_exact, hits, 0.0), n, level)
     low = np.where(is_exact, np.minimum(low, exact_low), low)
     return low, np.where(is_exact, np.maximum(high, exact_high), high)
@@ -132,7 +135,7 @@ class Estimates(ABC):
     hits: Any
     margins: Any
 
-    correlation = None
+    correlation: np.ndarray | None = None
     interval = ""
     """How the limits are computed, for tables and reports."""
     are_rates = False
@@ -278,7 +281,7 @@ class _EventMeans(Estimates):
             return None
         return correlation_of((self._unit_contributions @ self._unit_contributions.T).toarray())
 
-    def _quantile(self, level: float) -> np.ndarray | float:
+    def _quantile(self, level: np.ndarray | float) -> np.ndarray | float:
         """Quantile of the normal distribution, of Student's for weighted samples."""
         if not self.is_weighted:
             return special.ndtri(level)
@@ -331,8 +334,8 @@ class Rates(_EventMeans):
         rates._set_sizes(totals**2 / squares)
         return rates
 
-    def limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Wilson's or exact limits, as in `Estimates.limits`."""
+    def limits(self, level: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """Wilson's or exact limits, as in `Estimates.limits`; levels may differ by event."""
         return rate_limits(self.values, self.sizes, level, self._quantile(level))
 
 

@@ -62,7 +62,7 @@ class HiddenRates(Rates):
             variances, self._error_variances, out=counts.astype(float), where=known
         )
 
-    def _quantile(self, level: float) -> np.ndarray | float:
+    def _quantile(self, level: np.ndarray | float) -> np.ndarray | float:
         """Student's quantile for the recorded samples, the normal one if all are."""
         if not self.is_weighted:
             return special.ndtri(level)

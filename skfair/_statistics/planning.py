@@ -51,7 +51,7 @@ def required_sample_size(
     rate: float | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
     power: float = 0.8,
-    purpose: Literal["certificate", "fit"] = "certificate",
+    purpose: Literal["certificate", "fit", "calibration"] = "certificate",
     pilot: FitPilot | None = None,
     max_accuracy_loss: float | None = None,
 ) -> int:
@@ -98,6 +98,12 @@ def required_sample_size(
     .. math:: \Pr(B \ge c_n)^k, \quad B \sim \mathrm{Binomial}(n, p), \qquad
         c_n = \min \{ c : \Pr(\mathrm{Binomial}(n, m) \ge c) \le 1 - \text{level} \}.
 
+    For ``purpose="calibration"`` it is the smallest size at which the observed share of positives
+    of every group is shown to be within the tolerance of its mean predicted probability
+    (:class:`~skfair.constraints.Calibration`). The power is the exact binomial probability of
+    counts whose limits are within it, if all samples of a group have the same probability. Others
+    need fewer samples.
+
     Parameters
     ----------
     tolerance : float in (0, 1), default=None
@@ -108,15 +114,17 @@ def required_sample_size(
         In place of a tolerance, the smallest or the largest rate that a group may have.
     expected : float in [0, 1], default=None
         What the bound is about, as the model is expected to have it: its gap with a tolerance (by
-        default 0), or that of the training data for ``purpose="fit"``; its ratio with `ratio` (by
-        default 1); the rate of all groups with `minimum` or `maximum`, where it is required.
+        default 0), or that of the training data for ``purpose="fit"``, or the share of positives
+        minus the predicted one for "calibration"; its ratio with `ratio` (by default 1); the rate
+        of all groups with `minimum` or `maximum`, where it is required.
     n_groups : int or list of float, default=2
-        Number of groups compared, at least 2; at least 1 with `minimum` or `maximum`. Also the
+        Number of groups compared, at least 2; at least 1 with a bound on single groups. Also the
         shares of groups, which add up to 1: n is then the number of samples in all, to three
         digits. With an expected gap or ratio the first half of them has the smallest rate.
     rate : float in (0, 1), default=None
         Mean of the smallest and the largest expected rate of a group, with a tolerance or ratio; by
         default 0.5, which needs the largest sample for a tolerance. For a ratio a rate near 0 does.
+        For ``purpose="calibration"`` it is the mean probability of a group.
         A rate within a class, such as the true positive rate, counts the samples of that class
         only.
     confidence_level : float, default=0.95
@@ -124,9 +132,10 @@ def required_sample_size(
     power : float, default=0.8
         Probability that the claim is shown, or that a fit is guaranteed; with a pilot, that it
         is guaranteed and loses at most `max_accuracy_loss`.
-    purpose : {"certificate", "fit"}, default="certificate"
+    purpose : {"certificate", "fit", "calibration"}, default="certificate"
         "certificate": held-out samples for `skfair.audit.Audit.certify`. "fit": training samples
-        of a classifier with ``confidence_level``.
+        of a classifier with ``confidence_level``. "calibration": held-out samples for a claim about
+        probabilities, ``certify("calibration", tolerance)``.
     pilot : FitPilot, default=None
         In place of a tolerance, data and classifier of a plan for ``purpose="fit"``. The
         constraint, groups, rates and confidence level are those of the pilot.
@@ -185,6 +194,11 @@ def required_sample_size(
 
     >>> required_sample_size(minimum=0.75, expected=0.8)
     591
+
+    Probabilities of two groups, of which a tenth is positive, within two percentage points:
+
+    >>> required_sample_size(0.02, rate=0.1, purpose="calibration")
+    2407
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
     bounds |= {"maximum": maximum, "pilot": pilot}
@@ -197,29 +211,18 @@ def required_sample_size(
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
-    n_groups, shares = _check_groups(n_groups, fewest=1 if is_one_sided else 2)
-    check_choice("purpose", purpose, ("certificate", "fit"))
+    bounds_single_groups = is_one_sided or purpose == "calibration"
+    n_groups, shares = _check_groups(n_groups, fewest=1 if bounds_single_groups else 2)
+    check_choice("purpose", purpose, ("certificate", "fit", "calibration"))
     level = check_level(confidence_level)
     if pilot is not None:
         if expected is not None:
             raise argument_error(f"expected must be None with a pilot; got {expected!r}.")
         return _pilot_size(pilot, max_accuracy_loss, power, purpose)
-    if max_accuracy_loss is not None:
-        raise ValueError(
-            "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
-            f"place of {name}, or max_accuracy_loss=None."
-        )
-    if purpose == "fit" and tolerance is None:
-        raise ValueError(
-            f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
-            "tolerance, such as the difference that the ratio means at the rate."
-        )
-    if is_one_sided and passed_rate is not None:
-        raise argument_error(
-            f"rate must be left out with {name}={bound!r}; got {rate!r}. Pass the rate that is "
-            f"expected of the groups as expected={rate!r}."
-        )
+    _refuse_unused(name, bound, max_accuracy_loss, purpose, passed_rate, shares)
     expected = _check_expected(name, bound, expected)
+    if purpose == "calibration":
+        return _calibration_size(bound, rate, expected, n_groups, level, power)
     if shares is not None:
         rates = np.full(n_groups, expected)
         if not is_one_sided:
@@ -258,6 +261,37 @@ def _find_bound(bounds: dict[str, Any]) -> tuple[str, Any]:
     return name, bound
 
 
+def _refuse_unused(
+    name: str,
+    bound: float,
+    max_accuracy_loss: float | None,
+    purpose: str,
+    rate: float | None,
+    shares: np.ndarray | None,
+) -> None:
+    """Raise for arguments that do not go with the bound."""
+    if max_accuracy_loss is not None:
+        raise ValueError(
+            "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
+            f"place of {name}, or max_accuracy_loss=None."
+        )
+    if purpose != "certificate" and name != "tolerance":
+        raise ValueError(
+            f"purpose={purpose!r} plans for a tolerance, but {name}={bound!r} was passed; pass "
+            "tolerance, such as the difference that the ratio means at the rate."
+        )
+    if name in ("minimum", "maximum") and rate is not None:
+        raise argument_error(
+            f"rate must be left out with {name}={bound!r}; got {rate!r}. Pass the rate that is "
+            f"expected of the groups as expected={rate!r}."
+        )
+    if purpose == "calibration" and shares is not None:
+        raise argument_error(
+            "n_groups must be a number of groups with calibration, not their shares. The smallest "
+            "group needs as many samples as one of equal groups."
+        )
+
+
 def _check_groups(n_groups: int | Sequence[float], fewest: int) -> tuple[int, np.ndarray | None]:
     """Number of groups, and their shares if these are passed; raise for fewer than the fewest."""
     shares = None
@@ -288,8 +322,9 @@ def _check_expected(name: str, bound: float, expected: float | None) -> float:
             "closer it is to the bound, the more samples are required."
         )
     if expected is None:
-        return 0.0 if name == "tolerance" else 1.0
-    low, high = {"tolerance": (0.0, bound), "maximum": (0.0, bound)}.get(name, (bound, 1.0))
+        return 1.0 if name == "ratio" else 0.0
+    ranges = dict.fromkeys(("tolerance", "maximum"), (0.0, bound))
+    low, high = ranges.get(name, (bound, 1.0))
     is_possible = isinstance(expected, Real) and low <= expected <= high
     if not is_possible or expected == bound or (expected in (0, 1) and name.endswith("imum")):
         raise argument_error(
@@ -299,7 +334,12 @@ def _check_expected(name: str, bound: float, expected: float | None) -> float:
     return float(expected)
 
 
-_QUANTITIES = {"tolerance": "gap", "ratio": "ratio", "minimum": "rate", "maximum": "rate"}
+_QUANTITIES = {
+    "tolerance": "gap",
+    "ratio": "ratio",
+    "minimum": "rate",
+    "maximum": "rate",
+}
 """What a bound is about, by its argument."""
 
 
@@ -518,6 +558,48 @@ def _minimum_rate_size(
         if is_enough.any():
             return int(sizes[is_enough.argmax()])
         start += _N_SIZES
+
+
+def _calibration_size(
+    bound: float, rate: float, error: float, n_groups: int, level: float, power: float
+) -> int:
+    """Sample size of each group at which all are shown to be calibrated up to a bound."""
+    if not 0.0 < rate + error < 1.0:
+        raise argument_error(
+            "rate must be a mean probability to which the expected error can be added, but is "
+            f"{rate:g}, with expected={error:g}. Pass a smaller rate."
+        )
+    observed = rate + error
+    ends = np.clip([rate - bound, rate + bound], 0.0, 1.0)
+    z_score = special.ndtri(level)
+
+    def normal_power(n: int) -> float:
+        # Wilson's limits are within the ends if the rate is so many standard errors inside of them.
+        low, high = ends + np.array([1.0, -1.0]) * z_score * np.sqrt(ends * (1.0 - ends) / n)
+        scale = np.sqrt(observed * (1.0 - observed) / n)
+        inside = special.ndtr((high - observed) / scale) - special.ndtr((low - observed) / scale)
+        return max(float(inside), 0.0)
+
+    start = max(1, int(observed * (1.0 - observed) * (z_score / (bound - error)) ** 2))
+    n = _smallest_size(start, lambda n: normal_power(n) ** n_groups >= power)
+    # Rates are nearly normal where enough of both outcomes are expected.
+    if n * min(observed, 1.0 - observed) >= 40.0:
+        return n
+
+    def is_enough(n: int) -> bool:
+        return _calibration_power(n, bound, rate, observed, level) ** n_groups >= power
+
+    return _smallest_size(1, is_enough)
+
+
+def _calibration_power(
+    n: int, bound: float, predicted: float, observed: float, level: float
+) -> float:
+    """Probability that limits of the rate of n samples are within a bound of the predicted one."""
+    counts = np.arange(n + 1)
+    low, high = rate_limits(counts / n, n, level)
+    is_shown = (low >= predicted - bound) & (high <= predicted + bound)
+    return float(stats.binom.pmf(counts[is_shown], n, observed).sum())
 
 
 def minimum_rate_power(

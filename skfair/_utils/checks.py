@@ -116,8 +116,9 @@ def refuse_clusters(clusters: TableLike | None, what: str) -> None:
     """Raise for clusters of samples, unless there are none, where samples must be independent."""
     if clusters is not None:
         raise argument_error(
-            f"groups must be left out for {what}, where samples count one by one. Pass one sample "
-            "of each person or household."
+            f"groups must be left out for {what}, where samples count one by one: limits that "
+            "count dependent samples are too narrow. Pass one sample of each person or household, "
+            "drawn at random."
         )
 
 

@@ -188,9 +188,10 @@ class Audit(AuditData):
         Parameters
         ----------
         constraint : str or Constraint, default="demographic_parity"
-            Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference,
-            aggregate and so on. Of decisions about more than two classes, each class is certified
-            against the rest. Of a regressor, constraints on predictions can be certified
+            Name in :data:`skfair.constraints.CONSTRAINTS`, "calibration" (of probabilities), or an
+            instance with its reference, aggregate and so on. Of decisions about more than two
+            classes, each class is certified against the rest. Of a regressor, constraints on
+            predictions can be certified
             ("mean_parity", "loss_parity", partial parity of ranks), but not those on classes or
             decisions, and of a table of counts only constraints on decisions. Mean losses are of
             the constraint's loss, as ``LossParity(loss="squared")`` (the squared error) or

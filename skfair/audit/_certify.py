@@ -13,6 +13,7 @@ from sklearn.base import clone, is_regressor
 from skfair._bound.bound import reported_gap
 from skfair._partitions.collections import load_rows
 from skfair._statistics.bounded_means import ValueRange
+from skfair._statistics.calibration_errors import CalibrationErrors
 from skfair._statistics.estimates import (
     ComplementEstimates,
     LogRates,
@@ -49,6 +50,7 @@ from skfair.audit._sentences import (
     LOWER_BOUNDS,
     bounds_spared,
     describe_bound,
+    describe_miscalibration,
     event_text,
     name_left_out,
 )
@@ -95,6 +97,7 @@ class _Limits(NamedTuple):
     n_smallest: int
     shown_tolerance: float | None = None
     required_sample_size: int | None = None
+    worst_group: str = ""
 
 
 def certify_audit(
@@ -211,6 +214,7 @@ def protect_claim(claim: Claim, audit: AuditData, min_published: int) -> Claim:
         n_missing=claim.n_missing if is_complete else {},
         left_out=tuple(one for one in claim.left_out if not _is_about(one, hidden)),
         rare_outcomes="",
+        worst_group="",
         min_published=min_published,
         unpublished=protection.clause,
         source={name: one for name, one in claim.source.items() if name != "sha256"},
@@ -429,6 +433,7 @@ def _make_claim(
         n_smallest=None if size is None else limits.n_smallest,
         shown_threshold=None if shown is None else mirror(shown),
         rare_outcomes=limits.rare_outcomes,
+        worst_group=limits.worst_group,
         constraint=describe_constraint(constraint),
         source={} if positive is None else {"positive_label": str(positive)},
         n_missing={},
@@ -530,6 +535,7 @@ def _find_limits(
         rare_outcomes=_describe_rare_values(bound, estimates),
         sizes={event_text(cell, group, cells.names): int(n) for (cell, group), n in counted},
         n_smallest=int(estimates.sizes.min()),
+        worst_group=_describe_worst(bound, estimates, excess_level),
     )
     if is_shown:
         return limits
@@ -539,6 +545,21 @@ def _find_limits(
         shown_tolerance=shown if shown is not None and shown < largest else None,
         required_sample_size=_required_size(bound, estimates, limits.gap, tolerance, level),
     )
+
+
+def _describe_worst(
+    bound: HiddenGroupConstraint | BoundConstraint, estimates: Estimates, level: float
+) -> str:
+    """Sentence on the group that is miscalibrated most, with limits that hold for all groups."""
+    if bound.sums.metric_input != "probabilities":
+        return ""
+    cells = bound.sums.cells
+    # Two limits of each group share the error.
+    low, high = estimates.limits(1.0 - (1.0 - level) / (2.0 * len(estimates.values)))
+    worst = int(np.maximum(low, -high).argmax())
+    cell, group = cells.labels[worst]
+    name = event_text(cell, group, cells.names)
+    return describe_miscalibration(name, low[worst], high[worst])
 
 
 def _combine_classes(limits: list[_Limits]) -> _Limits:
@@ -708,6 +729,17 @@ def _required_size(
     level: float,
 ) -> int | None:
     """Samples of each group, and cell, that suffice if the population is as observed, or None."""
+    if isinstance(estimates, CalibrationErrors) and tolerance - gap > 1e-9:
+        rates = estimates.estimates.values
+        rate = float(np.clip(rates[np.abs(rates - 0.5).argmin()], 1e-3, 1.0 - 1e-3))
+        return required_sample_size(
+            tolerance,
+            expected=gap,
+            rate=rate,
+            purpose="calibration",
+            n_groups=len(rates),
+            confidence_level=level,
+        )
     # A floor is a ceiling of 1 minus the rate.
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (

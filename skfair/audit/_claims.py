@@ -96,6 +96,9 @@ class Claim(PageReport):
     n_missing : dict of str to int
         Samples that are left out, by what is unknown of them: "group", or an "outcome" that the
         metric needs.
+    worst_group : str
+        Of calibration, sentence on the group whose probabilities are shown to be off most, with
+        limits that hold for all groups together; empty if none is.
     rare_outcomes : str
         Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
@@ -152,6 +155,7 @@ class Claim(PageReport):
     assumption: str = ""
     left_out: tuple = ()
     rare_outcomes: str = ""
+    worst_group: str = ""
     attempt: int | None = None
     order: str = ""
     min_published: int | None = None
@@ -185,10 +189,8 @@ class Claim(PageReport):
         ValueError
             If it is no text of a claim of this version, or a field is damaged.
         """
-        older: dict[str, Any] = {
-            "order": "",
-            "limits_version": 1,
-        }  # fields that claims filed before lack
+        # Fields that claims filed before lack.
+        older: dict[str, Any] = {"order": "", "limits_version": 1, "worst_group": ""}
         required = {*cls._settings, *cls._results} - {*older}
         content = older | read_document(source, "Claim", required)
         _check_fields(content)
@@ -266,7 +268,7 @@ class Claim(PageReport):
         sentences = [f"{self._headline()}{left_out_clause(self.left_out)}."]
         if self.unpublished:
             sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
-        sentences += [self._describe_observed(), self.order, self._advise()]
+        sentences += [self._describe_observed(), self.worst_group, self.order, self._advise()]
         if self.shown_threshold is not None:
             bound = self._quantity.bound(self.shown_threshold)
             sentences.append(f"The strictest bound that these data show is {bound}.")
@@ -404,6 +406,7 @@ _FIELD_TYPES = {
     "is_exact": bool,
     "shown_threshold": (int, float, type(None)),
     "rare_outcomes": str,
+    "worst_group": str,
 }
 """Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""
 

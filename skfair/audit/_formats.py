@@ -95,6 +95,13 @@ border-right:1px solid var(--line);height:1.3rem}
 .skfair-report svg .small,.skfair-report svg .hole{stroke:var(--small)}
 .skfair-report svg .hole{stroke:var(--paper);stroke-width:7;stroke-linecap:round}
 .skfair-report svg .ref{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:4 3}
+.skfair-report .curves{display:flex;flex-wrap:wrap;gap:1rem;margin:0 0 1.2rem}
+.skfair-report figure{width:9rem;margin:0}
+.skfair-report figure svg{border:1px solid var(--line)}
+.skfair-report figure svg path{stroke-width:1.5}
+.skfair-report figure svg .band{fill:var(--line);stroke:none}
+.skfair-report figure svg .dot{stroke-width:7}
+.skfair-report figcaption{font-size:.82rem;color:var(--soft);overflow-wrap:anywhere}
 .skfair-report td:nth-child(2):last-child{overflow-wrap:anywhere}
 .skfair-report details{border-bottom:1px solid var(--line)}
 .skfair-report summary{padding:.5rem 0;cursor:pointer}
@@ -270,6 +277,34 @@ def _draw(picture: Picture) -> str:
         '<svg viewBox="0 0 100 20" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{''.join(shapes)}</svg>"
     )
+
+
+def draw_curves(curves: list[tuple[str, pd.DataFrame]]) -> Markup:
+    """Pictures of reliability tables by name: points, the band of all of them, and the diagonal."""
+    figures = []
+    for name, table in curves:
+        x = 100.0 * table["mean_probability"]
+        y, low, high = (100.0 - 100.0 * table[one] for one in ("estimate", "band_low", "band_high"))
+        lower = _join_points(x, low)
+        band = f"M{lower}L{_join_points(x[::-1], high[::-1])}Z"
+        limits = "".join(
+            f'<path d="M{at:.1f} {one:.1f}V{other:.1f}"/>'
+            for at, one, other in zip(x, low, high, strict=True)
+        )
+        dots = "".join(
+            f'<path class="dot" d="M{at:.1f} {one:.1f}h0"/>' for at, one in zip(x, y, strict=True)
+        )
+        figures.append(
+            '<figure><svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">'
+            f'<path class="band" d="{band}"/><path class="ref" d="M0 100L100 0"/>{limits}{dots}'
+            f"</svg><figcaption>{escape(name)}</figcaption></figure>"
+        )
+    return Markup(f'<div class="curves">{"".join(figures)}</div>')
+
+
+def _join_points(x: pd.Series, y: pd.Series) -> str:
+    """Points of a path."""
+    return "L".join(f"{at:.1f} {one:.1f}" for at, one in zip(x, y, strict=True))
 
 
 # Sections of a report as Markdown, with tables of GitHub's dialect.

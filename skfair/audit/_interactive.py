@@ -24,7 +24,7 @@ def add_script(page, report, summary=None):
     }
     scores = None
     if report.counts_samples and report.reliability is not None:
-        scores = report.reliability.drop(columns=["mean_probability", "low", "high"])
+        scores = report.reliability[["attribute", "group", "bin_low", "bin_high", "n", "estimate"]]
     content = {
         "rates": report.frame[_COLUMNS],
         "gaps": report.gaps[["attribute", "metric", "gap", "gap_low", "gap_high"]],

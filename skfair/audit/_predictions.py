@@ -223,6 +223,8 @@ def check_applies(constraint: Constraint, estimator: BaseEstimator) -> None:
     methods = ["decision_function"]
     if metric_kind(constraint) != "labelled_margin":
         methods.append("predict_proba")
+    if constraint.unit == "probability":
+        methods = ["predict_proba"]
     if not any(hasattr(estimator, method) for method in methods):
         raise ValueError(
             f"{constraint} compares scores, but {name} has no {' or '.join(methods)}. {instead}"

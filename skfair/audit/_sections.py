@@ -10,7 +10,14 @@ import numpy as np
 from skfair._columns.reading import Folded
 from skfair._groups.known import MISSING
 from skfair._utils.checks import join_names
-from skfair.audit._formats import FACT_TITLES, Markup, render_strip, tabulate_facts, titled_facts
+from skfair.audit._formats import (
+    FACT_TITLES,
+    Markup,
+    draw_curves,
+    render_strip,
+    tabulate_facts,
+    titled_facts,
+)
 from skfair.audit._front import (
     OVERALL_METRICS,
     chance_clause,
@@ -387,7 +394,10 @@ def report_sections(report: ReportData) -> Iterator[tuple[Folded | str, list]]:
     if metrics and report.counts_samples:
         yield Folded("Adverse impact"), list(_adverse_impact_tables(report))
     if report.reliability is not None:
-        yield Folded("Calibration"), list(_reliability_tables(report.reliability))
+        yield (
+            Folded("Calibration"),
+            list(_describe_reliability(report.reliability, report.confidence_level)),
+        )
     if report.thresholds is not None:
         by_threshold = threshold_tables(report.thresholds, report.reading.burden)
         yield Folded("By threshold"), list(by_threshold)
@@ -615,8 +625,10 @@ def _format_p_value(p_value: float) -> str:
     return "< .001" if p_value < 0.001 else _format_number(p_value, ".3f")
 
 
-def _reliability_tables(reliability: pd.DataFrame) -> Iterator[tuple]:
-    """Tables of predicted and observed frequencies by group and bin of probabilities."""
+def _describe_reliability(
+    reliability: pd.DataFrame, level: float
+) -> Iterator[Markup | str | tuple]:
+    """Yield pictures and tables of predicted and observed frequencies of groups."""
     note = (
         "Samples with a predicted probability above the lower end of a bin, up to its upper end. "
         "Probabilities of a group are calibrated in a bin if their mean is the share of positives, "
@@ -625,10 +637,16 @@ def _reliability_tables(reliability: pd.DataFrame) -> Iterator[tuple]:
     titles = ("Group and probability", "", "Truly positive", "Mean probability", "Samples")
     for attribute, rows in reliability.groupby("attribute", sort=False):
         largest = rows.groupby("group")["n"].sum().nlargest(10).index
-        cells = [
-            (_reliability_cells(row), False)
-            for row in rows[rows["group"].isin(largest)].to_dict("records")
-        ]
+        shown = rows[rows["group"].isin(largest)]
+        if "band_low" in shown:  # which reports that were filed before lack
+            yield (
+                "Curves: observed share of positives over the predicted probability, which are "
+                "equal on the dashed line. The band of a group holds with "
+                f"{confidence_text(level)} for all of its points together, so "
+                "that it is miscalibrated where the line leaves it."
+            )
+            yield draw_curves(list(shown.groupby("group", sort=False)))
+        cells = [(_reliability_cells(row), False) for row in shown.to_dict("records")]
         yield f"Reliability by {attribute}", note, titles, cells
 
 

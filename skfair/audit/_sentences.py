@@ -59,6 +59,14 @@ METRIC_DESCRIPTIONS = {
     "roc_auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
     "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
     "calibration_error": ("Calibration", "observed minus predicted share of positives"),
+    "calibration_intercept": (
+        "Calibration intercept",
+        "log odds where 50 % are predicted; 0 if calibrated, above 0 if these are too low",
+    ),
+    "calibration_slope": (
+        "Calibration slope",
+        "1 if calibrated; below 1 probabilities are too extreme, above 1 too near to each other",
+    ),
     "mean_target": ("Mean target", "true value"),
     "mean_prediction": ("Mean prediction", "predicted value"),
     "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
@@ -69,6 +77,7 @@ METRIC_DESCRIPTIONS = {
 
 _NON_SHARE_METRICS = (
     *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
+    *("calibration_intercept", "calibration_slope"),
     *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
 )
 """Metrics that are no shares."""
@@ -79,6 +88,7 @@ _COMPARED = {
     "loss": "mean loss",
     "group_auc": "area under the ROC curve",
     "attention": "exposure",
+    "probability": "calibration error",
 }
 """What is compared where it is no single rate, by the first part of a name of a metric."""
 
@@ -315,6 +325,8 @@ def _find_unit(constraint: Constraint, form: str) -> str:
         return "ratio"
     if constraint.unit == "attention":
         return "units of attention"
+    if constraint.unit == "probability":
+        return "percentage points"
     if not constraint.counts_decisions:
         return f"units of the {_describe_compared(constraint, False, 1)}"
     if not isinstance(rate, Rate) or rate.is_share:
@@ -344,6 +356,7 @@ BOUNDS = {
     "ratio": "the smallest {noun} of a group{by} is at least {bound} times the largest",
     "floor": "every group{by} has a {noun} of at least {bound}",
     "ceiling": "every group{by} has a {noun} of at most {bound}",
+    "calibration": "as many of every group{by} are positive as predicted, up to {bound}",
     "distance to overall": "no group{by} differs by more than {bound} from all in {noun}",
     "above overall": "no group{by} is more than {bound} above all in {noun} (how far groups are "
     "below is not asked)",
@@ -374,6 +387,20 @@ def verdict_text(
     by = f" by {' and '.join(attributes)}" if attributes else ""
     statement = BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
     return f"{_VERDICTS[verdict]}{when}: {statement}"
+
+
+def describe_miscalibration(group: str, low: float, high: float) -> str:
+    """Sentence on limits of the observed share of positives less the predicted; "" around 0."""
+    if not (low > 0.0 or high < 0.0):
+        return ""
+    side = "low" if low > 0.0 else "high"
+    nearest, furthest = sorted((abs(low), abs(high)))
+    quantity = Quantity("", "percentage points")
+    first = quantity.number(nearest, 2, ROUND_FLOOR)
+    return (
+        f"The probabilities of {group} are too {side} by {first} to "
+        f"{quantity.limit(furthest, n_digits=2)}."
+    )
 
 
 # Whom an answer is about, and how sure it is.

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.utils.multiclass import type_of_target
 
 from skfair._statistics.calibration_errors import make_calibration_errors
+from skfair._statistics.calibration_lines import estimate_coefficients, fit_calibration_lines
 from skfair._statistics.group_estimates import estimate_means
 from skfair._utils.checks import argument_error, join_names, mute_warnings
 from skfair.audit._sentences import is_known_metric
@@ -449,7 +450,33 @@ def _classification_metric_estimators(
             columns.get("has_outcome"),
             kind=partial(make_calibration_errors, probabilities=encoded["probabilities"]),
         )
+        metrics |= _calibration_line_estimators(encoded)
     return metrics | {"roc_auc": _make_estimator(GROUP_METRICS["roc_auc"], encoded)}
+
+
+def _calibration_line_estimators(columns: dict[str, np.ndarray]) -> dict[str, Callable]:
+    """Estimators of intercepts and slopes of calibration lines, which are fitted once for both."""
+    rows = np.flatnonzero(columns.get("has_outcome", np.ones(len(columns["y_true"]))))
+    is_true = columns["y_true"][rows]
+    probabilities = columns["probabilities"][rows]
+    last: list[Any] = [None, None]  # groups, and their lines
+
+    def estimate(
+        groups: Groups,
+        weights: np.ndarray,
+        clusters: np.ndarray | None = None,
+        *,
+        coefficient: int,
+    ) -> tuple[Estimates | None, np.ndarray]:
+        if last[0] is not groups:
+            counted = groups if len(rows) == len(weights) else groups.subset(rows)
+            units = None if clusters is None else clusters[rows]
+            lines = fit_calibration_lines(counted, weights[rows], is_true, probabilities, units)
+            last[:] = groups, lines
+        return estimate_coefficients(last[1], coefficient)
+
+    names = ("calibration_intercept", "calibration_slope")
+    return {name: partial(estimate, coefficient=number) for number, name in enumerate(names)}
 
 
 def _scoring_rate_estimator(scores: np.ndarray) -> dict[str, Callable]:

@@ -12,6 +12,7 @@ from skfair.constraints import _held_out  # with it `make_scorer` takes constrai
 from skfair.constraints._constraint import Constraint, check_whose_tolerance, constraint_hint
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
+    Calibration,
     DemographicParity,
     EqualizedOdds,
     EqualizedOddsLossParity,
@@ -35,6 +36,7 @@ from skfair.constraints._partial import (
 )
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.metrics._rates import refuse_sets_metric
+from skfair.metrics._synonyms import NOT_CALIBRATION
 
 PARTIAL_CRITERIA = Registry(
     {
@@ -68,6 +70,7 @@ CONSTRAINTS = Registry(
 
 _CLASSES = {kind.__name__: kind for kind in CONSTRAINTS.values()} | {
     "BoundedGroupLoss": BoundedGroupLoss,
+    "Calibration": Calibration,
     "Constraint": Constraint,
     "ExposureParity": ExposureParity,
     "MaximumRate": MaximumRate,
@@ -76,6 +79,9 @@ _CLASSES = {kind.__name__: kind for kind in CONSTRAINTS.values()} | {
     "RateParity": RateParity,
 }
 """All constraints of this package by the names of their classes, which files state."""
+
+AUDITED_CONSTRAINTS = Registry({**CONSTRAINTS, "calibration": Calibration}, constraint_hint)
+"""Constraints of claims and monitors by name: those of fits, and on calibration."""
 
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
@@ -103,6 +109,8 @@ def resolve_constraints(
     if constraint is None:
         return []
     check_whose_tolerance(constraint, tolerance)
+    if takes_all and registry is CONSTRAINTS:
+        registry = AUDITED_CONSTRAINTS
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
     named = constraints
     constraints = [resolve_name(registry, one, "constraint", base) for one in constraints]
@@ -113,6 +121,8 @@ def resolve_constraints(
     for one in [] if takes_all else constraints:
         refuse_sets_metric(one.compared_rate)
         check_task(one, is_real)
+        if one.unit == "probability":
+            raise argument_error(f"constraint must be one of fits, unlike {one}: {NOT_CALIBRATION}")
         if one.unit == "attention":
             raise argument_error(
                 f"constraint must be about predictions, but {one} compares the exposure of "
@@ -169,6 +179,7 @@ def check_applies_to_numbers(constraint: Constraint, model: str) -> None:
 __all__ = [
     "CONSTRAINTS",
     "BoundedGroupLoss",
+    "Calibration",
     "Constraint",
     "DemographicParity",
     "EqualOpportunity",

@@ -239,12 +239,12 @@ class Constraint(ComparedGroups):
     """What can be fitted to partitioned samples in its place, to end a message with."""
 
     applies_to: tuple[str, ...] = ("scores", "numbers")
-    """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
-    "numbers" that a regressor predicts; or "rankings" of documents."""
+    """Kinds of predictions that are compared: "decisions", "scores" or "probabilities" of a
+    classifier, or the "numbers" that a regressor predicts; or "rankings" of documents."""
 
     unit = "score"
-    """What the gap is measured in: "rate", "score", "loss", "area" (under an ROC curve), or
-    "attention" that documents get."""
+    """What the gap is measured in: "rate", "score", "loss", "area" (under an ROC curve),
+    "probability", or "attention" that documents get."""
 
     def __init__(
         self,
@@ -287,6 +287,13 @@ class Constraint(ComparedGroups):
     def counts_decisions(self) -> bool:
         """Whether the public metric depends on the signs of the scores alone."""
         return "decisions" in self.applies_to
+
+    @property
+    def _metric_input(self) -> str:
+        """What the public metric depends on, as in `Sums`."""
+        if self.unit == "probability":
+            return "probabilities"
+        return "decisions" if self.counts_decisions else "values"
 
     @abstractmethod
     def cells(self, samples: Samples) -> dict[str, np.ndarray]:
@@ -407,7 +414,7 @@ class Constraint(ComparedGroups):
             target=samples.target,
             smooth=smooth,
             exact=exact,
-            metric_input="decisions" if self.counts_decisions else "values",
+            metric_input=self._metric_input,
             unit=unit_of_rates,
         )
         of_others = replace(sums, cells=others) if others and others.labels else None
@@ -451,7 +458,8 @@ class Constraint(ComparedGroups):
         """Largest possible gap: 1 of rates and areas, 2 of a sum over classes, else infinity."""
         if self.gap.is_ratio:
             return 1.0
-        if not self.counts_decisions and self.unit not in ("rate", "area", "attention"):
+        shares = ("rate", "area", "attention", "probability")
+        if not self.counts_decisions and self.unit not in shares:
             return np.inf
         return 2.0 if self.aggregate == "sum" else 1.0
 
@@ -779,6 +787,8 @@ def constraint_hint(what: Any, registry: Registry) -> str:
     if synonym is None:
         # The spelling must be similar where no criterion has the name.
         return closest_name_hint(what, registry, 0.8)
+    if synonym.explanation:
+        return f" {synonym.explanation[0].upper()}{synonym.explanation[1:]}"
     if synonym.constraint is None:
         return f" No such criterion is offered: no constraint is on {synonym.not_offered}."
     meant = synonym.constraint

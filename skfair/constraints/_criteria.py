@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from skfair._bound.gap import LargestMean, MutualOrderGap
+from skfair._bound.gap import LargestDistance, LargestMean, MutualOrderGap
 from skfair._groups import Groups, Samples, check_groups
 from skfair._utils.api import Direction, MatrixLike, RandomState, Reference
 from skfair._utils.checks import join_names, resolve_name
@@ -38,6 +38,7 @@ from skfair.losses import (
     ERROR_RATE_TABLE,
     LOSSES,
     SELECTION_RATE_TABLE,
+    CalibrationError,
     LogisticLoss,
     LossName,
     Pointwise,
@@ -388,6 +389,78 @@ class MeanErrorParity(MeanParity):
         {terms_signature}
         """
         return (SignedError(),)
+
+
+# Calibration: probabilities of groups against their outcomes.
+
+
+@make_constructor
+class Calibration(Constraint):
+    r"""Calibrated probabilities of every group on average: for claims and monitors, not for fits.
+
+    :math:`|E[y - p \mid g]|` is at most the tolerance for all groups g, where p are predicted
+    probabilities: as many samples of a group are positive as predicted. The gap is the largest of
+    these distances, so that it binds a single group too. :meth:`skfair.audit.Audit.subgroups`
+    searches groups within ranges of p, too.
+
+    Where base rates differ, groups that are calibrated have different error rates unless
+    predictions are perfect ([1]_), so that fits keep constraints on errors or calibration. To
+    calibrate, fit a sigmoid to each group (:ref:`calibrated_probabilities`).
+
+    Read more in the :ref:`guide <audit_calibration>`.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest distance allowed, in (0, 1); 0.02 are two percentage points.
+    attributes, min_group_size
+        See :class:`Constraint`.
+
+    References
+    ----------
+    .. [1] J. Kleinberg, S. Mullainathan and M. Raghavan, "Inherent trade-offs in the fair
+       determination of risk scores", ITCS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.audit import Audit
+    >>> rng = np.random.default_rng(0)
+    >>> p, sex = rng.beta(2, 3, size=8000), rng.choice(["f", "m"], size=8000)
+    >>> y = rng.random(8000) < np.where(sex == "f", p + 0.06, p)
+    >>> audit = Audit.from_predictions(y, None, y_score=p, sensitive_features=sex)
+    >>> print(audit.certify("calibration", tolerance=0.02).worst_group)
+    The probabilities of f are too low by 3.3 to 6.6 percentage points.
+    """
+
+    applies_to = ("probabilities",)
+    unit = "probability"
+    gap = LargestDistance
+    cells = staticmethod(all_samples)
+
+    # Groups are not compared with one another, so these are no parameters here.
+    reference = "groups"
+    aggregate = "max"
+
+    _: KW_ONLY
+    tolerance: Tolerance | None = None
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
+
+    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
+        """Whether a sample is positive, less its probability.
+
+        Parameters
+        ----------
+        surrogate, loss : callable
+            Not used.
+
+        Returns
+        -------
+        terms : tuple of callables
+            (probabilities, target) -> Pointwise, with targets -1 and +1.
+        """
+        return (CalibrationError(),)
 
 
 # Constraints on the mean loss of groups.

@@ -20,6 +20,7 @@ from skfair.constraints._constraint import (
 )
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import METRICS, find_positive
+from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import counted_values, is_share
 from skfair.metrics._registry import Metric
@@ -42,6 +43,8 @@ def metric_kind(constraint: Constraint) -> str:
         return "classification"
     if constraint.unit == "attention":
         return "score"
+    if constraint.unit == "probability":
+        return "labelled_probability"
     if constraint.applies_to == ("numbers",):
         return "regression"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
@@ -68,6 +71,8 @@ def target_and_scores(
         truth, predicted = columns
         positive = find_positive(truth, predicted, pos_label=pos_label)
         return np.where(truth == positive, 1.0, -1.0), np.where(predicted == positive, 1.0, -1.0)
+    if kind == "labelled_probability":
+        check_unit_range(to_numbers(columns[-1], "y_score"), "y_score")
     # Move the threshold to 0, where constraints decide.
     scores = np.asarray(columns[-1], dtype=float) - threshold
     if len(columns) == 1:

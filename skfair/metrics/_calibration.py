@@ -107,16 +107,18 @@ def check_probabilities(y_true: TableLike, y_proba: TableLike) -> tuple[np.ndarr
     return is_true, check_unit_range(probabilities)
 
 
-def check_unit_range(probabilities: np.ndarray) -> np.ndarray:
+def check_unit_range(probabilities: np.ndarray, name: str = "y_proba") -> np.ndarray:
     """Probabilities, clipped to [0, 1]; a ValueError if one is outside by more than rounding."""
     clipped = np.clip(probabilities, 0.0, 1.0)
     # Largest excess over [0, 1] that the rounding of single precision explains.
     is_wrong = ~(np.abs(probabilities - clipped) <= 1e-6)
     if is_wrong.any():
         wrong = float(probabilities[is_wrong][0])
+        advice = "pass scores on another scale as y_score"
+        if name != "y_proba":
+            advice = "calibrate scores on another scale first"
         raise ValueError(
-            f"y_proba must be probabilities in [0, 1], but {wrong!r} was passed; pass scores "
-            "on another scale as y_score."
+            f"{name} must be probabilities in [0, 1], but {wrong!r} was passed; {advice}."
         )
     return clipped
 
@@ -177,8 +179,9 @@ def reliability_table(
         One row for each group and bin (level ``bin`` of the index) that holds samples of it, and
         bins of all samples under "overall". Columns are the ends ``bin_low`` and ``bin_high``, of
         which the upper one belongs to the bin, the number ``n`` of samples, ``mean_probability``,
-        the ``estimate``, the observed share of positives, and the ends of its interval, ``low`` and
-        ``high``, as in :func:`group_report`.
+        the ``estimate``, the observed share of positives, the ends of its interval, ``low`` and
+        ``high``, as in :func:`group_report`, and ``band_low`` and ``band_high``, ends that hold
+        with the same level for all bins of the group together (Bonferroni).
 
     Raises
     ------
@@ -242,12 +245,18 @@ def bin_frequencies(
     n_bins = len(edges) - 1
     rows = np.concatenate((rows, np.arange(n_samples)))
     codes = np.concatenate((codes, np.full(n_samples, n_groups)))
-    cells, places = np.unique(codes * n_bins + bins[rows], return_inverse=True)
+    cell_of_row = codes * n_bins + bins[rows]
+    is_present = np.bincount(cell_of_row) > 0
+    cells = np.flatnonzero(is_present)
+    places = np.cumsum(is_present)[cell_of_row] - 1
     events = Events.disjoint(places, len(cells), weights[rows])
     events = events.copy_with_multiplicity(groups.row_counts[rows])
     rates = Rates(events, is_true[rows].astype(float))
     low, high = rates.limits(level)
     group, bin_ = np.divmod(cells, n_bins)
+    # Of the bins of a group each has an equal part of the error.
+    n_in_group = np.bincount(group)[group]
+    band_low, band_high = rates.limits(1.0 - (1.0 - level) / n_in_group)
     return pd.DataFrame(
         {
             "group": group,
@@ -259,5 +268,7 @@ def bin_frequencies(
             "estimate": rates.values,
             "low": low,
             "high": high,
+            "band_low": band_low,
+            "band_high": band_high,
         }
     )

@@ -25,6 +25,7 @@ from sklearn.utils.multiclass import type_of_target, unique_labels
 from skfair._groups import Groups
 from skfair._groups.samples import check_metric_input, cover_truth
 from skfair._statistics.calibration_errors import BinnedCalibrationErrors
+from skfair._statistics.calibration_lines import estimate_coefficients, fit_calibration_lines
 from skfair._statistics.estimates import Estimates
 from skfair._statistics.group_estimates import (
     GroupFunction,
@@ -386,6 +387,25 @@ class _ExpectedCalibrationError(GroupMetric):
         return errors, present
 
 
+@dataclass(frozen=True)
+class _CalibrationCoefficient(GroupMetric):
+    """The intercept (0) or the slope (1) of Cox's calibration line of each group."""
+
+    coefficient: int = 0
+
+    def estimate(  # type: ignore[override]
+        self,
+        columns: dict[str, np.ndarray],
+        groups: Groups,
+        weights: np.ndarray,
+        clusters: np.ndarray | None = None,
+    ) -> tuple[Estimates | None, np.ndarray]:
+        """As `MeanMetric.estimate`."""
+        is_true, probabilities = check_probabilities(columns["y_true"], columns["probabilities"])
+        lines = self.metric(groups, weights, is_true == 1.0, probabilities, clusters)
+        return estimate_coefficients(lines, self.coefficient)
+
+
 # Metrics by name.
 
 
@@ -431,6 +451,12 @@ GROUP_METRICS = {
         MeanMetric(_squared_errors, "brier_score", "predict_proba"),
         _ExpectedCalibrationError(
             expected_calibration_error, "expected_calibration_error", "predict_proba"
+        ),
+        _CalibrationCoefficient(
+            fit_calibration_lines, "calibration_intercept", "predict_proba", coefficient=0
+        ),
+        _CalibrationCoefficient(
+            fit_calibration_lines, "calibration_slope", "predict_proba", coefficient=1
         ),
         MeanMetric(_errors, "mean_error"),
         MeanMetric(_absolute_errors, "mean_absolute_error"),

@@ -110,8 +110,9 @@ def group_report(
     metrics : list or dict, default=seven rates
         What the table has: names or synonyms of rates, such as "recall", "precision" and
         "f1_score"; "balanced_accuracy", "matthews_corrcoef", "roc_auc", "average_precision",
-        "brier_score", "expected_calibration_error", "mean_error", "mean_absolute_error" and
-        "mean_squared_error"; a :class:`Rate`, a :class:`GroupMetric`, or a function, such as
+        "brier_score", "expected_calibration_error", "calibration_intercept",
+        "calibration_slope", "mean_error", "mean_absolute_error" and "mean_squared_error"; a
+        :class:`Rate`, a :class:`GroupMetric`, or a function, such as
         those of :mod:`sklearn.metrics`. A dict gives them names. Functions of more than two
         classes take the labels, as in ``functools.partial(f1_score, average="macro")``. "coverage"
         and "set_size" are of prediction sets, which ``y_pred`` then holds (:ref:`prediction_sets`).

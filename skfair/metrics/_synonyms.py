@@ -7,12 +7,16 @@ from typing import NamedTuple
 
 
 class Synonym(NamedTuple):
-    """The constraint and the metric that a name means, or what there is no constraint on."""
+    """The constraint and the metric that a name means, or what there is no constraint on.
+
+    An ``explanation`` says why.
+    """
 
     constraint: str | None
     metric: str | None = None
     is_ratio: bool = False
     not_offered: str = ""
+    explanation: str = ""
 
 
 _SELECTION = Synonym("demographic_parity", "demographic_parity_difference")
@@ -44,9 +48,19 @@ _AREAS = Synonym(
     None, not_offered="balanced accuracy, correlations or areas under curves of each group"
 )
 _INDIVIDUALS = Synonym(None, not_offered="individuals, causes or inequality as a whole")
+NOT_CALIBRATION = (
+    "no fit is constrained to be calibrated. Where base rates differ, groups that are calibrated "
+    "have different error rates unless predictions are perfect, so that a model cannot keep both. "
+    'Measure it, by skfair.audit.Audit.certify("calibration", tolerance) or '
+    'Audit.subgroups("calibration_error"), and calibrate by a sigmoid for each group '
+    "(calibrated_probabilities in the guide)."
+)
+"""Why calibration is no constraint of a fit, and what to do instead."""
+
+_CALIBRATION = Synonym(None, explanation=NOT_CALIBRATION)
 _PREDICTIVE_VALUES = Synonym(
     None,
-    not_offered="calibration, or on several predictive values at once; RateParity takes one rate, "
+    not_offered="several predictive values at once; RateParity takes one rate, "
     "and a list of constraints several",
 )
 _BASE_RATES = Synonym(None, not_offered="base rates, which no model changes")
@@ -91,6 +105,11 @@ COMPARISONS = {
     "average_odds_difference": _ODDS,
     "average_odds_error": _ODDS,
     "average_predictive_value_difference": _PREDICTIVE_VALUES,
+    # calibration
+    "calibration": _CALIBRATION,
+    "calibration_error": _CALIBRATION,
+    "expected_calibration_error": _CALIBRATION,
+    "multicalibration": _CALIBRATION,
     "conditional_demographic_disparity": Synonym("DemographicParity(control_features=)"),
     "class_imbalance": _BASE_RATES,
     "consistency_score": _INDIVIDUALS,

@@ -39,6 +39,7 @@ from skfair.constraints._constraint import set_reference_groups
 from skfair.constraints._held_out import evaluate_cells, metric_kind, outcome_use
 from skfair.losses import loss_targets
 from skfair.metrics import find_positive
+from skfair.metrics._calibration import check_unit_range
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._rates import refuse_sets_metric
 
@@ -562,7 +563,8 @@ def to_scores(
 ) -> np.ndarray:
     """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves."""
     if not constraint.counts_decisions:
-        return to_numbers(y_pred, "y_pred")
+        scores = to_numbers(y_pred, "y_pred")
+        return check_unit_range(scores, "y_pred") if constraint.unit == "probability" else scores
     columns = [y_pred] if y_true is None else [y_pred, y_true]
     positive = find_positive(*columns, pos_label=pos_label)
     return np.where(y_pred == positive, 1.0, -1.0)

@@ -50,6 +50,7 @@ from skfair.monitoring._state import (
     CellEvidence,
     Comparison,
     DifferenceHypotheses,
+    DistanceHypotheses,
     GapEvidence,
     MeanHypotheses,
     Row,
@@ -77,7 +78,7 @@ _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(Bins, CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
-        *(AboveHypotheses, BelowHypotheses),
+        *(AboveHypotheses, BelowHypotheses, DistanceHypotheses),
         *(Row, Settings, State, MeanHypotheses, Statement, Window),
     )
 }
@@ -275,7 +276,8 @@ class GapMonitor(BaseEstimator):
         means between groups (``reference="groups"``, ``aggregate="max"``), one side of a reference
         group (a ``reference`` by attribute with a ``direction``), or
         :class:`~skfair.constraints.BoundedGroupLoss`, :class:`~skfair.constraints.MaximumRate` or
-        :class:`~skfair.constraints.MinimumRate`. With ``attributes="each"`` the values of each
+        :class:`~skfair.constraints.MinimumRate`, or "calibration"
+        (:class:`~skfair.constraints.Calibration`). With ``attributes="each"`` the values of each
         attribute are compared with one another, not with those of other attributes. Its
         ``min_group_size``, if it has a number, counts in place of that of the monitor.
     tolerance : float, default=None
@@ -307,7 +309,9 @@ class GapMonitor(BaseEstimator):
         depends on the class alone.
     value_range : tuple of two floats, default=(0.0, 1.0)
         Smallest and largest value that is averaged, for constraints on scores, predicted numbers
-        and losses. Rates of decisions, whose largest value is known, do not use it.
+        and losses. Rates of decisions, whose largest value is known, do not use it. Of
+        "calibration" it is an outcome, 0 or 1, minus its probability, by default from -1 to 1. If
+        no probability is above b, (-b, 1) takes far fewer samples.
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
     windows : tuple of int, default=(1, 3, 6, 12)

@@ -40,6 +40,7 @@ from skfair.monitoring._recent import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
     from skfair._groups.groups import Groups
     from skfair.monitoring._batches import Cohort, MonitorSettings
@@ -85,6 +86,13 @@ class DifferenceHypotheses:
     """Hypotheses on the differences of the means of groups, which are compared in pairs."""
 
     compares_group_pairs = True
+    are_distances = True
+    """Whether levels are distances of means, and not means themselves."""
+
+    @classmethod
+    def from_range(cls, low: float, high: float) -> Self:
+        """The hypotheses on means of values that are scaled from this range."""
+        return cls()
 
     def pairs(self, n_groups: int) -> np.ndarray:
         """Mask of the ordered pairs whose difference, the first less the second, is bounded."""
@@ -222,10 +230,18 @@ class MeanHypotheses:
     """Hypotheses on the mean of each group by itself, which a level bounds from above."""
 
     compares_group_pairs = False
+    are_distances = False
+    n_sides = 1
+    """Contrasts of each group."""
 
     def restrict(self, is_large: np.ndarray) -> np.ndarray:
         """Mask of the groups that are compared, of those that are large enough."""
         return is_large
+
+    @classmethod
+    def from_range(cls, low: float, high: float) -> Self:
+        """The hypotheses on means of values that are scaled from this range."""
+        return cls()
 
     def tested_value(self, means: np.ndarray) -> float:
         """The largest of these means, 0 without any."""
@@ -265,6 +281,61 @@ class MeanHypotheses:
             x, n, q, np.clip(np.maximum(q, levels), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
         )
         return np.where(is_open, log_e, 0.0)
+
+
+class DistanceHypotheses(MeanHypotheses):
+    """Hypotheses on the distance of the mean of each group from a `center`, on both sides."""
+
+    are_distances = True
+    n_sides = 2
+    center: float
+
+    def __init__(self, center: float) -> None:
+        self.center = center
+
+    @classmethod
+    def from_range(cls, low: float, high: float) -> Self:
+        """The hypotheses on the distance from 0 of values that are scaled from this range."""
+        return cls(-low / (high - low))
+
+    def tested_value(self, means: np.ndarray) -> float:
+        """The largest distance of these means, 0 without any."""
+        return float(np.max(np.abs(means - self.center), initial=0.0))
+
+    def count_on_edge(self, n_groups: int, tolerance: float) -> int:
+        """Number of groups, each of which can be at one of its ends, or at both if they meet."""
+        return n_groups if tolerance > 0 else 2 * n_groups
+
+    def lower_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+        """Lower limit of the largest distance, from limits of all means."""
+        return float(np.max(np.maximum(low - self.center, self.center - high), initial=0.0))
+
+    def upper_limit(self, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+        """Upper limit of the largest distance, from limits of all means."""
+        return float(np.max(np.maximum(high - self.center, self.center - low), initial=0.0))
+
+    def find_extremes(self, means: np.ndarray) -> tuple:
+        """Position of the mean that is furthest away."""
+        return (np.abs(means - self.center).argmax(),)
+
+    def project_means(self, q: np.ndarray, n: np.ndarray, level: np.ndarray | float) -> np.ndarray:
+        """Means nearest to q whose distance is at most the level."""
+        level = np.asarray(level, dtype=np.float64)[..., np.newaxis]
+        nearest = np.clip(q, self.center - level, self.center + level)
+        return np.clip(nearest, _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
+
+    def log_e_contrasts(
+        self, x: np.ndarray, n: np.ndarray, q: np.ndarray, levels: np.ndarray, is_open: np.ndarray
+    ) -> np.ndarray:
+        """Evidence of a batch against distances of at least each level, above and below.
+
+        It has the shape (..., n_groups, 2, n_levels).
+        """
+        x, n, q = (array[..., np.newaxis, np.newaxis] for array in (x, n, q))
+        above = np.maximum(q, self.center + levels)
+        below = np.minimum(q, self.center - levels)
+        p = np.clip(np.concatenate((above, below), axis=-2), _EDGE_DISTANCE, 1.0 - _EDGE_DISTANCE)
+        return np.where(is_open, log_likelihood_ratio(x, n, q, p), 0.0)
 
 
 def log_e_gap(hypothesis, x, n, q, level, fraction):
@@ -313,9 +384,8 @@ class CellEvidence:
         self.counts = np.zeros((2, *streams, 0))
         self.windows = np.zeros((2, *streams, len(WINDOWS), 0))
         self.total, self.block = np.zeros((3, 0)), np.zeros((2, 0))
-        self.log_e = np.zeros(
-            (*streams, 0, 0 if hypothesis.compares_group_pairs else 1, len(levels))
-        )
+        n_contrasts = 0 if hypothesis.compares_group_pairs else hypothesis.n_sides
+        self.log_e = np.zeros((*streams, 0, n_contrasts, len(levels)))
         self.log_max = self.log_e.copy()
 
     def add_groups(self, n_groups: int) -> None:

@@ -113,7 +113,10 @@ def test_the_worst_subgroup_is_stated_with_its_limits():
     assert 0.02 < first["low"] < 0.2 and first["p_value"] < 0.001
     assert "are positive" in report._headline() and "are predicted" in report._headline()
     assert "shown to be miscalibrated" in report.findings[0]
-    assert f"for {first['subgroup']} (of {first['n']} samples)" in report.findings[1]
+    assert report.findings[1].startswith(
+        f"The probabilities of {first['subgroup']} are too low by "
+    )
+    assert f"Of its {first['n']} samples" in report.findings[1]
     assert "differs from its mean probability by more than" in report.findings[-1]
     assert report.searches["largest_possible"].item() > first["difference"]
     page = report._repr_html_()
@@ -176,7 +179,7 @@ def test_scores_that_are_no_probabilities_are_refused():
     with pytest.raises(ValueError, match="pass these as y_score="):
         bare.subgroups("calibration_error")
     scored = Audit.from_predictions(y, p > 0.5, y_score=3.0 * p, sensitive_features=attributes)
-    with pytest.raises(ValueError, match=r"must be probabilities in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"y_score must be probabilities in \[0, 1\]"):
         scored.subgroups("calibration_error")
     blind = Audit.from_predictions(None, p > 0.5, y_score=p, sensitive_features=attributes)
     with pytest.raises(ValueError, match="y_true must hold true classes"):
@@ -193,6 +196,30 @@ def test_a_file_is_searched(tmp_path, capsys):
     command += " --sensitive sex age race --metric calibration_error"
     assert main(command.split()) == 3
     assert "shown to be miscalibrated" in capsys.readouterr().out
+
+
+def test_a_file_needs_no_column_of_decisions(tmp_path, capsys):
+    attributes, p, y = draw()
+    path = tmp_path / "scored.csv"
+    attributes.assign(y=y.astype(int), p=p).to_csv(path, index=False)
+    columns = f"{path} --target y --probability p --sensitive sex"
+    assert main(f"subgroups {columns} age race --metric calibration_error".split()) == 3
+    claim = tmp_path / "claim.json"
+    options = "--constraint calibration --tolerance 0.03 --json"
+    assert main(f"certify {columns} {options} {claim}".split()) == 3
+    assert "The probabilities of f are too low by " in capsys.readouterr().out
+    assert main(f"verify {claim} {path}".split()) == 0
+    with pytest.raises(SystemExit, match="2"):
+        main(f"certify {path} --target y --sensitive sex --tolerance 0.1".split())
+    assert "--probability is required" in capsys.readouterr().err
+
+
+def test_a_plan_is_printed(capsys):
+    command = "plan --tolerance 0.02 --rate 0.1 --groups 5 --purpose calibration"
+    assert main(command.split()) == 0
+    text = capsys.readouterr().out
+    assert "3,037 samples of each of 5 groups" in text
+    assert "a calibration error of each group of at most 0.02 is shown" in text
 
 
 def test_no_positives_of_a_rare_outcome_are_no_miscalibration():
@@ -239,3 +266,15 @@ def test_weights_of_expected_calibration_errors_that_are_constant_change_nothing
     weighted = report_errors(y, p, groups, sample_weight=np.full(400, 3.0))
     columns = [name for name in plain if name.startswith("expected")]
     np.testing.assert_allclose(plain[columns], weighted[columns])
+
+
+def test_weights_and_clusters_are_refused_with_a_way_out():
+    attributes, p, y = draw(300)
+    columns = {"y_score": p, "sensitive_features": attributes}
+    weights = np.random.default_rng(0).uniform(1.0, 3.0, 300)
+    weighted = Audit.from_predictions(y, None, sample_weight=weights, **columns)
+    with pytest.raises(ValueError, match=r"each with probability w / w\.max\(\)"):
+        weighted.subgroups("calibration_error")
+    clustered = Audit.from_predictions(y, None, groups=np.arange(300) // 2, **columns)
+    with pytest.raises(ValueError, match="drawn at random"):
+        clustered.subgroups("calibration_error")

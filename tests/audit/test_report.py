@@ -93,7 +93,7 @@ def test_differences_to_a_data_dependent_reference_have_simultaneous_intervals()
     """Bonferroni over all metrics of all attributes, and over all pairs of groups of each."""
     report = plain_report()
     n_tables = len(report.gaps)
-    assert n_tables == 27
+    assert n_tables == 33
     for attribute, n_pairs in {"sex": 1, "race": 3, "sex × race": 15}.items():
         rows = report.frame[
             (report.frame["attribute"] == attribute) & (report.frame["metric"] == "selection_rate")

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 
-from skfair._postprocessing.coverage import Calibration, IntervalSets
+from skfair._postprocessing.coverage import CoverageData, IntervalSets
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
@@ -432,7 +432,7 @@ def test_samples_that_belong_together_count_as_one():
     everyone = np.ones((200, 2))
     point = np.zeros(200)
     sets = IntervalSets(point, point, point + 1.0)
-    single = Calibration(scores, sets, everyone, np.arange(200), 0.9, 0.95)
+    single = CoverageData(scores, sets, everyone, np.arange(200), 0.9, 0.95)
     pairs = replace(single, units=units)
     assert pairs.sizes.tolist() == [100.0, 100.0]
     assert (pairs.levels > single.levels).all()

@@ -1,0 +1,222 @@
+"""Claims and monitors of calibrated probabilities, their sample size, and refusals of fits."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+
+from skfair._bound.gap import LargestDistance
+from skfair._statistics.estimates import rate_limits
+from skfair.audit import Audit, Claim, verify
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.constraints import Calibration
+from skfair.monitoring import GapMonitor
+from skfair.monitoring._state import DistanceHypotheses
+from skfair.statistics import required_sample_size
+
+
+def draw(n, off=0.0, seed=0):
+    """Groups, probabilities, and outcomes: women are more often positive than stated by `off`."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(["f", "m"], n)
+    p = rng.beta(2, 3, n)
+    y = rng.random(n) < np.clip(p + off * (groups == "f"), 0.0, 1.0)
+    return groups, p, y
+
+
+def make_audit(n=8000, off=0.0, **params):
+    groups, p, y = draw(n, off)
+    return Audit.from_predictions(y, None, y_score=p, sensitive_features=groups, **params)
+
+
+def test_a_claim_states_the_worst_group_and_is_verified():
+    audit = make_audit(off=0.06)
+    groups, p, y = draw(8000, 0.06)
+    claim = audit.certify("calibration", 0.02)
+    errors = [(y - p)[groups == name].mean() for name in "fm"]
+    assert claim.verdict == "contradicted" and claim.exit_status == 3
+    assert claim.estimate == pytest.approx(np.abs(errors).max())
+    assert claim.worst_group == (
+        "The probabilities of f are too low by 3.5 to 6.9 percentage points."
+    )
+    assert claim.text.startswith("Contradicted: as many of every group are positive as predicted")
+    assert claim.sizes == {name: int((groups == name).sum()) for name in "fm"}
+    stored = Claim.from_json(claim.to_json())
+    assert stored == claim and verify(claim.to_json(), audit) == []
+    assert "too low by" in claim.to_html() and "too low by" in claim.to_markdown()
+    assert verify(claim.to_json(), make_audit())[0] == "verdict"
+
+
+def test_limits_of_a_claim_are_those_of_the_report():
+    groups, p, y = draw(2000)
+    audit = Audit.from_predictions(y, p > 0.5, y_score=p, sensitive_features=groups)
+    claim = audit.certify("calibration", 0.2, confidence_level=0.975)
+    frame = audit.report(confidence_level=0.95).frame
+    rows = frame[(frame["metric"] == "calibration_error") & (frame["attribute"] != "overall")]
+    assert claim.high == pytest.approx(max(rows["high"].max(), -rows["low"].min()))
+    assert claim.is_shown and claim.worst_group == ""
+
+
+def test_too_high_probabilities_and_too_few_samples():
+    groups, p, y = draw(1500, -0.2)
+    claim = Audit.from_predictions(y, None, y_score=p, sensitive_features=groups).certify(
+        Calibration(), 0.01
+    )
+    assert claim.worst_group.startswith("The probabilities of f are too high by ")
+    undecided = make_audit(100).certify("calibration", 0.1)
+    assert undecided.verdict == "open" and undecided.required_sample_size > undecided.n_smallest
+    assert f"{undecided.required_sample_size:,} samples of each group suffice" in undecided.text
+
+
+def test_a_model_weights_and_clusters_are_certified():
+    groups, p, y = draw(4000)
+    X = np.column_stack((p, groups == "f"))
+    model = LogisticRegression().fit(X[:2000], y[:2000])
+    held_out = Audit.from_estimator(model, X[2000:], y[2000:], sensitive_features=groups[2000:])
+    assert held_out.certify("calibration", 0.1).is_shown
+    plain = make_audit(4000).certify("calibration", 0.03)
+    equal = make_audit(4000, sample_weight=np.full(4000, 2.0)).certify("calibration", 0.03)
+    assert (equal.estimate, equal.high) == pytest.approx((plain.estimate, plain.high))
+    clustered = make_audit(4000, groups=np.arange(4000) // 4).certify("calibration", 0.03)
+    assert "if clusters of samples are independent" in clustered.text
+
+
+@pytest.mark.slow
+def test_few_claims_of_miscalibrated_probabilities_are_shown():
+    """The error is that of the tolerance itself, of one group."""
+    n_shown = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(1, 5, 300)
+        y = rng.random(300) < p + 0.05
+        audit = Audit.from_predictions(y, None, y_score=p, sensitive_features=["a"] * 300)
+        n_shown += audit.certify("calibration", 0.05).is_shown
+    assert n_shown <= stats.binom.ppf(0.999, 100, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("rate", "n_groups", "expected"), [(0.1, 1, 0.0), (0.3, 3, 0.02), (0.005, 2, 0.0)]
+)
+def test_the_required_size_gives_the_power(rate, n_groups, expected):
+    n = required_sample_size(
+        0.05, purpose="calibration", rate=rate, n_groups=n_groups, expected=expected
+    )
+    hits = np.arange(n + 1)
+    low, high = rate_limits(hits / n, n, 0.95)  # of a claim, whose probabilities are all equal
+    is_shown = (low - rate >= -0.05) & (high - rate <= 0.05)
+    power = stats.binom.pmf(hits[is_shown], n, rate + expected).sum() ** n_groups
+    assert 0.78 < power < (0.87 if n > 100 else 1.0)
+    smaller = max(1, int(0.9 * n))
+    hits = np.arange(smaller + 1)
+    low, high = rate_limits(hits / smaller, smaller, 0.95)
+    is_shown = (low - rate >= -0.05) & (high - rate <= 0.05)
+    assert stats.binom.pmf(hits[is_shown], smaller, rate + expected).sum() ** n_groups < 0.8
+
+
+def test_a_size_near_the_bound_is_found_at_once():
+    n = required_sample_size(0.02, purpose="calibration", rate=0.1, expected=0.0199999)
+    assert n > 10**13
+
+
+def test_plans_refuse_what_does_not_fit():
+    with pytest.raises(ValueError, match="n_groups must be a number of groups"):
+        required_sample_size(0.02, purpose="calibration", n_groups=[0.5, 0.5])
+    with pytest.raises(ValueError, match="rate must be a mean probability"):
+        required_sample_size(0.2, purpose="calibration", rate=0.9, expected=0.15)
+    with pytest.raises(ValueError, match="plans for a tolerance"):
+        required_sample_size(ratio=0.8, purpose="calibration")
+
+
+@pytest.mark.parametrize("constraint", ["calibration", Calibration(tolerance=0.02)])
+@pytest.mark.parametrize("make", [ConstrainedERMClassifier, ConstrainedClassifierCV])
+def test_fits_say_why_calibration_is_no_constraint(make, constraint):
+    groups, p, y = draw(200)
+    model = make(constraint=constraint)
+    if make is ConstrainedClassifierCV:
+        model.set_params(estimator=LogisticRegression())
+    with pytest.raises(ValueError, match="different error rates unless predictions are perfect"):
+        model.fit(p[:, np.newaxis], y, sensitive_features=groups)
+
+
+def test_claims_refuse_what_are_no_probabilities():
+    groups, p, y = draw(200)
+    audit = Audit.from_predictions(y, None, y_score=3.0 * p, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"y_score must be probabilities in \[0, 1\]"):
+        audit.certify("calibration", 0.1)
+    decided = Audit.from_predictions(y, p > 0.5, sensitive_features=groups)
+    with pytest.raises(ValueError, match="there are decisions alone"):
+        decided.certify("calibration", 0.1)
+
+
+def test_the_gap_is_the_largest_distance():
+    gap = LargestDistance((0, 2))
+    means = np.array([-0.3, 0.9, 0.2])
+    assert gap(means) == 0.3
+    np.testing.assert_array_equal(gap.subgradient(means), [-1.0, 0.0, 0.0])
+    assert (gap.linear_forms(3) @ means).max() == 0.3
+    assert gap.mean_limits(0.1, -0.3) == (-0.1, 0.1)
+
+
+# Monitors.
+
+
+def make_monitor(off, n_months=16, n=1000, **params):
+    """A monitor of months, in the second half of which women have too low probabilities."""
+    monitor = GapMonitor("calibration", tolerance=0.05, run_length=120, **params)
+    for month in range(n_months):
+        groups, p, y = draw(n, off * (month >= n_months / 2), seed=month)
+        monitor.update(y, p, sensitive_features=groups)
+    return monitor
+
+
+def test_a_monitor_sees_that_probabilities_become_too_low():
+    assert make_monitor(0.0).verdict_ == "shown"
+    monitor = make_monitor(0.2)
+    assert monitor.alarms_["batch"].iloc[0] > 8
+    stored = GapMonitor.from_json(monitor.to_json())
+    assert stored.to_json() == monitor.to_json()
+    stored.update(*draw(500)[:0:-1], sensitive_features=draw(500)[0])
+
+
+def test_outcomes_that_come_late_are_counted_by_month():
+    monitor = GapMonitor("calibration", tolerance=0.1, delay=1)
+    groups, p, y = draw(2000)
+    ids = np.arange(2000)
+    monitor.update(None, p, sensitive_features=groups, ids=ids, time=0)
+    monitor.update_labels(ids, y, time=1)
+    monitor.update(None, p, sensitive_features=groups, ids=ids + 2000, time=2)
+    assert monitor.summary()["n"].tolist()[0] == 2000
+
+
+@pytest.mark.parametrize("level", [0.02, 0.1])
+def test_e_values_of_distances_have_an_expectation_of_one_at_most(level):
+    """Blocks of one group, by enumeration of all sums, at both ends of the hypothesis."""
+    hypothesis = DistanceHypotheses.from_range(-1.0, 1.0)
+    n = 12
+    x = np.arange(n + 1.0)[:, np.newaxis]
+    q = np.array([[0.7]])
+    p = hypothesis.project_means(q, np.array([[n]]), level)
+    for mean in (0.5 - level, 0.5, 0.5 + level):
+        mass = stats.binom.pmf(x[:, 0], n, mean)
+        e = np.exp(x * np.log(q / p) + (n - x) * np.log((1.0 - q) / (1.0 - p)))[:, 0]
+        assert mass @ e <= 1.0 + 1e-12
+    # Certificates bet against both sides, each of which may be true.
+    q = np.array([[0.52]])
+    log_e = hypothesis.log_e_contrasts(
+        x, np.full_like(x, n), q, np.array([level]), np.ones((n + 1, 1, 2, 1), dtype=bool)
+    )
+    for side, mean in enumerate((0.5 + level, 0.5 - level)):
+        mass = stats.binom.pmf(x[:, 0], n, mean)
+        assert mass @ np.exp(log_e[:, 0, side, 0]) <= 1.0 + 1e-12
+
+
+def test_a_narrow_range_of_rare_outcomes_takes_fewer_samples():
+    rng = np.random.default_rng(0)
+    wide = GapMonitor("calibration", tolerance=0.02)
+    narrow = GapMonitor("calibration", tolerance=0.02, value_range=(-0.2, 1.0))
+    for _ in range(4):
+        p = rng.uniform(0.0, 0.06, 4000)
+        y = rng.random(4000) < p
+        for monitor in (wide, narrow):
+            monitor.update(y, p, sensitive_features=rng.choice(["a", "b"], 4000))
+    assert narrow.summary()["high"].iloc[-1] < 0.6 * wide.summary()["high"].iloc[-1]
