@@ -813,7 +813,11 @@ class GapMonitor(BaseEstimator):
         bound = settings.tolerance
         # The tolerance of a floor is the largest value less the floor.
         bound = settings.constraint.largest_gap - bound if has_floor else bound
-        return GapMonitorDisplay(self.summary(), tolerance=bound, is_floor=has_floor).plot(ax)
+        alarms = self.alarms_["batch"].tolist()
+        display = GapMonitorDisplay(
+            self.summary(), tolerance=bound, is_floor=has_floor, alarms=alarms
+        )
+        return display.plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.
