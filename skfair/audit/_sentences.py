@@ -180,7 +180,7 @@ class Quantity(NamedTuple):
 
     def interval(self, low: float, high: float) -> str:
         """The limits of a value or a gap as text, rounded outwards, without their unit."""
-        if isnan(low) or isnan(high):
+        if not isfinite(low) and not isfinite(high):
             return "no interval"
         return (
             f"{self.number(low, rounding=ROUND_FLOOR)} to "
@@ -200,7 +200,7 @@ class Quantity(NamedTuple):
 
     def reach(self, low: float, high: float) -> str:
         """The limits of a value or a gap on a page, rounded outwards, without their unit."""
-        if isnan(low) or isnan(high):
+        if not isfinite(low) and not isfinite(high):
             return "no interval"
         return f"{self.decimal(low, ROUND_FLOOR)} to {self.decimal(high, ROUND_CEILING)}"
 
