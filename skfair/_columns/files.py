@@ -364,8 +364,8 @@ def _refuse_binary(path: Path) -> None:
             raise ValueError(f"{path} must be CSV, Parquet or a spreadsheet, but it is {what}.")
     if b"\0" in content:
         raise ValueError(
-            f"{path} must be CSV, Parquet or a spreadsheet, but it is a binary file of another kind; "
-            "save the table as one of these."
+            f"{path} must be CSV, Parquet or a spreadsheet, but it is a binary file of another "
+            "kind; save the table as one of these."
         )
 
 

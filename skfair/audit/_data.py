@@ -503,7 +503,7 @@ class AuditData:
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
-        """Audit of a file of predictions, or of counts: CSV, Parquet, or a spreadsheet of one sheet.
+        """Audit of a file of predictions or counts: CSV, Parquet, or a spreadsheet of one sheet.
 
         Parameters
         ----------

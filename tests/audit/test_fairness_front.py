@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skfair.audit import FairnessFront, fairness_front
+from skfair.audit._fairness_front import _find_beaten
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, MinimumRate
 from skfair.metrics import (
@@ -268,3 +269,23 @@ def test_errors_name_what_must_hold(data):
         fairness_front(LogisticRegression(), X, y, cv=overlapping, **options)
     with pytest.raises(ValueError, match="confidence_level"):
         fairness_front(LogisticRegression(), X, y, confidence_level=1.5, **options)
+
+
+def test_rows_that_another_row_beats_are_marked():
+    accuracy = pd.Series([0.8, 0.82, 0.82, 0.81, np.nan])
+    gap = pd.Series([0.05, 0.1, 0.12, 0.1, 0.01])
+    assert _find_beaten(accuracy, gap).tolist() == [False, False, True, True, False]
+    # Equal rows do not beat each other.
+    assert not _find_beaten(pd.Series([0.8, 0.8]), pd.Series([0.1, 0.1])).any()
+    frame = pd.DataFrame(
+        {
+            "tolerance": [0.1, 1.0],
+            **dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"), [0.8, 0.79]),
+            **dict.fromkeys(("gap", "gap_low", "gap_high"), [0.05, 0.1]),
+            "is_beaten": [False, True],
+        }
+    )
+    front = FairnessFront(frame=frame, constraint=DemographicParity(), description="Two rows.")
+    page = front.to_html()
+    assert page.count("beaten by another row") == 1 and '<tr class="small">' in page
+    assert "| 1.0 (beaten by another row) |" in front.to_markdown()
