@@ -734,7 +734,8 @@ class GapMonitor(BaseEstimator):
         """Batches until windows show twice the tolerance in half of all cases; None for never.
 
         The number is approximate: batches have the mean size so far, all groups were equal, and the
-        smallest one of those with recent decisions changes. It is known for differences of all groups alone.
+        smallest one of those with recent decisions changes. It is known for differences of all
+        groups alone.
         """
         self._check_updated()
         state = self._state
