@@ -90,6 +90,7 @@ def test_means_of_equal_values_have_limits_with_a_width():
     np.testing.assert_allclose(constant.limits(0.975), 3.0)
 
 
+@pytest.mark.filterwarnings("ignore:Limits of means hold less often")
 def test_a_rare_value_that_a_group_does_not_show_is_within_the_limits():
     rng = np.random.default_rng(0)
     n_missed = 0
