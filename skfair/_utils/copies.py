@@ -413,3 +413,80 @@ def _find_partners(
         partner = other[inverse]
         partner = np.where(partner == examined, examined[first[inverse]], partner)
         yield examined[partner >= 0], partner[partner >= 0]
+
+
+# A digest of training rows, by which a fitted model knows them again.
+
+
+_N_SKETCHED = 256
+"""Number of hashes of training rows that a model keeps."""
+
+_MIN_DISTINCT = 0.9
+"""Share of training rows that must differ: where rows are often equal, so are held-out ones."""
+
+
+def sketch_rows(X: TableLike) -> np.ndarray | None:
+    """The smallest hashes of the rows of a table in memory; None if rows cannot be told apart.
+
+    Numbers count at single precision, so that rows are equal in any container.
+    """
+    hashes = _hash_table(X)
+    if hashes is None or not len(hashes):
+        return None
+    distinct = np.unique(hashes)
+    return distinct[:_N_SKETCHED] if len(distinct) >= _MIN_DISTINCT * len(hashes) else None
+
+
+def count_sketched_rows(X: TableLike, sketch: np.ndarray) -> tuple[int, int]:
+    """Rows of a table that are in a sketch, and those that would be if all were training rows."""
+    hashes = _hash_table(X)
+    if hashes is None:
+        return 0, 0
+    if len(sketch) == _N_SKETCHED:
+        hashes = hashes[hashes <= sketch[-1]]
+    return int(np.isin(hashes, sketch).sum()), len(hashes)
+
+
+def warn_of_training_rows(X: TableLike, sketch: np.ndarray | None) -> None:
+    """Warn if most rows of X are training rows of the model that keeps a sketch of these."""
+    if sketch is None:
+        return
+    n_known, n_comparable = count_sketched_rows(X, sketch)
+    if n_known > max(_MIN_KNOWN, n_comparable / 2):
+        warn(
+            f"X looks like the training data of the model: {n_known} of the {n_comparable} rows "
+            "that its digest can compare are training rows. A model treats them better than "
+            "others, so nothing is said of new data. Pass data that was not used for the fit."
+        )
+
+
+_MIN_KNOWN = 9
+"""Number of equal rows up to which nothing is said."""
+
+
+_N_HASHED = 8192
+"""Number of rows of an array that are hashed at a time."""
+
+
+def _hash_table(X: TableLike) -> np.ndarray | None:
+    """A number for each row of a table in memory, the same in any container; None for others."""
+    has_names = hasattr(X, "columns") and hasattr(X, "__len__")
+    if is_sparse(X) or not (has_names or (isinstance(X, np.ndarray) and X.ndim == 2)):
+        return None
+    if isinstance(X, np.ndarray) and len(X) > _N_HASHED:  # rows that a cache holds
+        return np.concatenate([_hash_table(X[rows]) for rows in gen_batches(len(X), _N_HASHED)])
+    factors = np.random.default_rng(0).standard_normal((2, len(_columns(X)) or 1))
+    projection = np.zeros(len(X))
+    hashes = np.zeros(len(X), dtype=np.uint64)
+    for number, column in enumerate(_columns(X).values()):
+        is_number = getattr(column.dtype, "kind", "O") in "biuf"
+        numbers = column if is_number else _numeric_values(column)
+        if numbers is None:
+            texts = pd.Series(column, dtype=object).map(str).to_numpy()
+            hashes = hashes * np.uint64(1_000_003) + pd.util.hash_array(texts)
+            continue
+        factor, of_missing = factors[:, number]
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = numbers.astype(np.float32).astype(np.float64)
+            projection += np.where(np.isnan(numbers), of_missing, factor * numbers)
+    return hashes + pd.util.hash_array(projection)
