@@ -426,7 +426,7 @@ _MIN_DISTINCT = 0.9
 
 
 def sketch_rows(X: TableLike) -> np.ndarray | None:
-    """The smallest hashes of the rows of a table in memory; None if rows cannot be told apart.
+    """The smallest hashes of the rows of a table in memory; None if many rows are equal.
 
     Numbers count at single precision, so that rows are equal in any container.
     """
@@ -469,16 +469,23 @@ _N_HASHED = 8192
 
 
 def _hash_table(X: TableLike) -> np.ndarray | None:
-    """A number for each row of a table in memory, the same in any container; None for others."""
-    has_names = hasattr(X, "columns") and hasattr(X, "__len__")
-    if is_sparse(X) or not (has_names or (isinstance(X, np.ndarray) and X.ndim == 2)):
+    """A number for each row of a frame of pandas or an array, the same in both; None for others."""
+    if not isinstance(X, (pd.DataFrame, np.ndarray)) or X.ndim != 2:
         return None
-    if isinstance(X, np.ndarray) and len(X) > _N_HASHED:  # rows that a cache holds
-        return np.concatenate([_hash_table(X[rows]) for rows in gen_batches(len(X), _N_HASHED)])
-    factors = np.random.default_rng(0).standard_normal((2, len(_columns(X)) or 1))
-    projection = np.zeros(len(X))
-    hashes = np.zeros(len(X), dtype=np.uint64)
-    for number, column in enumerate(_columns(X).values()):
+    is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    if is_numeric and len(X) > _N_HASHED:  # rows that a cache holds
+        parts = [_hash_columns(_columns(X[rows])) for rows in gen_batches(len(X), _N_HASHED)]
+        return np.concatenate(parts)
+    return _hash_columns(_columns(X))
+
+
+def _hash_columns(columns: dict[int | str, np.ndarray]) -> np.ndarray:
+    """A number for each row of columns of numbers and text."""
+    n_rows = len(next(iter(columns.values()), ()))
+    factors = np.random.default_rng(0).standard_normal((2, len(columns)))
+    projection = np.zeros(n_rows)
+    hashes = np.zeros(n_rows, dtype=np.uint64)
+    for number, column in enumerate(columns.values()):
         is_number = getattr(column.dtype, "kind", "O") in "biuf"
         numbers = column if is_number else _numeric_values(column)
         if numbers is None:

@@ -182,7 +182,8 @@ def _find_beaten(accuracy: pd.Series, gap: pd.Series) -> np.ndarray:
     better = np.column_stack((accuracy, -gap))
     no_worse = (better[:, np.newaxis] >= better).all(axis=2)
     is_better = (better[:, np.newaxis] > better).any(axis=2)
-    return (no_worse & is_better).any(axis=0)
+    beats: np.ndarray = no_worse & is_better
+    return np.logical_or.reduce(beats, axis=0)
 
 
 _NOTE = (

@@ -872,7 +872,7 @@ def advance_state(settings, state, row, cohorts):
         statement = replace(statement, verdict="contradicted")
     elif statement.verdict == "contradicted":
         best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
-        since = _skip_kept_batches(settings, counted, best.start_of_excess())
+        since = _find_first_excess(settings, counted, best.start_of_excess())
         alarm = {"time": _last_decision_time(row), "since": since}
         alarms = [*alarms, {"batch": row.number} | alarm]
     counted_until = counted[-1].time if counted else None
@@ -880,7 +880,7 @@ def advance_state(settings, state, row, cohorts):
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
 
 
-def _skip_kept_batches(
+def _find_first_excess(
     settings: MonitorSettings, batches: list[Decisions], since: int | str | None
 ) -> int | str | None:
     """Time of the first batch from a time on whose own gap exceeds the tolerance.

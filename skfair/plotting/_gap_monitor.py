@@ -135,8 +135,8 @@ class GapMonitorDisplay(Display):
                 label=f"_{state}" if is_written else state,
             )
             if is_written:
-                text = {"size": 9, "weight": "bold", "color": "white", "va": "center"}
-                ax.text(edges[longest[0]], middle, f" {state}", **text)
+                name = ax.text(edges[longest[0]], middle, f" {state}", size=9, weight="bold")
+                name.set(color="white", verticalalignment="center")
         if len(self.alarms):
             at = x[self.summary["batch"].isin(self.alarms)]
             heights = np.full(len(at), start - 0.35 * height)
