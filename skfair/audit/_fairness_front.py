@@ -180,10 +180,9 @@ def _find_beaten(accuracy: pd.Series, gap: pd.Series) -> np.ndarray:
     Of accuracy more is better, and of gap less.
     """
     better = np.column_stack((accuracy, -gap))
-    no_worse = (better[:, np.newaxis] >= better).all(axis=2)
-    is_better = (better[:, np.newaxis] > better).any(axis=2)
-    beats: np.ndarray = no_worse & is_better
-    return np.logical_or.reduce(beats, axis=0)
+    differences = better[:, np.newaxis] - better
+    beats = (differences.min(axis=2) >= 0.0) & (differences.max(axis=2) > 0.0)
+    return beats.any(axis=0)
 
 
 _NOTE = (
