@@ -120,6 +120,7 @@ MAY_IMPORT = {
         "_groups",
         "metrics",
         "monitoring",
+        "plotting",
         "_statistics",
         "_utils",
     },

@@ -5,12 +5,15 @@ const worker = new Worker("worker.js", { type: "module" });
 const NONE = "";
 const PREVIEW = 1 << 20;
 let content = null;
+let fileName = "";
 let encoding = null;
 let table = { names: [], rows: [] };
 let isReady = false;
 let isBusy = false;
+let asked = { question: -1, name: "" };
 let lines = [];
 let goodValue = NONE;
+let question = 0; // number of what the form asks now; answers to earlier ones are not shown
 
 // Reading the head of a file: separator, names and values.
 
@@ -76,8 +79,30 @@ function fill(select, options) {
   if (options.some(([value]) => value === before)) select.value = before;
 }
 
+// What a file is whose first bytes are not text, in words.
+function nameBinary(bytes) {
+  const starts = (...codes) => codes.every((code, i) => bytes[i] === code);
+  if (starts(0x50, 0x4b, 3, 4) || starts(0xd0, 0xcf, 0x11, 0xe0)) return "a spreadsheet or an archive";
+  if (starts(0x50, 0x41, 0x52, 0x31)) return "a Parquet file";
+  if (starts(0x1f, 0x8b)) return "a compressed file";
+  return bytes.subarray(0, 1 << 16).includes(0) && !starts(0xff, 0xfe) && !starts(0xfe, 0xff) ? "a binary file" : "";
+}
+
 async function take(file) {
-  content = new Uint8Array(await file.arrayBuffer());
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  clearAnswer();
+  const binary = nameBinary(bytes);
+  if (binary) {
+    content = null;
+    form.hidden = true;
+    $("about").textContent = `${file.name} is ${binary}, which this page does not read. ` +
+      'Save the table as "CSV UTF-8" and choose that file.';
+    update();
+    return;
+  }
+  content = bytes;
+  // The name under which Python reads it; it writes its answers beside it.
+  fileName = file.name.replace(/[/\\]/g, "_").replace(/^(answer\.|\.)/, "file $1");
   const [text, name] = decode(content);
   encoding = name;
   table = readTable(text.slice(0, text.length - (content.length > PREVIEW ? text.length - text.lastIndexOf("\n") : 0)));
@@ -120,7 +145,7 @@ const chosenGroups = () => [...form.querySelectorAll("input[name=group]:checked"
 function writeArguments() {
   const value = (name) => form.elements[name].value;
   const task = value("task");
-  const args = [task, "/files/data.csv", `--prediction=${value("prediction")}`];
+  const args = [task, `/files/${fileName}`, `--prediction=${value("prediction")}`];
   const isShown = (id) => !$(id).hidden;
   if (isShown("good") && value("positive") !== "") args.push(`--positive=${value("positive")}`);
   if (isShown("cut")) args.push(`--threshold=${value("threshold")}`);
@@ -134,8 +159,17 @@ function writeArguments() {
   return args;
 }
 
+// An answer is of one file and one set of options: another one takes it away.
+function clearAnswer() {
+  for (const id of ["say", "save", "report"]) $(id).hidden = true;
+  $("report").removeAttribute("srcdoc");
+  delete document.body.dataset.done;
+  question += 1;
+}
+
 // What was chosen as good stays chosen where another column has it, too.
 form.elements.positive.addEventListener("change", () => { goodValue = form.elements.positive.value; });
+form.addEventListener("input", clearAnswer);
 form.addEventListener("change", update);
 $("file").addEventListener("change", (event) => event.target.files[0] && take(event.target.files[0]));
 $("drop").addEventListener("dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
@@ -150,11 +184,11 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   isBusy = true;
   lines = [];
-  delete document.body.dataset.done;
-  for (const id of ["say", "save", "report"]) $(id).hidden = true;
+  clearAnswer();
+  asked = { question, name: fileName };
   showStep("Reading the file and counting …", null);
   update();
-  worker.postMessage({ args: writeArguments(), inputs: { "data.csv": content } });
+  worker.postMessage({ args: writeArguments(), inputs: { [fileName]: content } });
 });
 
 // What Python says.
@@ -196,7 +230,9 @@ worker.onmessage = ({ data }) => {
     if (!isBusy) finish();
   } else if (data.kind === "done") {
     finish();
-    say(lines.filter((line) => !line.includes("/files/answer")).join("\n").replaceAll("/files/data.csv", "the file"));
+    if (asked.question !== question) return;
+    const said = lines.filter((line) => !line.includes("/files/answer")).join("\n");
+    say(`${asked.name}\n${said.replaceAll("/files/", "")}`);
     const page = data.results["answer.html"];
     if (page) {
       $("report").hidden = false;

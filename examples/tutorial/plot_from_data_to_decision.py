@@ -217,7 +217,8 @@ for month, rows in zip(months, np.array_split(np.arange(len(X_later)), 10), stri
 monitor.summary().set_index("time")[["gap", "low", "high", "verdict"]].round(3)
 
 # %%
-# The band is what the monitor states about all months so far. It narrows as months are added.
+# The bars are the interval of the gap of all months so far. It narrows as months are added, and an
+# arrow marks where it leaves the axes. The band below is the verdict.
 
 display = monitor.plot()
 summary = monitor.summary()
@@ -225,7 +226,7 @@ widths = 100 * (summary["high"] - summary["low"])
 display.ax_.set_title(
     f"Interval of the gap: {widths.iloc[0]:.0f} points wide after a month, "
     f"{widths.iloc[-1]:.0f} after ten",
-    pad=48,
+    pad=64,
 )
 
 # %%

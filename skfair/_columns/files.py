@@ -1,4 +1,4 @@
-"""Columns of a file of predictions: CSV or JSON, also compressed by gzip, or Parquet."""
+"""Columns of a file of predictions: CSV or JSON, perhaps in gzip, Parquet, or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from skfair._columns.reading import refuse_headings_and_totals
+from skfair._columns.spreadsheets import is_spreadsheet, read_sheet
 from skfair._partitions.blocks import open_blocks
 from skfair._partitions.collections import load_rows
 from skfair._utils.checks import join_names, warn
@@ -35,7 +36,7 @@ _SEPARATORS = ",;\t|"
 
 _GZIP_SIGNATURE = b"\x1f\x8b"
 _BINARY_SIGNATURES = {
-    b"PK\x03\x04": 'a spreadsheet or another zip archive; save the table as "CSV UTF-8"',
+    b"PK\x03\x04": 'a zip archive; unpack it, or save the table as "CSV UTF-8"',
     b"\xff\xfe\x00\x00": "text in UTF-32; commands read it by --encoding utf-32",
     b"\xff\xfe": "text in UTF-16; commands read it by --encoding utf-16",
     b"\xfe\xff": "text in UTF-16; commands read it by --encoding utf-16",
@@ -52,13 +53,14 @@ FILE_COLUMN = "file"
 """Column that names the file of each row, where several are read and have none of this name."""
 
 
-def read_columns(paths, names, encoding=None):
+def read_columns(paths, names, encoding=None, sheet=None):
     """DataFrame of columns of a file, or of several files or folders, one below the other.
 
     Text is in UTF-8, or in another `encoding` of Python. The format is recognised by content, not
     by name. JSON is an array of records, or a record on each line. Entries of CSV are text as it is
     written, and only empty ones are missing; those of JSON are text, too. Entries of Parquet have
-    their stored types. An OSError or ValueError says in one sentence what is wrong: files that are
+    their stored types. Entries of a spreadsheet, of the sheet of a name if there are several, are
+    text as CSV has it. An OSError or ValueError says in one sentence what is wrong: files that are
     damaged or of another format, lines of another length than the header, lines that look like a
     second header or like totals, and absent or repeated columns.
     """
@@ -78,7 +80,7 @@ def read_columns(paths, names, encoding=None):
     tables = []
     for name, path in files.items():
         label = name if len(files) > 1 and FILE_COLUMN in names else None
-        tables.append(_read_one_file(path, names, encoding, label))
+        tables.append(_read_one_file(path, names, encoding, sheet, label))
     if len(tables) == 1:
         return tables[0]
     table = pd.concat(tables, ignore_index=True)
@@ -139,11 +141,18 @@ def _is_parquet(path: Path) -> bool:
     return _first_bytes(path, 4) == b"PAR1"
 
 
-def _read_one_file(path, names, encoding, label):
+def _read_one_file(path, names, encoding, sheet, label):
     """Columns of one file, and its label as the column `FILE_COLUMN` unless it is None or known."""
     if _is_parquet(path):
         table = open_blocks(path)
         return _load_blocks(table, names, path, label)
+    if is_spreadsheet(path):
+        table = read_sheet(path, sheet)
+        table = table[_check_names(table.columns, names, path, label)]
+        refuse_headings_and_totals(table, path)
+        return _add_label(table, names, label)
+    if sheet is not None:
+        raise ValueError(f"{path} is no spreadsheet, so that --sheet {sheet!r} is of no use.")
     with _explain_text_errors(path, encoding):
         if encoding is None:
             _refuse_binary(path)
@@ -179,15 +188,17 @@ def _add_label(table: pd.DataFrame, names: list[str], label: str | None) -> pd.D
     return table.assign(**missing)[names]
 
 
-def count_repeated_lines(paths, encoding=None):
-    """Number of lines of CSV files of one header, or rows of Parquet, that equal an earlier one.
+def count_repeated_lines(paths, encoding=None, sheet=None):
+    """Number of lines of CSV files of one header, or rows of Parquet or a spreadsheet, that repeat.
 
     It is None for other files.
     """
     files = list_files(paths).values()
     if all(map(_is_parquet, files)) and len(paths) == 1:
         return _count_repeated_rows(open_blocks(paths[0]))
-    if any(_is_parquet(path) or _holds_records(path) for path in files):
+    if len(paths) == len(files) == 1 and is_spreadsheet(*files):
+        return int(read_sheet(*files, sheet).duplicated().sum())
+    if any(_is_parquet(path) or is_spreadsheet(path) or _holds_records(path) for path in files):
         return None
     hashes = []
     for path in files:
@@ -370,11 +381,11 @@ def _refuse_binary(path: Path) -> None:
         content = file.read(1 << 16)
     for first, what in _BINARY_SIGNATURES.items():
         if content.startswith(first):
-            raise ValueError(f"{path} must be CSV or Parquet, but it is {what}.")
+            raise ValueError(f"{path} must be CSV, Parquet or a spreadsheet, but it is {what}.")
     if b"\0" in content:
         raise ValueError(
-            f"{path} must be CSV or Parquet, but it is a binary file of another kind; save the "
-            "table as one of these."
+            f"{path} must be CSV, Parquet or a spreadsheet, but it is a binary file of another "
+            "kind; save the table as one of these."
         )
 
 

@@ -503,7 +503,8 @@ class ColumnReading(NamedTuple):
             others = [repr(one) for one in self.labels if one not in self.positive]
             texts = [f"{named} positive", f"{join_names(others, 4)} not"]
         elif len(texts) > 4:
-            texts = [f"{len(texts)} labels"]
+            noun = "different numbers" if self.role in ("count", "weight") else "labels"
+            texts = [f"{len(texts)} {noun}"]
         n_unknown = sum(n for rule, n in self.changed.items() if rule.endswith(_UNKNOWN))
         texts = [*(texts or [self.notation]), *[f"{n_unknown:,} unknown"] * bool(n_unknown)]
         return f"{self.role} {self.name} ({', '.join(texts)})"

@@ -11,6 +11,7 @@ import pandas as pd
 from skfair import __version__
 from skfair._columns.reading import Folded
 from skfair._commands.decision_log import list_absent
+from skfair._commands.monitor_course import MAX_DRAWN_GROUPS, draw_course, group_panels, pool_rates
 from skfair._commands.options import describe_file
 from skfair._groups.groups import normalize_label
 from skfair._utils.checks import join_names, number_text, resolve_name
@@ -72,14 +73,16 @@ def render_monitor(
             f"<p>Open circle: the gap of the {period} alone, of the decisions that are counted by "
             "now. Dot and line: the gap of all samples since the last alarm (or the start), with "
             "its interval, and an arrow where this leaves the axis. Dashed: the tolerance. Marked: "
-            "the tolerance is exceeded.</p>"
+            "an alarm.</p>"
         )
-        over_time = [legend, batches, *over_time, *_group_tables(monitor, period)]
+        course = _draw_course(monitor, is_published=True)
+        over_time = [course, legend, batches, *over_time, *_group_tables(monitor, period)]
         over_time.append(_rate_table(monitor))
     else:
         heading, (name, _, titles, rows) = "The verdict over time", batches
         rows = [((cells[0], cells[-1]), is_marked) for cells, is_marked in rows]
         over_time.insert(0, (name, "", (titles[0], titles[-1]), rows))
+        over_time.insert(0, _draw_course(monitor, is_published=False))
     findings = [*monitor_findings(monitor, period, min_published)]
     sections = [
         (heading, over_time),
@@ -337,7 +340,7 @@ def _describe_verdict(monitor: GapMonitor, summary: pd.DataFrame, gone: str) -> 
         since = f"most likely since {date_text(monitor.since_)}"
         again = f". There were {len(alarms)} alarms, the last in {last}" if len(alarms) > 1 else ""
         verdict = f"Contradicted since {first}{without}: the gap exceeds the tolerance, {since}"
-        return f"{verdict}{again}", ". Look at the groups' rates below."
+        return f"{verdict}{again}", ". Look at the rates of the groups."
     if len(shown):
         until = _batch_time_text(summary, shown["batch"].iloc[-1])
         verdict = f"Not shown any more{without}: it was until {until}, of the mean since the start"
@@ -377,6 +380,16 @@ def _find_quantity(monitor: GapMonitor) -> Quantity:
     return describe_bound(constraint, pos_label=monitor.pos_label, burden=burden)
 
 
+def _draw_course(monitor: GapMonitor, is_published: bool) -> Markup:
+    """The picture of states and alarms, and of the groups' rates where these are published."""
+    summary = monitor.summary()
+    panels: list = []
+    if is_published:
+        panels = [*group_panels(monitor.to_frame(), _find_quantity(monitor), summary["time"])]
+    times = [*map(date_text, summary["time"])]
+    return draw_course(summary, monitor.alarms_["batch"].tolist(), times, panels)
+
+
 def _batch_table(monitor: GapMonitor, period: str) -> tuple:
     """Table of the batches."""
     summary = monitor.summary()
@@ -384,8 +397,12 @@ def _batch_table(monitor: GapMonitor, period: str) -> tuple:
     # Where outcomes come later, the verdict after a batch is about earlier decisions.
     waits = bool((summary["counted_until"] != summary["time"]).any())
     until = ["Known of decisions until"] * waits
-    since = "since the last alarm or the start" if _has_restarted(monitor) else "since the start"
-    titles = (period.title(), "", f"Gap {since}", "Samples", *until, "Verdict")
+    has_restarted = _has_restarted(monitor)
+    since = "since the last alarm (or the start)" if has_restarted else "since the start"
+    note = f"Gap and verdict are of the samples {since}."
+    if has_restarted:
+        note += ' "open" after an alarm does not say that the gap is gone.'
+    titles = (period.title(), "", "Gap", "Samples", *until, "Verdict")
     known = summary["batch_gap"].dropna()
     top = max(2.0 * monitor.tolerance, *known, *summary["gap"].dropna(), 1e-3)  # type: ignore[operator]
     axis = find_round_axis(quantity, top)
@@ -398,7 +415,7 @@ def _batch_table(monitor: GapMonitor, period: str) -> tuple:
         dots = [(row.batch_gap, "small"), (row.gap, mark)]
         picture = Picture(axis, dots, (row.low, row.high), monitor.tolerance)  # type: ignore[arg-type]
         rows.append(([date_text(row.time), picture, gap, f"{row.n:,}", *until, row.verdict], mark))
-    return "Batches", "", titles, rows
+    return "Batches", note, titles, rows
 
 
 def _has_restarted(monitor: GapMonitor) -> bool:
@@ -424,18 +441,13 @@ def _evidence_table(monitor: GapMonitor, period: str) -> tuple:
     return "E-values", note, (period.title(), "For", "Against"), rows
 
 
-_MAX_DRAWN_GROUPS = 8
-"""Number of groups up to which the page has the rates of each batch."""
-
-
 def _group_tables(monitor: GapMonitor, period: str) -> Iterator[tuple]:
     """Yield a table of the rates of each group over time, for each attribute and cell."""
     quantity = _find_quantity(monitor)
-    rates = monitor.to_frame()
-    rates = rates[rates["n"] > 0]
+    rates = pool_rates(monitor.to_frame())
     for (attribute, event), table in rates.groupby(["attribute", "event"], sort=False):
         groups = [*map(str, dict.fromkeys(table["group"]))]
-        if len(groups) > _MAX_DRAWN_GROUPS:
+        if len(groups) > MAX_DRAWN_GROUPS:
             continue
         axis = find_round_axis(quantity, max(table["estimate"].max(), 1e-3))
         rows = []

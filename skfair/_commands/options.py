@@ -102,7 +102,8 @@ def add_file_options(
     command.usage = f"%(prog)s {usage} {required} [COLUMN ...] [options]"
     add = command.add_argument
     about = (
-        "CSV (any separator), JSON records or Parquet, a row per sample, or a folder of them; "
+        "CSV (any separator), JSON records, Parquet or a spreadsheet, a row per sample, or a "
+        "folder of them; "
         f"several files are one table, whose column {FILE_COLUMN!r} names the file of each row"
     )
     add("file", type=Path, nargs=n_files, metavar="FILE", help=about)
@@ -112,6 +113,7 @@ def add_file_options(
     about = "the class that empty decisions and outcomes mean, such as denied"
     add("--empty", metavar="LABEL", help=about)
     add("--burden", action="store_true", help=about)
+    add("--sheet", metavar="NAME", help="of spreadsheets (default the only one with entries)")
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
     add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
@@ -119,7 +121,8 @@ def add_file_options(
 
 def read_table(options: Namespace, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Columns of the file as they are written, and as --decimal and --ignore-case read them."""
-    written = read_columns(options.file, list(dict.fromkeys(names)), options.encoding)
+    columns = list(dict.fromkeys(names))
+    written = read_columns(options.file, columns, options.encoding, options.sheet)
     table = written
     if options.decimal is not None:
         table = table.apply(parse_numbers, decimal=options.decimal)

@@ -67,7 +67,7 @@ def read_audit(options: Namespace, facts: dict[str, str], *, odds_ratio: float =
 
 def add_repeats(options: Namespace, reading: Reading, written: pd.DataFrame) -> Reading:
     """The reading with rows that are repeated, and with the ids of --id, which find them."""
-    n_repeated = count_repeated_lines(options.file, options.encoding)
+    n_repeated = count_repeated_lines(options.file, options.encoding, options.sheet)
     if options.id is None:
         return replace(reading, n_repeated=n_repeated)
     if options.repeats == "refuse":

@@ -1,4 +1,4 @@
-"""Difference of two rates that strata share, with score limits."""
+"""Differences of two rates or two means that strata share, with limits."""
 
 from __future__ import annotations
 
@@ -52,3 +52,38 @@ def common_difference(sizes: np.ndarray, counts: np.ndarray, level: float) -> In
         limits.append(optimize.brentq(excess, -sign, near, (sign,)) if is_inside else -sign)
     low, high = limits
     return Interval(common, float(low), float(high))
+
+
+def common_mean_difference(
+    sizes: np.ndarray, means: np.ndarray, errors: np.ndarray, level: float
+) -> Interval:
+    r"""Difference of two means that strata share, as an `Interval`.
+
+    `sizes`, `means` and standard `errors` have one row for each group and one column for each
+    stratum; the error of a single sample is not used. With the weights :math:`w_k = n_k m_k / (n_k
+    + m_k)` of `common_difference` the estimate is the coefficient of the group in a linear
+    regression on group and strata. Its variance is that of Welch, which lets variances differ
+    between cells, with the degrees of freedom of Satterthwaite ([1]_). A cell of a single sample
+    has the pooled variance of its group within strata. Without any variance limits are infinite.
+
+    .. [1] F. E. Satterthwaite, "An approximate distribution of estimates of variance components",
+       Biometrics Bulletin 2, 1946.
+    """
+    weights = sizes.prod(axis=0) / sizes.sum(axis=0)
+    weights = weights / weights.sum()
+    common = float(weights @ (means[0] - means[1]))
+    degrees = sizes - 1.0
+    squares = np.where(degrees > 0, sizes * errors**2, 0.0)  # variances of single samples
+    totals = degrees.sum(axis=1, keepdims=True)
+    if not totals.all():
+        return Interval(common, -np.inf, np.inf)
+    # A cell of a single sample has the variance of all cells of its group.
+    pooled = (degrees * squares).sum(axis=1, keepdims=True) / totals
+    squares = np.where(degrees > 0, squares, pooled)
+    terms = weights**2 * squares / sizes
+    variance = terms.sum()
+    if variance == 0.0:  # equal values do not show how far others may be
+        return Interval(common, -np.inf, np.inf)
+    freedom = variance**2 / (terms**2 / np.where(degrees > 0, degrees, totals)).sum()
+    margin = special.stdtrit(freedom, (1.0 + level) / 2.0) * np.sqrt(variance)
+    return Interval(common, float(common - margin), float(common + margin))

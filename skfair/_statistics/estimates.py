@@ -454,6 +454,10 @@ class Means(_EventMeans):
     underestimates its variance too. ``python -m benchmarks coverage-kinds`` was found to need
     these numbers for values up to lognormal ones.
 
+    n equal values of an event say that others have a share of at most :math:`1 - \alpha^{1/n}`,
+    and nothing of their size. Limits let them be the smallest and the largest value of all events.
+    Where all values of all events are equal, as those of a constant model, limits are this value.
+
     References
     ----------
     .. [1] P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical
@@ -461,6 +465,10 @@ class Means(_EventMeans):
     """
 
     interval = "Student or Hall"
+
+    def __init__(self, events: Events, x: np.ndarray, units: np.ndarray | None = None) -> None:
+        super().__init__(events, x, units)
+        self._smallest, self._largest = float(x.min()), float(x.max())
 
     @cached_property
     def _variances(self) -> np.ndarray:
@@ -491,15 +499,23 @@ class Means(_EventMeans):
         t = np.minimum(special.stdtrit(np.maximum(self.sizes - 1.0, 1e-300), level), 1e100)
         errors = np.sqrt(self._variances)
         student = np.where(self.n_units < 2, np.inf, t * errors)
-        margin, error = (
-            self._contrast_margins(contrasts, each, each) for each in (student, errors)
-        )
+        below, above = student + self._constant_margins(level)
+        margin = self._contrast_margins(contrasts, above, below)
+        error = self._contrast_margins(contrasts, errors, errors)
         # Quantile of the form in its own standard errors; 0 if all its values are equal.
         has_spread = (error > 0.0) & np.isfinite(margin)
         quantile = np.divide(margin, error, out=np.zeros(len(error)), where=has_spread)
         distance = _hall_quantile(quantile, self._upper_tail_skewness(contrasts, errors))
         distance = np.maximum(quantile, distance)
         return contrasts @ self.values + np.where(has_spread, distance * error, margin)
+
+    def _constant_margins(self, level: float) -> np.ndarray:
+        """Margins below and above means of equal values, (2, n_events); 0 where values differ."""
+        scale = max(abs(self._smallest), abs(self._largest))
+        is_constant = (self.standard_errors <= 1e-12 * scale) & (self.n_units > 1)
+        share = np.where(is_constant, 1.0 - (1.0 - level) ** (1.0 / self.sizes), 0.0)
+        reach = np.stack((self.values - self._smallest, self._largest - self.values))
+        return share * np.maximum(reach, 0.0)
 
     def _upper_tail_skewness(self, contrasts: sparse.csr_array, errors: np.ndarray) -> np.ndarray:
         """Skewness of each linear form, of the means with a long tail above it."""

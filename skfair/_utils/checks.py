@@ -197,7 +197,12 @@ def bound_text(bound: float) -> str:
 
 def limit_text(limit: float, is_lower: bool = False, n_digits: int = 3) -> str:
     """A limit, rounded outwards."""
-    return number_text(limit, n_digits, ROUND_FLOOR if is_lower else ROUND_CEILING)
+    return number_text(limit, n_digits, outward_rounding(is_lower))
+
+
+def outward_rounding(is_lower: bool) -> str:
+    """The rounding of a lower or an upper limit that does not narrow an interval."""
+    return ROUND_FLOOR if is_lower else ROUND_CEILING
 
 
 def number_text(

@@ -418,3 +418,87 @@ def _find_partners(
         partner = other[inverse]
         partner = np.where(partner == examined, examined[first[inverse]], partner)
         yield examined[partner >= 0], partner[partner >= 0]
+
+
+# A digest of training rows, by which a fitted model knows them again.
+
+
+_N_SKETCHED = 256
+"""Number of hashes of training rows that a model keeps."""
+
+_MIN_DISTINCT = 0.9
+"""Share of training rows that must differ: where rows are often equal, so are held-out ones."""
+
+
+def sketch_rows(X: TableLike) -> np.ndarray | None:
+    """The smallest hashes of the rows of a table in memory; None if many rows are equal.
+
+    Numbers count at single precision, so that rows are equal in any container.
+    """
+    hashes = _hash_table(X)
+    if hashes is None or not len(hashes):
+        return None
+    distinct = np.unique(hashes)
+    return distinct[:_N_SKETCHED] if len(distinct) >= _MIN_DISTINCT * len(hashes) else None
+
+
+def count_sketched_rows(X: TableLike, sketch: np.ndarray) -> tuple[int, int]:
+    """Rows of a table that are in a sketch, and those that would be if all were training rows."""
+    hashes = _hash_table(X)
+    if hashes is None:
+        return 0, 0
+    if len(sketch) == _N_SKETCHED:
+        hashes = hashes[hashes <= sketch[-1]]
+    return int(np.isin(hashes, sketch).sum()), len(hashes)
+
+
+def warn_of_training_rows(X: TableLike, sketch: np.ndarray | None) -> None:
+    """Warn if most rows of X are training rows of the model that keeps a sketch of these."""
+    if sketch is None:
+        return
+    n_known, n_comparable = count_sketched_rows(X, sketch)
+    if n_known > max(_MIN_KNOWN, n_comparable / 2):
+        warn(
+            f"X looks like the training data of the model: {n_known} of the {n_comparable} rows "
+            "that its digest can compare are training rows. A model treats them better than "
+            "others, so nothing is said of new data. Pass data that was not used for the fit."
+        )
+
+
+_MIN_KNOWN = 9
+"""Number of equal rows up to which nothing is said."""
+
+
+_N_HASHED = 8192
+"""Number of rows of an array that are hashed at a time."""
+
+
+def _hash_table(X: TableLike) -> np.ndarray | None:
+    """A number for each row of a frame of pandas or an array, the same in both; None for others."""
+    if not isinstance(X, (pd.DataFrame, np.ndarray)) or X.ndim != 2:
+        return None
+    is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    if is_numeric and len(X) > _N_HASHED:  # rows that a cache holds
+        parts = [_hash_columns(_columns(X[rows])) for rows in gen_batches(len(X), _N_HASHED)]
+        return np.concatenate(parts)
+    return _hash_columns(_columns(X))
+
+
+def _hash_columns(columns: dict[int | str, np.ndarray]) -> np.ndarray:
+    """A number for each row of columns of numbers and text."""
+    n_rows = len(next(iter(columns.values()), ()))
+    factors = np.random.default_rng(0).standard_normal((2, len(columns)))
+    projection = np.zeros(n_rows)
+    hashes = np.zeros(n_rows, dtype=np.uint64)
+    for number, column in enumerate(columns.values()):
+        is_number = getattr(column.dtype, "kind", "O") in "biuf"
+        numbers = column if is_number else _numeric_values(column)
+        if numbers is None:
+            texts = pd.Series(column, dtype=object).map(str).to_numpy()
+            hashes = hashes * np.uint64(1_000_003) + pd.util.hash_array(texts)
+            continue
+        factor, of_missing = factors[:, number]
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = numbers.astype(np.float32).astype(np.float64)
+            projection += np.where(np.isnan(numbers), of_missing, factor * numbers)
+    return hashes + pd.util.hash_array(projection)

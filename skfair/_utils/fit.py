@@ -15,6 +15,7 @@ from uuid import uuid4
 from threadpoolctl import ThreadpoolController
 
 from skfair._kernels import announce_compilation
+from skfair._utils.copies import sketch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from skfair._utils.api import Decorated
+    from skfair._utils.tables import TableLike
 
 
 # Limit the threads of BLAS.
@@ -69,7 +71,8 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
     Every exception counts: bad input, Ctrl-C, a callback and its teardown, a warning turned into an
     error. Write it above ``with_callbacks``, so that teardowns are inside. The method may set
     attributes at any time, but must not write into the arrays of an earlier fit. With ``verbose``
-    it reports what is compiled.
+    it reports what is compiled. A fitted model keeps a sketch of its training rows, by which audits
+    know them again.
 
     With one thread of BLAS, threads are left to sums over many samples, which are in blocks with
     one thread of BLAS each. Between them, and in fits of few samples, further threads of BLAS take
@@ -87,7 +90,9 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
             threads = single_threaded_blas() if one_blas_thread else nullcontext()
             try:
                 with announce_compilation(getattr(estimator, "verbose", 0)), threads:
-                    return fit(estimator, *args, **kwargs)
+                    fitted = fit(estimator, *args, **kwargs)
+                _keep_sketch(estimator, args[0] if args else kwargs.get("X"))
+                return fitted
             except BaseException:
                 _replace_attributes(estimator, [*vars(estimator)], before)
                 raise
@@ -95,6 +100,14 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
         return fit_or_restore
 
     return decorate  # type: ignore[return-value]
+
+
+def _keep_sketch(estimator: BaseEstimator, X: TableLike) -> None:
+    """Replace the sketch of training rows; none of a clustering, which is audited on these."""
+    vars(estimator).pop("_training_rows", None)
+    sketch = None if hasattr(estimator, "labels_") else sketch_rows(X)
+    if sketch is not None:
+        vars(estimator)["_training_rows"] = sketch
 
 
 def store_fit(estimator: BaseEstimator, fitted: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 from skfair._columns.files import check_columns, file_digest, read_columns
 from skfair._columns.reading import (
@@ -39,9 +41,9 @@ from skfair._partitions.collections import check_alignment, is_default, is_parti
 from skfair._statistics.estimates import LIMITS_VERSION
 from skfair._utils.api import Label, MatrixLike
 from skfair._utils.checks import argument_error, mute_warnings, refuse_clusters
-from skfair._utils.copies import refuse_training_data
+from skfair._utils.copies import refuse_training_data, warn_of_training_rows
 from skfair._utils.parameters import MIN_AUDITED_GROUP
-from skfair._utils.sklearn import safe_indexing
+from skfair._utils.sklearn import safe_indexing, transform_before_last_step
 from skfair._utils.tables import Table, TableLike, is_pandas, to_pandas_table
 from skfair.audit._bins import (
     Bins,
@@ -364,8 +366,10 @@ class AuditData:
         Warns
         -----
         UserWarning
-            If some rows of X are in `X_fit`, samples look like several of one person or
-            household, which are not independent, or X is partitioned and the estimator has scores.
+            If some rows of X are in `X_fit`, or without it most are in the digest of training rows
+            that a classifier or regressor of this package keeps, samples look like several of one
+            person or household, which are not independent, or X is partitioned and the estimator
+            has scores.
         """
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
@@ -386,6 +390,8 @@ class AuditData:
                 pos_label, _ = find_positive_class(estimator, pos_label)
         else:
             refuse_training_data(X, X_fit)
+            if X_fit is None:
+                _warn_of_training_rows(estimator, X)
             columns = _fill_outcomes({"y_true": y})
             weights = sample_weight
             y = columns.get("y_true")
@@ -511,7 +517,7 @@ class AuditData:
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
-        """Audit of a file of predictions, or of counts of them: CSV or Parquet.
+        """Audit of a file of predictions or counts: CSV, Parquet, or a spreadsheet of one sheet.
 
         Parameters
         ----------
@@ -711,6 +717,27 @@ def _find_index(columns: dict[str, Any]) -> pd.Index | None:
     """The pandas index of columns, None if it is the default one."""
     indices = (one.index for one in columns.values() if is_pandas(one))
     return next((one for one in indices if not is_default(one)), None)
+
+
+def _warn_of_training_rows(estimator: BaseEstimator, X: TableLike) -> None:
+    """Warn if most rows of X are training rows of the model at the end of an estimator."""
+    pipelines = []
+    while True:
+        if isinstance(estimator, Pipeline):
+            pipelines.append(estimator)
+            estimator = estimator.steps[-1][1]
+        elif isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            break
+    sketch = getattr(estimator, "_training_rows", None)
+    if sketch is None:
+        return
+    for pipeline in pipelines:
+        X = transform_before_last_step(pipeline, X)
+    warn_of_training_rows(X, sketch)
 
 
 def _check_audit_columns(columns, known, are_counts):

@@ -31,6 +31,7 @@ from skfair.audit._formats import PageReport
 from skfair.audit._front import draw_limited, find_axis
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
 from skfair.audit._sentences import (
+    LOWER_BOUNDS,
     confidence_text,
     describe_bound,
     describe_quantity,
@@ -111,9 +112,10 @@ class FairnessFront(PageReport):
         frame : DataFrame
             One row per tolerance, in the order of the values: ``tolerance`` (nan of an estimator
             without the parameter), ``accuracy``, ``accuracy_low``, ``accuracy_high``, ``gap``,
-            ``gap_low``, ``gap_high``. With more than two classes the gap is the largest one of a
-            class against the rest. Of a ratio or a minimum rate it is the smallest ratio or rate;
-            nan for a ratio of rates that are all 0.
+            ``gap_low``, ``gap_high``, and whether it ``is_beaten``: another row is at least as good
+            in accuracy and in gap, and better in one of them. With more than two classes the gap is
+            the largest one of a class against the rest. Of a ratio or a minimum rate it is the
+            smallest ratio or rate; nan for a ratio of rates that are all 0.
         """
         return self.frame.copy()
 
@@ -154,17 +156,34 @@ class FairnessFront(PageReport):
         for row in self.frame.to_dict("records"):
             limited = row | {"estimate": row["gap"], "low": row["gap_low"], "high": row["gap_high"]}
             cells = (
-                "none" if pd.isna(row["tolerance"]) else f"{row['tolerance']}",
+                _name_row(row),
                 draw_limited(axis, row, "gap"),
                 value_cell(gap, limited, name),
                 value_cell(accuracy, row, "accuracy"),
             )
-            rows.append((cells, False))
+            rows.append((cells, "small" * row["is_beaten"]))
         titles = ("Tolerance", "", f"{gap.form.capitalize()} in {gap.noun}", "Accuracy")
         yield "Findings", [*self.findings, ("Out of fold", _NOTE, titles, rows)]
 
     def __repr__(self) -> str:
         return f"<FairnessFront of {len(self.frame)} tolerances>"
+
+
+def _name_row(row: dict[str, Any]) -> str | tuple[str, str]:
+    """The tolerance of a row, and whether another row is better."""
+    name = "none" if pd.isna(row["tolerance"]) else f"{row['tolerance']}"
+    return (name, "beaten by another row") if row["is_beaten"] else name
+
+
+def _find_beaten(accuracy: pd.Series, gap: pd.Series) -> np.ndarray:
+    """Mask of the rows that another one is no worse than in both columns, and better in one.
+
+    Of accuracy more is better, and of gap less.
+    """
+    better = np.column_stack((accuracy, -gap))
+    differences = better[:, np.newaxis] - better
+    beats = (differences.min(axis=2) >= 0.0) & (differences.max(axis=2) > 0.0)
+    return beats.any(axis=0)
 
 
 _NOTE = (
@@ -318,6 +337,8 @@ def fairness_front(
             "differences."
         )
     form = describe_bound(specification).form
+    sign = -1.0 if form in LOWER_BOUNDS else 1.0
+    front["is_beaten"] = _find_beaten(front["accuracy"], sign * front["gap"])
     return FairnessFront(
         frame=front,
         constraint=specification,

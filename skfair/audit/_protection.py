@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ from skfair.audit._sentences import UNCOUNTED
 from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from skfair._groups.groups import Groups
     from skfair._utils.api import Label
@@ -23,13 +25,15 @@ class Protection(NamedTuple):
 
     ``hidden`` has the groups that are not printed, as text by attribute, with their samples among
     those that are counted, and ``n_groups`` the number of all. ``left_out`` are names of groups by
-    all attributes whose samples are in no number that is printed.
+    all attributes whose samples are in no number that is printed, each of which has fewer than
+    ``min_published`` in each of ``n_periods``.
     """
 
     min_published: int
     hidden: dict[str, dict[str, int]]
     n_groups: dict[str, int]
     left_out: list[Any]
+    n_periods: int = 1
 
     @property
     def clause(self) -> str:
@@ -40,7 +44,7 @@ class Protection(NamedTuple):
             for name, one in self.hidden.items()
         ]
         if self.left_out:
-            bound = len(self.left_out) * (self.min_published - 1) + 1
+            bound = self.n_periods * len(self.left_out) * (self.min_published - 1) + 1
             listed.append(f"fewer than {bound:,} {UNCOUNTED}")
         return join_names(listed, len(listed))
 
@@ -137,7 +141,8 @@ def protect_groups(
     last = [*by_name.values()][-1]
     overall = _counts_by_group(estimators, first.merge(OVERALL))[:, 0]
     counts = _counts_by_group(estimators, last)
-    return _protect_counts(overall, counts, by_name, min_published, may_leave_out)
+    removable = counts[:1] if may_leave_out else counts[:0]
+    return _protect_counts(overall, counts, by_name, min_published, removable)
 
 
 def protect_periods(
@@ -162,8 +167,9 @@ def protect_periods(
     is_nested = (changes >= 0).all(axis=1) | (changes <= 0).all(axis=1)
     added = np.abs(changes[is_nested & is_nested[0] & may_add])
     n_samples = counts[0, :3].sum(axis=0)
+    by_period = counts[0, :2] + counts[0, 2:]
     counts = np.vstack((n_samples, counts.reshape(-1, n_groups), added))
-    return _protect_counts(counts.sum(axis=1), counts, by_name, min_published, True)
+    return _protect_counts(counts.sum(axis=1), counts, by_name, min_published, by_period)
 
 
 def _protect_counts(
@@ -171,14 +177,18 @@ def _protect_counts(
     counts: np.ndarray,
     by_name: dict[str, Groups],
     min_published: int,
-    may_leave_out: bool,
+    removable: np.ndarray,
 ) -> Protection:
-    """The protection of counts of all samples, and of groups by all attributes: samples first."""
+    """The protection of counts of all samples, and of groups by all attributes: samples first.
+
+    Rows of `removable` are samples by period, and groups that are small in each may be left out.
+    """
     first = next(iter(by_name.values()))
     last = [*by_name.values()][-1]
     plans: list = []
-    small = np.flatnonzero(_is_small(counts[0], min_published) & first.is_disjoint)
-    for left_out in [small[:0], small] if may_leave_out and len(small) else [small[:0]]:
+    is_small = (removable < min_published).all(axis=0) & (counts[0] > 0) & first.is_disjoint
+    small = np.flatnonzero(is_small & (len(removable) > 0))
+    for left_out in [small[:0], small] if len(small) else [small[:0]]:
         counted = counts.copy()
         counted[:, left_out] = 0.0
         total = overall - counts[:, left_out].sum(axis=1)
@@ -198,7 +208,7 @@ def _protect_counts(
         )
     n_groups = {name: len(groups.labels) for name, groups in by_name.items()}
     *_, hidden, names = min(plans)
-    return Protection(min_published, hidden, n_groups, names)
+    return Protection(min_published, hidden, n_groups, names, max(1, len(removable)))
 
 
 def _find_hidden(by_name, counts, is_known, min_published):
@@ -274,7 +284,47 @@ def _margin_equations(by_name: dict[str, Groups], parts: Sequence) -> np.ndarray
     return np.vstack((*totals, values)).astype(float)
 
 
+_MAX_TRIALS = 1000
+"""Number of sets of groups that are tried for one with fewer samples."""
+
+
 def _suppress_secondary(
+    margins: np.ndarray, counts: np.ndarray, is_small: np.ndarray, min_published: int
+) -> np.ndarray:
+    """Mask of suppressed groups with few samples, none of which follows from the others."""
+    greedy = _suppress_one_by_one(margins, counts, is_small, min_published)
+    # Look for a set with fewer samples, in the order of these.
+    sizes = counts[0]
+    free = np.flatnonzero(~is_small)
+    cheaper = _list_subsets(sizes[free], sizes[greedy & ~is_small].sum())
+    for places in islice(cheaper, _MAX_TRIALS):
+        trial = is_small.copy()
+        trial[free[places]] = True
+        if not _disclosing_equations(margins, counts, trial, min_published).any():
+            return trial
+    return greedy
+
+
+def _list_subsets(sizes: np.ndarray, limit: float) -> Iterator[list[int]]:
+    """Yield the places of subsets whose sum of positive sizes is below a limit, smallest first."""
+    order = np.argsort(sizes, kind="stable").tolist()
+    heap: list[tuple[float, list[int]]] = [(0.0, [])]  # sums, and ranks in ascending order
+    while heap:
+        total, ranks = heapq.heappop(heap)
+        if total >= limit:
+            return
+        yield [order[rank] for rank in ranks]
+        # Each subset follows from one other: by the next rank, beside the last one or in its place.
+        following = ranks[-1] + 1 if ranks else 0
+        if following == len(order):
+            continue
+        added = total + sizes[order[following]]
+        heapq.heappush(heap, (added, [*ranks, following]))
+        if ranks:
+            heapq.heappush(heap, (added - sizes[order[ranks[-1]]], [*ranks[:-1], following]))
+
+
+def _suppress_one_by_one(
     margins: np.ndarray, counts: np.ndarray, is_suppressed: np.ndarray, min_published: int
 ) -> np.ndarray:
     """Mask of suppressed groups, none of which can be computed from the others."""

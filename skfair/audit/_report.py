@@ -260,18 +260,21 @@ class FairnessReport(ReportData):
         return adverse_impact(find_spared(self), self.n_samples, self.min_share, self.hidden)
 
     def adjusted_differences(self) -> pd.DataFrame:
-        r"""Differences of selection rates between groups of the same stratum of `control_features`.
+        r"""Differences between groups of the same stratum of `control_features`.
 
-        Each group is compared with the reference group in all strata that have samples of both.
-        With :math:`d_k` the difference of rates in stratum k, :math:`n_k` and :math:`m_k` the
-        samples of the group and of the reference group, the columns are
+        Rates of selection are compared, and of regression the means of targets, predictions and
+        errors, in their units. Each group is compared with the reference group in all strata that
+        have samples of both. With :math:`d_k` the difference in stratum k, :math:`n_k` and
+        :math:`m_k` the samples of the group and of the reference group, the columns are
 
         - ``difference``: of all samples, whatever their stratum.
         - ``mean_difference``: :math:`\sum_k (n_k + m_k) d_k / \sum_k (n_k + m_k)`, what remains on
           average within strata (conditional demographic disparity).
         - ``common_difference``: that of Mantel and Haenszel, with weights :math:`n_k m_k / (n_k +
-          m_k)`, and its limits ``low`` and ``high`` by the score test of Miettinen and Nurminen
-          ([1]_). They hold for all rows together, whichever group the data choose as reference, and
+          m_k)`, which of means is the coefficient of the group in a linear regression on group and
+          strata. Its limits ``low`` and ``high`` are for rates those of the score test of Miettinen
+          and Nurminen ([1]_), for means those of Welch with the degrees of freedom of Satterthwaite
+          ([2]_). They hold for all rows together, whichever group the data choose as reference, and
           where the difference is the same in all strata.
 
         What a stratum explains need not be justified: strata may be the way in which a group is
@@ -280,7 +283,7 @@ class FairnessReport(ReportData):
         Returns
         -------
         table : DataFrame
-            One row for each attribute, rate and group that is not small, with ``reference``,
+            One row for each attribute, metric and group that is not small, with ``reference``,
             ``n_strata`` and ``n``, the samples in these. It is empty without strata.
 
         Raises
@@ -292,6 +295,8 @@ class FairnessReport(ReportData):
         ----------
         .. [1] O. Miettinen and M. Nurminen, "Comparative analysis of two rates", Statistics in
            Medicine 4, 1985.
+        .. [2] F. E. Satterthwaite, "An approximate distribution of estimates of variance
+           components", Biometrics Bulletin 2, 1946.
 
         Examples
         --------

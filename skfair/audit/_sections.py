@@ -563,21 +563,23 @@ def _adjusted_table(adjusted: pd.DataFrame) -> tuple[str, str, tuple[str, ...], 
     """Table of the differences of groups in all samples and within strata."""
     note = (
         "Each group against the reference group. Mean: of the differences within strata, by their "
-        "samples. Common: by Mantel and Haenszel, with limits that hold for all rows together, "
-        "whichever group is the reference, if the difference is the same in all strata. Strata may "
-        "themselves put a group at a disadvantage."
+        "samples. Common: by the weights of Mantel and Haenszel, with limits that hold for all "
+        "rows together, whichever group is the reference, if the difference is the same in all "
+        "strata. Strata may themselves put a group at a disadvantage."
     )
-    titles = ("Group", "By", "Samples", "Strata", "Difference, points", "Mean", "Common")
+    titles = ("Group", "Of", "By", "Samples", "Strata", "Difference", "Mean", "Common")
     rows = []
     for row in adjusted.to_dict("records"):
         quantity = describe_quantity(row["metric"])
+        unit = " points" * quantity.is_share
         cells = (
             f"{row['group']} against {row['reference']}",
+            quantity.noun,
             row["attribute"],
             f"{row['n']:,}",
             f"{row['n_strata']}",
-            quantity.difference(row["difference"]),
-            quantity.difference(row["mean_difference"]),
+            quantity.decimal(row["difference"], sign="+") + unit,
+            quantity.decimal(row["mean_difference"], sign="+") + unit,
             value_cell(quantity, row, "common_difference"),
         )
         rows.append((cells, False))
@@ -585,7 +587,7 @@ def _adjusted_table(adjusted: pd.DataFrame) -> tuple[str, str, tuple[str, ...], 
 
 
 def _describe_adjusted(report: ReportData) -> Iterator[str]:
-    """Yield a sentence on the largest difference within strata, for each rate."""
+    """Yield a sentence on the largest difference within strata, for each rate or mean."""
     adjusted = _adjusted_differences(report)
     if not len(adjusted):
         return
@@ -593,12 +595,13 @@ def _describe_adjusted(report: ReportData) -> Iterator[str]:
     for row in adjusted.loc[at].to_dict("records"):
         quantity = report_quantity(report, row["metric"])
         limits = quantity.interval(row["low"], row["high"])
+        unit = f" {quantity.unit}" * bool(quantity.unit)
         yield (
             f"Within {row['n_strata']} strata the {quantity.noun} of {row['group']} differs from "
-            f"that of {row['reference']} by {quantity.difference(row['mean_difference'])} "
-            f"{quantity.unit} on average, and by {quantity.difference(row['common_difference'])} "
-            f"({limits}) if the difference is the same in all of them (Mantel-Haenszel), beside "
-            f"{quantity.difference(row['difference'])} in all samples."
+            f"that of {row['reference']} by {quantity.difference(row['mean_difference'])}"
+            f"{unit} on average, and by {quantity.difference(row['common_difference'])} "
+            f"({limits}) if the difference is the same in all of them (Mantel-Haenszel weights), "
+            f"beside {quantity.difference(row['difference'])} in all samples."
         )
 
 

@@ -7,16 +7,16 @@ assumed, and which groups are left out.
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skfair._utils.checks import bound_text, join_names, number_text
+from skfair._utils.checks import bound_text, join_names, number_text, outward_rounding
 from skfair.audit._tables import group_text
 from skfair.metrics import RATES, Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -166,7 +166,7 @@ class Quantity(NamedTuple):
 
     def limit(self, limit: Any, is_lower: bool = False, n_digits: int = 3) -> str:
         """A limit as text, rounded outwards."""
-        text = self.number(limit, n_digits, ROUND_FLOOR if is_lower else ROUND_CEILING)
+        text = self.number(limit, n_digits, outward_rounding(is_lower))
         return f"{text} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
     def number(
@@ -188,12 +188,7 @@ class Quantity(NamedTuple):
 
     def interval(self, low: float, high: float) -> str:
         """The limits of a value or a gap as text, rounded outwards, without their unit."""
-        if isnan(low) or isnan(high):
-            return "no interval"
-        return (
-            f"{self.number(low, rounding=ROUND_FLOOR)} to "
-            f"{self.number(high, rounding=ROUND_CEILING)}"
-        )
+        return _write_limits(self.number, low, high)
 
     def decimal(self, number: float, rounding: str = ROUND_HALF_EVEN, sign: str = "") -> str:
         """A number of a page without its unit: percentages have one digit after the point."""
@@ -208,9 +203,7 @@ class Quantity(NamedTuple):
 
     def reach(self, low: float, high: float) -> str:
         """The limits of a value or a gap on a page, rounded outwards, without their unit."""
-        if isnan(low) or isnan(high):
-            return "no interval"
-        return f"{self.decimal(low, ROUND_FLOOR)} to {self.decimal(high, ROUND_CEILING)}"
+        return _write_limits(self.decimal, low, high)
 
     def size(self, gap: float, low: float, high: float) -> str:
         """Clause on a gap, or on the rate of the worst group, with its limits."""
@@ -222,6 +215,14 @@ class Quantity(NamedTuple):
             f"{self.value(value)} for {group}" for value, group in zip(values, groups, strict=True)
         )
         return f"{listed} (of {' and '.join(f'{n:,.0f}' for n in sizes)} {self.counted})"
+
+
+def _write_limits(write: Callable[..., str], low: float, high: float) -> str:
+    """The limits of an interval as text, rounded outwards, by a function that writes numbers."""
+    if not isfinite(low) and not isfinite(high):
+        return "no interval"
+    lower = write(low, rounding=outward_rounding(True))
+    return f"{lower} to {write(high, rounding=outward_rounding(False))}"
 
 
 RATIO = Quantity("ratio", "ratio", "ratio")
@@ -396,7 +397,7 @@ def describe_miscalibration(group: str, low: float, high: float) -> str:
     side = "low" if low > 0.0 else "high"
     nearest, furthest = sorted((abs(low), abs(high)))
     quantity = Quantity("", "percentage points")
-    first = quantity.number(nearest, 2, ROUND_FLOOR)
+    first = quantity.number(nearest, 2, outward_rounding(True))
     return (
         f"The probabilities of {group} are too {side} by {first} to "
         f"{quantity.limit(furthest, n_digits=2)}."

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse, stats
+from scipy import sparse, special, stats
 
 from skfair._groups import Groups
 from skfair._groups.groups import sort_labels
 from skfair._groups.known import MISSING, is_like_unknown
-from skfair._statistics.common_differences import common_difference
+from skfair._statistics.common_differences import common_difference, common_mean_difference
 from skfair._statistics.estimates import LogRates, contrast_matrix, pairwise_contrasts
 from skfair._statistics.gaps import Interval, interval_of_largest_contrast
 from skfair._utils.checks import argument_error
@@ -613,24 +613,29 @@ def _adjust_p_values(counts: list[tuple[int, int]], best: int) -> np.ndarray:
 # Differences adjusted for strata.
 
 
+ADJUSTED_MEANS = ("mean_target", "mean_prediction", "mean_error")
+"""Means of numbers that are compared within strata, in their own units."""
+
+
 def adjust_differences(
     frame: pd.DataFrame, level: float, named_references: tuple[str, ...]
 ) -> pd.DataFrame:
     """DataFrame of the differences of groups within strata, from the rows of a report.
 
-    Limits hold for all rows together. A reference that the data chose, and not the user for one of
-    the attributes `named_references`, may be any group, so all pairs of groups share the error.
+    `level` is that of the frame's limits. Limits of differences hold for all rows together. A
+    reference that the data chose, and not the user for one of the attributes `named_references`,
+    may be any group, so all pairs of groups share the error.
     """
     names = frame["attribute"].str.partition(STRATUM_SEPARATOR)
     frame = frame.assign(attribute=names[0], stratum=names[2])
     rows = []
-    counts = []
+    cells = []
     n_comparisons = 0
     if not frame["stratum"].any():
         return pd.DataFrame()
-    impact_rows = frame[frame["metric"].map(has_impact_ratio)]
-    tables = impact_rows.groupby(["attribute", "metric"], sort=False)
-    for (attribute, metric), table in tables:
+    is_mean = frame["metric"].isin(ADJUSTED_MEANS)
+    adjusted = frame[is_mean | frame["metric"].map(has_impact_ratio)]
+    for (attribute, metric), table in adjusted.groupby(["attribute", "metric"], sort=False):
         is_stratum = table["stratum"] != ""
         marginal = table[~is_stratum].set_index("group")
         within = table[is_stratum].pivot(index="group", columns="stratum")
@@ -644,9 +649,11 @@ def adjust_differences(
             sizes = pair["n"].dropna(axis=1)
             if not sizes.size:
                 continue
-            rates = pair["estimate"][sizes.columns].to_numpy()
+            columns = ("estimate", "low", "high")
+            means, low, high = (pair[name][sizes.columns].to_numpy() for name in columns)
             sizes = sizes.to_numpy()
-            counts.append((sizes, np.round(sizes * rates)))
+            errors = _standard_errors(means, low, high, sizes, level)
+            cells.append((sizes, means, errors))
             rows.append(
                 {
                     "attribute": attribute,
@@ -656,10 +663,22 @@ def adjust_differences(
                     "n_strata": sizes.shape[1],
                     "n": int(sizes.sum()),
                     "difference": marginal["estimate"][group] - marginal["estimate"][reference],
-                    "mean_difference": np.average(rates[0] - rates[1], weights=sizes.sum(axis=0)),
+                    "mean_difference": np.average(means[0] - means[1], weights=sizes.sum(axis=0)),
                 }
             )
-    for row, (sizes, selected) in zip(rows, counts, strict=True):
-        limits = common_difference(sizes, selected, 1.0 - (1.0 - level) / n_comparisons)
+    for row, (sizes, means, errors) in zip(rows, cells, strict=True):
+        each = 1.0 - (1.0 - level) / n_comparisons
+        if row["metric"] in ADJUSTED_MEANS:
+            limits = common_mean_difference(sizes, means, errors, each)
+        else:
+            limits = common_difference(sizes, np.round(sizes * means), each)
         row |= dict(zip(("common_difference", "low", "high"), limits, strict=True))
     return pd.DataFrame(rows)
+
+
+def _standard_errors(
+    means: np.ndarray, low: np.ndarray, high: np.ndarray, sizes: np.ndarray, level: float
+) -> np.ndarray:
+    """Standard errors of means from their limits, the closer of which is Student's; nan of one."""
+    quantiles = special.stdtrit(np.where(sizes > 1, sizes - 1.0, np.nan), (1.0 + level) / 2.0)
+    return np.minimum(high - means, means - low) / quantiles

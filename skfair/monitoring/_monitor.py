@@ -738,7 +738,8 @@ class GapMonitor(BaseEstimator):
         """Batches until windows show twice the tolerance in half of all cases; None for never.
 
         The number is approximate: batches have the mean size so far, all groups were equal, and the
-        smallest one changes. It is known for differences of all groups alone.
+        smallest one of those with recent decisions changes. It is known for differences of all
+        groups alone.
         """
         self._check_updated()
         state = self._state
@@ -817,7 +818,11 @@ class GapMonitor(BaseEstimator):
         bound = settings.tolerance
         # The tolerance of a floor is the largest value less the floor.
         bound = settings.constraint.largest_gap - bound if has_floor else bound
-        return GapMonitorDisplay(self.summary(), tolerance=bound, is_floor=has_floor).plot(ax)
+        alarms = self.alarms_["batch"].tolist()
+        display = GapMonitorDisplay(
+            self.summary(), tolerance=bound, is_floor=has_floor, alarms=alarms
+        )
+        return display.plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.

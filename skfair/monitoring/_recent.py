@@ -182,11 +182,15 @@ def differ_from_mean(windows: list[Window], gap: float) -> bool:
     return any(one.verdict == "contradicted" or not one.low <= gap <= one.high for one in windows)
 
 
+_N_RECENT = 3
+"""Number of the last batches, in one of which a group has decisions if it is not gone."""
+
+
 def find_delay(settings: MonitorSettings, batches: list[Decisions], gap: float) -> int | None:
     """Batches until a window is above the tolerance in half of all cases, about; None for never.
 
-    All groups have the same mean so far, and the smallest one begins to differ by the gap. Batches
-    have their mean numbers of samples, and rates are as expected.
+    All groups that are not gone have the same mean so far, and the smallest one begins to differ
+    by the gap. Batches have their mean numbers of samples, and rates are as expected.
     """
     hypothesis = settings.hypothesis
     pooled = pool_tables([table for one in batches for table in one.tables])
@@ -195,10 +199,18 @@ def find_delay(settings: MonitorSettings, batches: list[Decisions], gap: float) 
     if settings.constraint.direction is not None:
         return None
     compared = find_compared(settings, pooled)
+    # Groups without recent decisions do not change any more.
+    recent = pool_tables([table for one in batches[-_N_RECENT:] for table in one.tables])
     gap = gap / np.ptp(settings.range)
     error = find_alarm_error(settings.run_length, settings.windows)
     error /= max(_count_contrasts_at_tolerance(settings, compared), 1)
-    cells = [(n / len(batches), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
+    cells = []
+    for key, (codes, n, rates) in compared.items():
+        counts = recent.get(key, np.zeros((3, 0)))[0]
+        is_present = np.append(counts, np.zeros(codes.max() + 1))[codes] > 0
+        if is_present.sum() > 1:
+            sizes = n[is_present] / len(batches)
+            cells.append((sizes, float(sizes @ rates[is_present] / sizes.sum())))
     for delay in range(1, max(settings.windows) + 1 if cells else 1):
         for length in settings.windows:
             lows = []

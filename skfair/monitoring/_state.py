@@ -946,11 +946,29 @@ def advance_state(settings, state, row, cohorts):
         statement = replace(statement, verdict="contradicted")
     elif statement.verdict == "contradicted":
         best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
-        alarm = {"time": _last_decision_time(row), "since": best.start_of_excess()}
+        since = _find_first_excess(settings, counted, best.start_of_excess())
+        alarm = {"time": _last_decision_time(row), "since": since}
         alarms = [*alarms, {"batch": row.number} | alarm]
     counted_until = counted[-1].time if counted else None
     rows[-1] = replace(row, counted_until=counted_until, statement=statement)
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
+
+
+def _find_first_excess(
+    settings: MonitorSettings, batches: list[Decisions], since: int | str | None
+) -> int | str | None:
+    """Time of the first batch from a time on whose own gap exceeds the tolerance.
+
+    A batch has several bets, and the best start of the evidence may be the last bet of a batch
+    whose gap is within the tolerance. It is the time itself if no batch has such a gap.
+    """
+    times = [one.time for one in batches]
+    for batch in batches[times.index(since) :] if since in times else ():
+        compared = find_compared(settings, pool_tables(batch.tables)).values()
+        gaps = [settings.hypothesis.tested_value(rates) for _, _, rates in compared]
+        if gaps and max(gaps) > settings.scaled_tolerance:
+            return batch.time
+    return since
 
 
 def add_late_cohort(settings: MonitorSettings, state: State, cohort: Cohort) -> State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
@@ -12,30 +13,52 @@ from skfair._utils.parameters import make_constructor
 from skfair.plotting._display import COLORS, INK, Display, strip_frame, write_legend
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Self
 
     from matplotlib.axes import Axes
 
 
-_VERDICT_COLORS = {"open": COLORS[0], "shown": COLORS[2], "contradicted": COLORS[4]}
-"""Colours of the band by verdict."""
+_STATE_COLORS = {"open": COLORS[8], "shown": COLORS[2], "contradicted": COLORS[4]}
+"""Colours of the band of states."""
+
+_WRITTEN_SHARE = 0.18
+"""Share of the batches from which on the name of a state is written on the band."""
+
+STATE_WORDS = {
+    "open": "these data do not decide",
+    "shown": "the tolerance is kept",
+    "contradicted": "exceeded, from an alarm until it is shown to be kept again",
+}
+"""What the states of `list_states` say."""
+
+
+def list_states(verdicts: Iterable[str]) -> list[str]:
+    """The state after each batch: an alarm stands until the tolerance is shown to be kept again."""
+    states: list[str] = []
+    for verdict in verdicts:
+        is_above = bool(states) and states[-1] == "contradicted"
+        states.append("contradicted" if verdict == "open" and is_above else verdict)
+    return states
 
 
 @make_constructor
 class GapMonitorDisplay(Display):
-    """Gap of each batch and tolerance, and what is stated: interval of the gap so far and verdict.
+    """Gap of each batch, the gap since the last alarm (or the start), and what is known.
 
     Made by :meth:`skfair.monitoring.GapMonitor.plot`.
 
-    Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
-    band shows the statement on all batches so far: its height is the interval, its colour the
-    verdict (green: shown, orange: contradicted, blue: open).
+    Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. Line
+    and bars are the gap of all samples since the last alarm (or the start) and its interval, with
+    an arrow where this leaves the axes. The band below is the state (green: shown, orange: exceeded
+    since an alarm, grey: open), with a triangle below it at each alarm.
     """
 
     summary: pd.DataFrame
     _: KW_ONLY
     tolerance: float
     is_floor: bool = False  # the smallest mean of a group is bounded from below
+    alarms: Sequence[int] = ()  # numbers of the batches of alarms
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time; afterwards `line_` has the gaps of the batches."""
@@ -46,61 +69,83 @@ class GapMonitorDisplay(Display):
         summary = self.summary
         has_time = summary["time"].notna().all()
         x = summary["time" if has_time else "batch"].to_numpy()
-        # The band is the statement after each batch: interval and verdict.
-        low = summary["low"].to_numpy()
-        high = summary["high"].to_numpy()
-        edges = _edges(x).repeat(2)[1:-1]
-        for verdict, color in _VERDICT_COLORS.items():
-            for number, (start, stop) in enumerate(
-                _find_true_intervals(summary["verdict"] == verdict)
-            ):
-                steps = slice(2 * start, 2 * stop)
-                label = f"interval: {verdict}" if number == 0 else None
-                ax.fill_between(
-                    edges[steps],
-                    low.repeat(2)[steps],
-                    high.repeat(2)[steps],
-                    color=color,
-                    alpha=0.25,
-                    linewidth=0,
-                    label=label,
-                )
-        ax.plot(
-            x,
-            summary["gap"],
-            color=COLORS[0],
-            linewidth=1.4,
-            label=f"{noun} since the last alarm (or start)",
-        )
-        # The markers are the batches alone, whatever the statement is.
         gaps = summary["batch_gap"].to_numpy()
+        low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
+        # Interval limits far above all gaps leave the axes.
+        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["gap"]]) or 1.0
+        bottom = min(0.0, np.nanmin([0.0, *low]))
+        edges = _edges(x)
+        ax.fill_between(
+            edges.repeat(2)[1:-1],
+            low.repeat(2),
+            np.minimum(high, top).repeat(2),
+            color=COLORS[0],
+            alpha=0.25,
+            linewidth=0,
+        )
+        if (leaves := high > top).any():
+            # An arrow where an interval goes on above the axes.
+            at = np.full(leaves.sum(), bottom + 0.98 * (top - bottom))
+            ax.plot(x[leaves], at, "^", color=COLORS[0], markersize=4)
+        label = f"{noun} since the last alarm (or the start), its interval"
+        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=label)
+        # The markers are the batches alone, whatever the state is.
         (self.line_,) = ax.plot(x, gaps, ".", color=INK, markersize=5, label=f"{noun} of the batch")
         is_beyond = gaps < self.tolerance if self.is_floor else gaps > self.tolerance
         if is_beyond.any():
             ax.plot(
                 *(x[is_beyond], gaps[is_beyond], "v" if self.is_floor else "^"),
-                color=_VERDICT_COLORS["contradicted"],
+                color=INK,
+                markersize=5,
                 label=f"{noun} {side} the {bound}",
             )
         ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label=bound)
         label = f"{noun} of a group" if self.is_floor else "gap between groups"
         ax.set(xlabel="time" if has_time else "batch", ylabel=label)
-        # Interval limits far above all gaps leave the axes.
-        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["gap"]])
-        bottom = min(0.0, np.nanmin([0.0, *low]))
-        ax.set_ylim(bottom=bottom, top=top or None)
-        if (leaves := high > top).any():
-            # An arrow where an interval goes on above the axes.
-            at = np.full(leaves.sum(), bottom + 0.98 * (top - bottom))
-            ax.plot(x[leaves], at, "^", color=INK, markersize=3, label="interval goes on above")
+        ax.set_ylim(bottom=self._draw_states(ax, x, edges, bottom, top), top=top)
+        # Ticks at multiples of 1, 2 or 5, and none beside the band.
+        ax.locator_params(axis="y", nbins=6, steps=[1, 2, 5, 10])
+        ax.set_yticks([one for one in ax.get_yticks() if bottom <= one <= top])
         if has_time and summary["time"].dtype.kind == "M":
             ax.tick_params(axis="x", rotation=30)
         strip_frame(ax)
-        write_legend(ax)
+        write_legend(ax, ncols=2)
         return self
 
+    def _draw_states(
+        self, ax: Axes, x: np.ndarray, edges: np.ndarray, bottom: float, top: float
+    ) -> float:
+        """Draw the band of states below the gaps, and the alarms on it; return its lower end."""
+        height = 0.09 * (top - bottom)
+        start = bottom - 1.4 * height
+        middle = start + height / 2.0
+        states = np.array(list_states(self.summary["verdict"]))
+        for state, color in _STATE_COLORS.items():
+            intervals = _find_true_intervals(states == state)
+            if not intervals:
+                continue
+            # The name is written on the longest interval of a state, or in the legend.
+            longest = max(intervals, key=lambda ends: ends[1] - ends[0])
+            is_written = longest[1] - longest[0] >= _WRITTEN_SHARE * len(states)
+            ax.broken_barh(
+                [(edges[begin], edges[end] - edges[begin]) for begin, end in intervals],
+                (start, height),
+                color=color,
+                linewidth=0,
+                label=f"_{state}" if is_written else state,
+            )
+            if is_written:
+                name = ax.text(edges[longest[0]], middle, f" {state}", size=9, weight="bold")
+                name.set(color="white", verticalalignment="center")
+        if len(self.alarms):
+            at = x[self.summary["batch"].isin(self.alarms)]
+            heights = np.full(len(at), start - 0.35 * height)
+            color = _STATE_COLORS["contradicted"]
+            ax.plot(at, heights, "^", color=color, markersize=6, label="alarm")
+        return start - 0.7 * height
 
-def _find_true_intervals(mask: pd.Series) -> list[list[int]]:
+
+def _find_true_intervals(mask: np.ndarray) -> list[list[int]]:
     """Start and end of each run of consecutive True."""
     steps = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
     return steps.reshape(-1, 2).tolist()

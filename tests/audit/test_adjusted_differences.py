@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.stats import binom
+from scipy.stats import binom, t
 
 from skfair.__main__ import main
-from skfair._statistics.common_differences import common_difference
+from skfair._statistics.common_differences import common_difference, common_mean_difference
 from skfair.audit import Audit, FairnessReport
 
 BERKELEY = {
@@ -203,13 +203,13 @@ def test_the_command_states_what_remains_within_strata(tmp_path, monkeypatch, ca
     sentence = (
         "Within 6 strata the selection rate of woman differs from that of man by +4.26 percentage "
         "points on average, and by +1.84 (-1.09 to 4.75) if the difference is the same in all of "
-        "them (Mantel-Haenszel), beside -14.2 in all samples."
+        "them (Mantel-Haenszel weights), beside -14.2 in all samples."
     )
     assert sentence in capsys.readouterr().out
     page = (tmp_path / "r.md").read_text()
     assert (
-        "| woman against man | sex | 4,526 | 6 | -14.2 | +4.26 | +1.8 points (-1.1 to 4.8) |"
-        in page
+        "| woman against man | selection rate | sex | 4,526 | 6 | -14.2 points | +4.3 points "
+        "| +1.8 points (-1.1 to 4.8) |" in page
     )
     main(["report", "berkeley.csv", *columns, "--out", "r.md"])
     assert "Within" not in capsys.readouterr().out
@@ -245,3 +245,96 @@ def test_strata_without_one_of_the_groups_do_not_count():
     with pytest.raises(ValueError, match="Differences within strata are computed from counts"):
         weighted.adjusted_differences()
     assert "Adjusted for strata" not in weighted.to_markdown()
+
+
+def draw_pay(rng, n=400):
+    """Pay of two groups in three levels of unequal pay, and that of women 1,500 lower."""
+    level = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    sex = np.where(rng.random(n) < np.array([0.7, 0.4, 0.2])[level], "f", "m")
+    pay = 40_000 + 15_000 * level + rng.normal(0, 5_000, n) * (1 + level) - 1_500 * (sex == "f")
+    return pd.DataFrame({"sex": sex, "level": level.astype(str), "pay": pay.round(2)})
+
+
+def regress_on_group_and_strata(table):
+    """Coefficient of "f" in a least-squares regression of pay on group and levels."""
+    design = pd.get_dummies(table["level"]).assign(f=table["sex"] == "f").to_numpy(float)
+    return np.linalg.lstsq(design, table["pay"].to_numpy(), rcond=None)[0][-1]
+
+
+def test_pay_is_adjusted_in_its_units():
+    table = draw_pay(np.random.default_rng(0))
+    report = Audit.from_predictions(
+        table["pay"],
+        table["pay"] + 100.0,
+        sensitive_features=table[["sex"]],
+        control_features=table[["level"]],
+    ).report()
+    rows = report.adjusted_differences().set_index("metric")
+    means = {"mean_target", "mean_prediction", "mean_error"}
+    assert set(rows.index) == {"scoring_rate", *means}
+    assert rows.loc["mean_error", ["low", "high"]].tolist() == [-np.inf, np.inf]
+    cells = table.groupby(["level", "sex"])["pay"].agg(["mean", "size", "var"]).unstack()
+    gaps = cells["mean"]["f"] - cells["mean"]["m"]
+    sizes = cells["size"]
+    for metric in ("mean_target", "mean_prediction"):
+        row = rows.loc[metric]
+        means = table.groupby("sex")["pay"].mean()
+        assert row["difference"] == pytest.approx(means["f"] - means["m"])
+        assert row["mean_difference"] == pytest.approx(np.average(gaps, weights=sizes.sum(axis=1)))
+        assert row["common_difference"] == pytest.approx(regress_on_group_and_strata(table))
+    # The margin by hand: Welch's variance of the weighted sum, at the level of the four rows.
+    weights = sizes.prod(axis=1) / sizes.sum(axis=1)
+    terms = (weights / weights.sum()).to_numpy()[:, np.newaxis] ** 2 * cells["var"] / sizes
+    terms = terms.to_numpy()
+    freedom = terms.sum() ** 2 / (terms**2 / (sizes.to_numpy() - 1)).sum()
+    margin = t.ppf(1 - 0.025 / 4, freedom) * terms.sum() ** 0.5
+    row = rows.loc["mean_target"]
+    assert row["high"] - row["common_difference"] == pytest.approx(margin, rel=1e-6)
+    (sentence,) = [one for one in report.findings if "strata the mean target" in one]
+    assert f"by {row['mean_difference']:+.0f} on average" in sentence
+    page = report.to_markdown()
+    (constant,) = [one for one in report.findings if "strata the mean error" in one]
+    assert "by +0 (no interval) if" in constant
+    assert "| f against m | mean target | sex | 400 | 3 |" in page
+
+
+def test_cells_of_a_single_sample_borrow_the_variance_of_their_group():
+    sizes = np.array([[1.0, 5.0], [4.0, 6.0]])
+    means = np.array([[10.0, 20.0], [11.0, 23.0]])
+    errors = np.array([[np.nan, 2.0], [1.0, 3.0]])
+    result = common_mean_difference(sizes, means, errors, 0.9)
+    weights = np.array([4 / 5, 30 / 11])
+    weights /= weights.sum()
+    assert result.estimate == pytest.approx(-1.0 * weights[0] - 3.0 * weights[1])
+    terms = [(20.0, 0, 4), (1.0, 0, 3), (4.0, 1, 4), (9.0, 1, 5)]  # variance, stratum, freedom
+    parts = [weights[k] ** 2 * value for value, k, _ in terms]
+    freedom = sum(parts) ** 2 / sum(a**2 / df for a, (_, _, df) in zip(parts, terms, strict=True))
+    margin = t.ppf(0.95, freedom) * sum(parts) ** 0.5
+    assert result.high - result.estimate == pytest.approx(margin)
+    # Neither single samples alone nor equal values show a variance.
+    ones = np.ones((2, 2))
+    for errors, sizes in ((ones * np.nan, ones), (0.0 * ones, 3 * ones)):
+        assert common_mean_difference(sizes, means, errors, 0.9)[1:] == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("largest", [8, 60])
+def test_limits_of_a_common_difference_of_means_hold(largest):
+    rng = np.random.default_rng(0)
+    n_draws, n_errors = 300, 0
+    for _ in range(n_draws):
+        sizes = rng.integers(1, largest, (2, 6))
+        scale = np.exp(rng.normal(0, 0.5, 6))
+        values = [
+            [scale[k] * rng.normal(size=n) + k + 0.4 * (g == 0) for k, n in enumerate(row)]
+            for g, row in enumerate(sizes)
+        ]
+        means = np.array([[one.mean() for one in row] for row in values])
+        errors = np.array(
+            [
+                [np.std(one, ddof=1) / len(one) ** 0.5 if len(one) > 1 else np.nan for one in row]
+                for row in values
+            ]
+        )
+        limits = common_mean_difference(sizes, means, errors, 0.95)
+        n_errors += not limits.low <= 0.4 <= limits.high
+    assert n_errors <= binom.ppf(0.99, n_draws, 0.05)

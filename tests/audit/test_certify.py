@@ -646,6 +646,7 @@ def test_losses_of_a_regressor_are_those_that_are_named():
         certify_numbers(constraint=LossParity(loss="logistic"), tolerance=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:X looks like the training data of the model")
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_a_regressor_of_skfair_is_certified_by_the_loss_of_its_fit(loss):
     """On its own training data the gap is that of its report."""

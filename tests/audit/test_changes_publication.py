@@ -50,7 +50,7 @@ def test_four_samples_are_left_out_of_both_files():
     assert sorted({*changes.frame["group"]}) == ["f", "m", "n"]
     assert [one.n_samples for one in changes.readings] == [1200, 1200]
     assert changes.findings[1] == (
-        "Not published: 1 of 4 groups by sex, fewer than 10 samples that no number here counts."
+        "Not published: 1 of 4 groups by sex, fewer than 19 samples that no number here counts."
     )
     assert np.isfinite(changes.gaps["change"]).all() and "'x'" not in changes.to_html()
 

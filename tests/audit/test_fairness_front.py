@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skfair.audit import FairnessFront, fairness_front
+from skfair.audit._fairness_front import _find_beaten
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, MinimumRate
 from skfair.metrics import (
@@ -80,7 +81,7 @@ def test_numbers_are_those_of_numpy(data, has_weights):
         numbers = [C, share, overall["accuracy_low"], overall["accuracy_high"]]
         limits = gap_interval(decisions, **grouped)
         numbers += [max(rates) - min(rates), limits.low, limits.high]
-        np.testing.assert_allclose(row[1:], numbers, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(row[1:-1], numbers, rtol=1e-13, atol=1e-15)
 
 
 def test_a_front_is_a_table_a_picture_and_a_page(data, tmp_path):
@@ -95,7 +96,7 @@ def test_a_front_is_a_table_a_picture_and_a_page(data, tmp_path):
     page = front.to_html(tmp_path / "front.html")
     assert page == (tmp_path / "front.html").read_text(encoding="utf-8")
     for row in front.to_frame().itertuples():
-        assert f"{100 * row.accuracy:.1f}" in page and f">{row.tolerance}</th>" in page
+        assert f"{100 * row.accuracy:.1f}" in page and f">{row.tolerance}" in page
         assert f"{100 * row.gap:.1f}" in page
     assert page.count("<svg") == 2 and "Gap in selection rate<" in page
     assert "nan" not in page
@@ -292,3 +293,23 @@ def test_errors_name_what_must_hold(data):
         fairness_front(LogisticRegression(), X, y, cv=overlapping, **options)
     with pytest.raises(ValueError, match="confidence_level"):
         fairness_front(LogisticRegression(), X, y, confidence_level=1.5, **options)
+
+
+def test_rows_that_another_row_beats_are_marked():
+    accuracy = pd.Series([0.8, 0.82, 0.82, 0.81, np.nan])
+    gap = pd.Series([0.05, 0.1, 0.12, 0.1, 0.01])
+    assert _find_beaten(accuracy, gap).tolist() == [False, False, True, True, False]
+    # Equal rows do not beat each other.
+    assert not _find_beaten(pd.Series([0.8, 0.8]), pd.Series([0.1, 0.1])).any()
+    frame = pd.DataFrame(
+        {
+            "tolerance": [0.1, 1.0],
+            **dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"), [0.8, 0.79]),
+            **dict.fromkeys(("gap", "gap_low", "gap_high"), [0.05, 0.1]),
+            "is_beaten": [False, True],
+        }
+    )
+    front = FairnessFront(frame=frame, constraint=DemographicParity(), description="Two rows.")
+    page = front.to_html()
+    assert page.count("beaten by another row") == 1 and '<tr class="small">' in page
+    assert "| 1.0 (beaten by another row) |" in front.to_markdown()

@@ -1,6 +1,7 @@
 """Small counts that a report may not publish, and the groups that protect them."""
 
 import json
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from skfair.__main__ import main
 from skfair._groups import check_groups
-from skfair.audit import FairnessReport
+from skfair.audit import Audit, FairnessReport
+from skfair.audit._protection import _disclosing_equations, _list_subsets, _suppress_secondary
 from skfair.audit._tables import groupings
 from tests.audit.doors import report_predictions
 
@@ -465,3 +467,87 @@ def test_ties_at_the_cut_are_refused():
             None, None, y_score=scores, k=40, sensitive_features=np.arange(200) % 2,
             min_published=MINIMUM,
         )  # fmt: skip
+
+
+def draw_counts(rng, n_groups):
+    """Samples of groups, and those with and without an event; some groups are small."""
+    n = rng.choice([5, 8, 12, 20, 40, 90, 200], n_groups)
+    hits = rng.binomial(n, rng.uniform(0.1, 0.6))
+    return np.array([n, hits, n - hits], dtype=float)
+
+
+def test_few_samples_are_hidden_as_an_integer_program_does():
+    """Groups of one attribute: no sum of hidden counts is small, and no group is hidden alone."""
+    rng = np.random.default_rng(0)
+    n_programs = 0
+    for _ in range(60):
+        counts = draw_counts(rng, int(rng.integers(3, 9)))
+        is_small = ((counts > 0) & (counts < MINIMUM)).any(axis=0)
+        if not is_small.any() or (counts.sum(axis=1) < MINIMUM).any():
+            continue
+        n_groups = counts.shape[1]
+        rows = np.vstack([counts, np.ones(n_groups)])
+        program = milp(
+            counts[0],
+            constraints=LinearConstraint(rows, [MINIMUM] * 3 + [2], np.inf),
+            bounds=Bounds(is_small.astype(float), 1.0),
+            integrality=np.ones(n_groups),
+        )
+        hidden = _suppress_secondary(np.ones((1, n_groups)), counts, is_small, MINIMUM)
+        assert counts[0, hidden].sum() == pytest.approx(program.fun)
+        n_programs += 1
+    assert n_programs > 40
+
+
+def test_few_samples_of_two_attributes_are_hidden():
+    """No set of groups with fewer samples would do, of all sets."""
+    rng = np.random.default_rng(1)
+    n_tables = 0
+    labels = np.array([*product(range(2), range(2))])
+    parts = [labels[:, i] == value for i in range(2) for value in range(2)]
+    parts = np.vstack([*parts, np.eye(4)]).astype(float)
+    values = np.hstack([-np.eye(4), parts[:4]])
+    totals = np.zeros((2, 8))
+    totals[0, :2] = totals[1, 2:4] = 1.0
+    margins = np.vstack([totals, values])
+    for _ in range(25):
+        counts = draw_counts(rng, 4) @ parts.T
+        is_small = ((counts > 0) & (counts < MINIMUM)).any(axis=0)
+        if not is_small.any() or (counts[:, :2].sum(axis=1) < MINIMUM).any():
+            continue
+        hidden = _suppress_secondary(margins, counts, is_small, MINIMUM)
+        assert not _disclosing_equations(margins, counts, hidden, MINIMUM).any()
+        for chosen in product([False, True], repeat=8):
+            trial = np.array(chosen)
+            is_cheaper = counts[0, trial].sum() < counts[0, hidden].sum()
+            if is_cheaper and trial[is_small].all():
+                assert _disclosing_equations(margins, counts, trial, MINIMUM).any()
+        n_tables += 1
+    assert n_tables > 10
+
+
+def test_subsets_come_by_their_sums():
+    sizes = np.array([4.0, 1.0, 2.5, 7.0, 1.0])
+    subsets = [*_list_subsets(sizes, 9.0)]
+    sums = [sizes[places].sum() for places in subsets]
+    expected = [
+        set(one) for k in range(6) for one in combinations(range(5), k) if sizes[[*one]].sum() < 9.0
+    ]
+    assert sums == sorted(sums) and len(subsets) == len(expected)
+    assert all(set(one) in expected for one in subsets)
+
+
+def test_a_group_that_is_small_in_both_periods_costs_no_other_group():
+    tables = []
+    for sizes, tiny in (((413, 315, 209), 6), ((426, 300, 218), 7)):
+        decisions = [np.arange(n) % 3 == 0 for n in (*sizes, tiny)]
+        groups = np.repeat([*"abc", "tiny"], (*sizes, tiny))
+        tables.append(
+            Audit.from_predictions(
+                None, np.concatenate(decisions).astype(int), sensitive_features=groups
+            )
+        )
+    report = tables[0].compare(tables[1], min_published=MINIMUM)
+    assert set(report.frame["group"]) - {"overall"} == {*"abc"}
+    assert report.gaps["change"].notna().all()
+    assert "fewer than 19 samples that no number here counts" in report.to_markdown()

@@ -1,6 +1,7 @@
 """Sentences of two data sets, with numbers computed by pandas and SciPy alone."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -225,3 +226,34 @@ def test_sentences_have_the_numbers_of_their_data():
         for sentence in sentences[name]:
             assert sentence in printed[name]
             assert sentence not in printed[other]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_printed_limits_are_never_narrower_than_the_computed_ones(seed):
+    """Each "(a to b)" of page and sentences has limits of a table, rounded by a digit at most."""
+    rng = np.random.default_rng(seed)
+    n = 700
+    groups = rng.choice([*"abc"], n)
+    y_pred = (rng.random(n) < np.where(groups == "a", 0.3, 0.5)).astype(int)
+    y_true = (rng.random(n) < 0.4).astype(int)
+    strata = pd.DataFrame({"s": rng.choice(["x", "y"], n)})
+    report = Audit.from_predictions(
+        y_true, y_pred, sensitive_features=groups, control_features=strata
+    ).report()
+    tables = (report.frame, report.gaps, report.adjusted_differences())
+    pairs = [
+        table[[name.replace("high", "low"), name]].to_numpy()
+        for table in tables
+        for name in table
+        if name.endswith("high")
+    ]
+    pairs = np.vstack([np.vstack(pairs), 100 * np.vstack(pairs)])
+    text = report.to_markdown() + "\n".join(report.findings)
+    printed = re.findall(r"(-?[\d.]+) to (-?[\d.]+)\)", text)
+    assert len(printed) > 100
+    for ends in printed:
+        low, high = map(float, ends)
+        steps = [10.0 ** -len(one.partition(".")[2]) for one in ends]
+        distances = np.column_stack((pairs[:, 0] - low, high - pairs[:, 1]))
+        fits = (distances > -1e-6) & (distances < np.array(steps) + 1e-6)
+        assert fits.all(axis=1).any(), ends

@@ -203,6 +203,45 @@ def test_an_error_is_a_sentence_and_the_next_question_is_answered(page, tmp_path
     assert "one role" in said and "Traceback" not in said
 
 
+def choose_file(page, path):
+    """Choose a file in the form."""
+    root = page.send("DOM.getDocument")["root"]["nodeId"]
+    node = page.send("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
+    page.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+
+
+def is_answered(page):
+    """Whether the page shows an answer."""
+    return page.evaluate("!document.getElementById('say').hidden")
+
+
+def test_an_answer_names_its_file_and_goes_when_file_or_options_change(page, tmp_path):
+    for seed, name in enumerate(("first quarter.csv", "second quarter.csv")):
+        draw_decisions(300, seed).to_csv(tmp_path / name, index=False)
+    choices = {"task": "report", "prediction": "flagged", "positive": "no"}
+    for change in ("file", "option"):
+        answer = ask(page, tmp_path / "first quarter.csv", ["sex"], **choices)
+        said = page.evaluate("document.getElementById('say').textContent")
+        assert is_answered(page) and said.startswith("first quarter.csv")
+        assert "first quarter.csv" in answer["results"]["answer.html"]
+        if change == "file":
+            choose_file(page, tmp_path / "second quarter.csv")
+            page.wait("document.getElementById('about').textContent.startsWith('second')")
+        else:
+            page.choose("task", "subgroups")
+        assert not is_answered(page)
+        assert page.evaluate("document.getElementById('report').hidden")
+
+
+@pytest.mark.parametrize("first", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"])
+def test_a_spreadsheet_is_refused_clearly(page, tmp_path, first):
+    (tmp_path / "decisions.xlsx").write_bytes(first + bytes(100))
+    choose_file(page, tmp_path / "decisions.xlsx")
+    page.wait("document.getElementById('about').textContent.startsWith('decisions.xlsx is a spre')")
+    assert "CSV UTF-8" in page.evaluate("document.getElementById('about').textContent")
+    assert page.evaluate("document.getElementById('form').hidden") and not is_answered(page)
+
+
 def test_100_000_rows(page, tmp_path, capsys):
     draw_decisions(100_000, 6).to_csv(tmp_path / "data.csv", index=False)
     choices = {"task": "report", "prediction": "flagged", "positive": "no"}

@@ -81,7 +81,7 @@ TEXTS = {
     ),
     "latin-1": (replace(",f\n", ",w\xe4\n").encode("latin-1"), [], "UTF-8, but line 2 is not"),
     "utf-16": (GOOD.encode("utf-16"), [], "text in UTF-16; commands read it by --encoding utf-16"),
-    "a spreadsheet": (b"PK\x03\x04" + bytes(100), [], "a spreadsheet or another zip archive"),
+    "an archive": (b"PK\x03\x04" + bytes(100), [], "a zip archive; unpack it"),
     "columns called like parameters": (
         GOOD.replace("y,p,score", "y,p,y_pred"),
         ["--weight", "y_true"],

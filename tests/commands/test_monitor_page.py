@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair._commands.monitor_course import _trace, pool_rates
 from skfair.audit._formats import Axis, Picture, _draw
 from skfair.audit._front import find_round_axis
 from skfair.audit._sentences import describe_quantity
@@ -41,7 +42,8 @@ def read_table(page, caption):
 
 def test_the_gap_of_a_row_is_that_since_the_last_alarm(log, page):
     titles, *rows = read_table(page, "Batches")
-    assert titles[2].startswith("Gap since the last alarm") and len(rows) == 12
+    assert titles[2] == "Gap" and len(rows) == 12
+    assert "samples since the last alarm (or the start)" in page
     assert "all samples counted so far" not in page
     alarms = [row[0] for row in read_table(page, "Alarms")[1:]]
     assert alarms
@@ -61,6 +63,60 @@ def test_rates_of_groups_are_those_of_each_month(log, page):
         for name, cell in zip(titles[2:], row[2:], strict=True):
             stated = float(re.match(r"[\d.]+", cell)[0])
             assert stated == pytest.approx(100 * rates.loc[row[0], name], abs=0.06)
+
+
+def test_curves_are_the_rates_of_each_month(log, page):
+    (plane,) = re.findall(r'<div class="plane">(.*?)</div>', page)
+    ticks = re.findall(r'<span style="bottom:([\d.]+)%">([\d.]+)', plane)
+    (top,) = [float(text) for place, text in ticks if float(place) == 100]
+    months = log["date"].dt.strftime("%Y-%m-01")
+    rates = log.groupby([months, "sex"])["hired"].mean().unstack()
+    names = re.findall(r"</svg>([fm])</li>", page)
+    assert sorted(names) == ["f", "m"]
+    for number, name in enumerate(names):
+        (path,) = re.findall(rf'<path class="g{number}" d="M([^"]*L[^"]*)"', plane)
+        x, y = np.array([point.split() for point in path.split("L")], dtype=float).T
+        np.testing.assert_allclose(x, 100 * (np.arange(12) + 0.5) / 12, atol=0.01)
+        np.testing.assert_allclose(top * (100 - y) / 100, 100 * rates[name], atol=0.01)
+
+
+def test_the_band_has_the_states_and_alarms_of_the_tables(page):
+    rows = read_table(page, "Batches")[1:]
+    alarms = [row[0] for row in read_table(page, "Alarms")[1:]]
+    (band,) = re.findall(r'<div class="states">(.*?)</div>', page)
+    states = re.findall(r'<span class="(\w+)" style="width:([\d.]+)%">', band)
+    lengths = [round(12 * float(width) / 100) for _, width in states]
+    drawn = [state for (state, _), n in zip(states, lengths, strict=True) for _ in range(n)]
+    expected = []
+    for row in rows:
+        stands = row[-1] == "open" and expected[-1:] == ["contradicted"]
+        expected.append("contradicted" if stands else row[-1])
+    assert drawn == expected
+    places = re.findall(r'<span style="left:([\d.]+)%">', page)
+    dates = [row[0] for row in rows]
+    assert [dates[int(12 * float(one) / 100)] for one in places] == alarms
+
+
+def test_a_value_without_neighbours_is_a_stroke():
+    axis = Axis(0.0, 0.4, ("0", "40 %"))
+    assert _trace([0.1, np.nan, 0.2, 0.4], axis) == "M12.50 75.00h1M62.50 50.00L87.50 0.00"
+
+
+def test_outcomes_of_one_month_that_come_in_several_batches_are_pooled():
+    rates = pd.DataFrame(
+        {
+            "batch": [2, 3, 3],
+            "time": [1, 1, 2],
+            "attribute": "sex",
+            "event": "all",
+            "group": "f",
+            "n": [30, 10, 5],
+            "weight": [30.0, 10.0, 5.0],
+            "estimate": [0.5, 0.1, 0.2],
+        }
+    )
+    pooled = pool_rates(rates).set_index("time")["estimate"]
+    assert pooled.to_dict() == pytest.approx({1: 16 / 40, 2: 0.2})
 
 
 def test_e_values_are_folded(page):

@@ -300,3 +300,36 @@ def test_batches_of_equal_numbers_are_judged_as_pooled():
     for time, hits in enumerate((12_000, 8_000)):
         feed(monitor, {"a": (20_000, hits), "b": (40_000, 2 * hits)}, time)
     assert monitor.windows_.iloc[0]["verdict"] == "shown"
+
+
+def feed_months(rates, n, tolerance=0.1):
+    """A monitor of months with the rates of groups, of n samples of each; nan is no sample."""
+    rng = np.random.default_rng(0)
+    monitor = GapMonitor("demographic_parity", tolerance, run_length=100)
+    for month, row in enumerate(rates):
+        present = {name: rate for name, rate in row.items() if not np.isnan(rate)}
+        groups = np.repeat([*present], n)
+        decisions = rng.random(len(groups)) < np.repeat([*present.values()], n)
+        monitor.update(None, decisions.astype(int), sensitive_features=groups, time=month)
+    return monitor
+
+
+def test_an_excess_begins_with_a_month_whose_own_gap_exceeds_the_tolerance():
+    """A month has several bets: the best start may be the last bet of the month before."""
+    for change in range(3, 7):
+        rates = [{"a": 0.5, "b": 0.5 - 0.25 * (month >= change)} for month in range(change + 2)]
+        monitor = feed_months(rates, 400)
+        summary = monitor.summary().set_index("time")
+        since = monitor.alarms_["since"].iloc[0]
+        assert since == change
+        assert summary.loc[since, "batch_gap"] > 0.1
+
+
+def test_a_group_that_is_gone_does_not_say_when_an_alarm_comes():
+    months = 12
+    gone = feed_months(
+        [{"a": 0.4, "b": 0.4, "z": 0.4 if t < 6 else np.nan} for t in range(months)], 300
+    )
+    two = feed_months([{"a": 0.4, "b": 0.4} for _ in range(months)], 300)
+    half = feed_months([{"a": 0.4, "b": 0.4, "z": 0.4} for _ in range(months)], 300)
+    assert gone.batches_to_alarm_ in {two.batches_to_alarm_, half.batches_to_alarm_}

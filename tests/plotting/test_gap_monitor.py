@@ -7,7 +7,7 @@ from matplotlib.dates import date2num
 
 from skfair.constraints import MinimumRate
 from skfair.monitoring import GapMonitor
-from skfair.plotting._gap_monitor import GapMonitorDisplay
+from skfair.plotting._gap_monitor import GapMonitorDisplay, list_states
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +32,53 @@ def test_gaps_certificate_and_alarm_are_where_the_monitor_reports_them(monitor):
     triangles = lines["gap above the tolerance"]
     np.testing.assert_array_equal(triangles.get_xdata(), above["time"].to_numpy())
     np.testing.assert_array_equal(triangles.get_ydata(), above["batch_gap"])
-    # The bands of the three verdicts cover the months that have them.
-    bands = {band.get_label(): band for band in display.ax_.collections}
-    assert set(bands) == {f"interval: {verdict}" for verdict in summary["verdict"]}
+    # The band of states covers the months that have them, and its triangles are the alarms.
+    bands = {band.get_label().lstrip("_"): band for band in display.ax_.collections}
     days = pd.date_range("2026-01-01", "2026-12-01", freq="MS")
-    for verdict in ("open", "shown", "contradicted"):
-        box = bands[f"interval: {verdict}"].get_paths()[0].get_extents()
-        first, last = (date2num(days[summary["verdict"] == verdict][end]) for end in (0, -1))
+    for state in set(states := np.array(list_states(summary["verdict"]))):
+        box = bands[state].get_paths()[0].get_extents()
+        first, last = (date2num(days[states == state][end]) for end in (0, -1))
         assert box.x0 < first and last < box.x1 and box.x1 - last <= 16
-        assert box.y1 == summary.loc[summary["verdict"] == verdict, "high"].max()
+        assert box.y1 < 0.0
+    alarms = lines["alarm"].get_xdata()
+    np.testing.assert_array_equal(alarms, monitor.alarms_["time"].to_numpy())
+    steps = np.array(display.ax_.get_yticks())
+    assert steps.min() == 0.0
+    np.testing.assert_allclose(np.diff(steps), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "states"),
+    [
+        (["open", "shown", "open"], ["open", "shown", "open"]),
+        (["open", "contradicted", "open", "open"], ["open"] + 3 * ["contradicted"]),
+        (
+            ["contradicted", "open", "shown", "open", "contradicted"],
+            ["contradicted", "contradicted", "shown", "open", "contradicted"],
+        ),
+        ([], []),
+    ],
+)
+def test_an_alarm_stands_until_the_tolerance_is_shown(verdicts, states):
+    assert list_states(verdicts) == states
+
+
+def test_limits_that_leave_the_axes_end_in_arrows():
+    summary = pd.DataFrame(
+        {
+            "batch": [1, 2, 3],
+            "time": [None] * 3,
+            "batch_gap": [0.02, 0.1, 0.04],
+            "gap": [0.02, 0.05, 0.04],
+            "low": 0.0,
+            "high": [1.0, 0.5, 0.09],
+            "verdict": ["open", "open", "shown"],
+        }
+    )
+    ax = GapMonitorDisplay(summary, tolerance=0.1).plot().ax_
+    (arrows,) = [one for one in ax.lines if one.get_marker() == "^"]
+    assert arrows.get_xdata().tolist() == [1, 2]
+    assert (arrows.get_ydata() < ax.get_ylim()[1]).all()
 
 
 def test_a_month_above_the_tolerance_is_not_drawn_as_shown():

@@ -2,12 +2,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from skfair._groups.events import Events
 from skfair._statistics.estimates import (
+    Means,
     ShareCurves,
     clopper_pearson_limits,
+    contrast_matrix,
     curve_contrasts,
     rate_limits,
 )
+from skfair.statistics import gap_interval
 
 
 def error_of_differences(sizes, rate, error):
@@ -64,3 +68,35 @@ def test_limits_of_rates_widen_with_the_level(hits):
     errors = np.geomspace(0.05, 1e-6, 200)
     limits = np.array([rate_limits(np.array([hits / 100]), 100, 1 - error) for error in errors])
     assert (np.diff(limits[:, 0, 0]) <= 1e-12).all() and (np.diff(limits[:, 1, 0]) >= -1e-12).all()
+
+
+def test_means_of_equal_values_have_limits_with_a_width():
+    """30 equal values show that less than 1 - .025^(1/30) of the group has others."""
+    values = np.append(np.full(30, 3.0), np.linspace(0.0, 10.0, 50))
+    groups = np.repeat([0, 1], [30, 50])
+    means = Means(Events.disjoint(groups, 2), values)
+    low, high = means.limits(0.975)
+    share = 1.0 - 0.025 ** (1 / 30)
+    assert low[0] == pytest.approx(3.0 - share * 3.0)
+    assert high[0] == pytest.approx(3.0 + share * 7.0)
+    # The margins of a difference add up like standard errors.
+    order = np.array([0]), np.array([1])
+    (difference,) = means.upper(contrast_matrix(*order, 2), 0.975) - (3.0 - 5.0)
+    student = means.upper(contrast_matrix(*order[::-1], 2), 0.975)[0] - 2.0
+    spread = student**2 - (share * 3.0) ** 2
+    assert difference == pytest.approx(np.sqrt((share * 7.0) ** 2 + spread))
+    # Values that are all equal are so by construction.
+    constant = Means(Events.disjoint(groups, 2), np.full(80, 3.0))
+    np.testing.assert_allclose(constant.limits(0.975), 3.0)
+
+
+@pytest.mark.filterwarnings("ignore:Limits of means hold less often")
+def test_a_rare_value_that_a_group_does_not_show_is_within_the_limits():
+    rng = np.random.default_rng(0)
+    n_errors = 0
+    for _ in range(100):
+        rare = np.where(rng.random(40) < 0.03, 10.0, 0.0)
+        values = np.append(rare, rng.normal(5.0, 2.0, 200).clip(0.0, 10.0))
+        interval = gap_interval(values, sensitive_features=np.repeat([0, 1], [40, 200]))
+        n_errors += not interval.low <= 4.7 <= interval.high
+    assert n_errors <= 5
