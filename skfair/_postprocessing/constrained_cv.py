@@ -499,7 +499,10 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
         else:
             form = _fit_with_groups(estimator, cross, of_scores, columns, constraint_events)
             # Another threshold of the scores alone may be better, where folds say little of events.
+            # One of each group is at least as good where groups are known.
+            is_known = estimator.group_estimator == "sensitive_features"
             has_threshold = confidence is not None or request.share is not None
+            has_threshold |= is_known and form.candidate.keeps_bound
             shifted = None if has_threshold else fit_shifted_model(of_scores)
             if shifted is not None and sort_key(shifted[1].candidate) < sort_key(form.candidate):
                 form = _RuleForm(features, of_scores, *shifted)

@@ -19,14 +19,18 @@ from scipy.optimize import linprog
 from skfair._bound.bound import ConstraintSystem
 from skfair._fitting.fitter import search_lines
 from skfair._fitting.guarantee import Guarantee
-from skfair._postprocessing.events import group_codes, make_fitter, sums_and_changes
+from skfair._postprocessing.events import (
+    fit_group_thresholds,
+    group_codes,
+    make_fitter,
+    sums_and_changes,
+)
 from skfair._utils.checks import join_names, limit_text, number_text, warn
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint
     from skfair._postprocessing.events import EventFeatures, RuleRequest
-    from skfair._postprocessing.joint import JointProbabilities
     from skfair._problems.problem import ConstrainedProblem
 
 
@@ -95,7 +99,7 @@ def find_conflict(
 
 
 def check_feasibility_and_fit(
-    features: EventFeatures | JointProbabilities,
+    features: EventFeatures,
     request: RuleRequest,
     chances: np.ndarray | None,
     confidence: float | None,
@@ -108,6 +112,11 @@ def check_feasibility_and_fit(
     """
     conflict = None
     fitter = make_fitter(request)
+    codes = features.known_codes(request)
+    if codes is not None and confidence is None:
+        by_group = fit_group_thresholds(fitter, request, codes)
+        if by_group is not None:
+            return by_group
     outcomes = group_codes(request.per_class[0].samples.groups)
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_single = len(request.per_class) == 1
