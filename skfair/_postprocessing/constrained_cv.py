@@ -287,7 +287,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
         columns = self._unit.to_unit(scores)
-        if hasattr(self, "calibration_"):  # of a classifier
+        if self._is_calibrated:
             columns = calibrated_log_odds(columns, self.calibration_)
         codes = None
         if self.group_estimator == "sensitive_features":
@@ -474,6 +474,10 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, constraint_events = begin_rule(cross)
         features = fitted["_event_features"]
+        if loss.keeps_scores and len(per_class) > 1:
+            # Of several classes the largest score decides, before they are calibrated.
+            fitted["_is_calibrated"] = False
+            columns = per_class[0].unit.to_unit(cross.scores)
         describe = partial(_describe_iterate, fitted)
         weights, intercept = class_costs(estimator, cross, fitted)
         loss_unit = per_class[0].loss_unit(loss.loss)
@@ -597,15 +601,17 @@ def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:
 def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tuple:
     """Weights of samples in the loss, and the intercept of the log-odds without constraint.
 
-    Without ``class_weight`` errors of two classes cost as much as they do for the decisions of the
-    estimator itself: it accepts from the probability c on if a wrongly accepted sample costs c, and
-    a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2, and of several
-    classes the one of the largest calibrated probability is predicted.
+    Without ``class_weight`` errors cost as much as they do for the decisions of the estimator
+    itself: of two classes it accepts from the probability c on if a wrongly accepted sample costs
+    c, and a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2.
     """
     first = cross.per_class[0]
     weights = cross.loss_weights
-    if "calibration_" not in fitted or len(cross.per_class) > 1 or estimator.k is not None:
+    if "calibration_" not in fitted or estimator.k is not None:
         return weights, 0.0
+    if len(cross.per_class) > 1:
+        is_own = estimator.class_weight is None
+        return weights * _costs_of_classes(cross, fitted) if is_own else weights, 0.0
     positive = first.samples.target > 0
     if estimator.class_weight is not None:
         per_sample = weights / first.samples.weights
@@ -616,6 +622,29 @@ def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tupl
     intercept = -float(slope * first.unit.to_unit(cross.operating_point) + offset)
     intercept = float(np.clip(intercept, -_MAX_LOG_COST, _MAX_LOG_COST))
     return weights * 2.0 * expit(np.where(positive, intercept, -intercept)), intercept
+
+
+def _costs_of_classes(cross: CrossFit, fitted: dict) -> np.ndarray:
+    """Cost of an error about each sample, of several classes, with which as many are predicted.
+
+    The class of the largest score is predicted. Calibrated probabilities times these costs are
+    largest for each class as often.
+    """
+    scores = cross.per_class[0].unit.to_unit(cross.scores)
+    n_classes = scores.shape[1]
+    log_probabilities = np.log(expit(calibrated_log_odds(scores, fitted["calibration_"])))
+    wanted = np.bincount(scores.argmax(axis=1), minlength=n_classes)
+    log_costs = np.zeros(n_classes)
+    for _ in range(100):
+        predicted = (log_probabilities + log_costs).argmax(axis=1)
+        counts = np.bincount(predicted, minlength=n_classes)
+        if (counts == wanted).all():
+            break
+        log_costs += 0.5 * np.log((wanted + 1.0) / (counts + 1.0))
+    log_costs = np.clip(log_costs - log_costs.mean(), -_MAX_LOG_COST, _MAX_LOG_COST)
+    members = np.column_stack([one.samples.target > 0 for one in cross.per_class])
+    costs = np.exp(log_costs)[members.argmax(axis=1)]
+    return costs / np.average(costs, weights=cross.loss_weights)
 
 
 _MAX_LOG_COST = 7.0
@@ -644,6 +673,7 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
         "groups_": groups.summary,
         "_event_features": features,
         "_event_codes": np.argsort(groups.ranks),
+        "_is_calibrated": "calibration_" in fitted,
         "_unit": unit,
     }
     return fitted, columns, constraint_events

@@ -790,7 +790,8 @@ def fit_shifted_model(request: RuleRequest) -> tuple[ConstrainedProblem, Guarant
 
 def keep_scores(fitter: Fitter, request: RuleRequest) -> Candidate:
     """The candidate of the scores as they are, above the threshold without constraint."""
-    parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, [request.intercept])
+    intercepts = np.full(len(request.per_class), request.intercept)
+    parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, intercepts)
     free = fitter.problem_with_constraint(ConstraintSystem(()))
     candidate = fitter.fit(free, parameters, is_finished=lambda progress: True)
     return candidate._replace(result=replace(candidate.result, status="optimal"))

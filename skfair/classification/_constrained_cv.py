@@ -41,6 +41,7 @@ from skfair._postprocessing.constrained_cv import (
 )
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import (
+    calibrated_log_odds,
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
@@ -165,7 +166,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         where its own predictions change, such as the threshold of
         `~sklearn.model_selection.FixedThresholdClassifier`. Equal weights maximise accuracy. Scores
         without a rule of their own (`~skfair.preprocessing.ScoreColumn`, "oob") have equal weights
-        with None, and of several classes the likeliest is predicted.
+        with None. Of several classes that of the largest score is predicted.
     {pos_label}
         With more than two classes None bounds each of them against the rest, and a list only those
         that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In
@@ -387,8 +388,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
     def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
-        is_binary = len(cross.per_class) == 1
-        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores=is_binary))
+        keeps_scores = len(cross.per_class) == 1 or self.class_weight is None
+        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores))
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
         _warn(self, cross.training, rule)
         if self.k is not None:
@@ -531,6 +532,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         """
         odds, scores = self._columns_and_scores(X, sensitive_features)
         if len(self.classes_) > 2:
+            if not self._is_calibrated:
+                odds = calibrated_log_odds(odds, self.calibration_)
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         odds = odds[:, 0]
         scores = scores[:, 0]
