@@ -239,7 +239,11 @@ class _Comparison(NamedTuple):
         rates = self.rates[code]
         if self.reference is None:
             return (rates >= low) & (rates <= self.limit(high))
-        return (rates >= low) & (rates <= high) if code == self.reference else rates <= self.limit(high)
+        return (
+            (rates >= low) & (rates <= high)
+            if code == self.reference
+            else rates <= self.limit(high)
+        )
 
     def extremes(self, cuts: dict[int, int]) -> tuple[float, float]:
         """The level at cuts of the groups, and the largest rate."""
@@ -283,7 +287,7 @@ def _find_comparisons(
 def _rates_by_event(
     bound: BoundConstraint, number: int, groups: dict[int, _Group]
 ) -> list[tuple[int, np.ndarray]] | None:
-    """Code and rates at each cut of the group of each event; None if an event has several groups."""
+    """Code and rates at each cut of each event's group; None if an event has several groups."""
     averages = bound.sums.events.averaging_matrix
     weights = np.array([averages[:, one.order].sum(axis=1) for one in groups.values()])
     if (np.count_nonzero(weights > 0.0, axis=0) != 1).any():
@@ -342,7 +346,10 @@ def _divide_boxes(
         if -bound <= largest_gain + _ROUNDING:
             break
         ends = [one.extremes(cuts) for one in comparisons]
-        excess = [largest - one.limit(level) for one, (level, largest) in zip(comparisons, ends, strict=True)]
+        excess = [
+            largest - one.limit(level)
+            for one, (level, largest) in zip(comparisons, ends, strict=True)
+        ]
         k = int(np.argmax(excess)) if excess else 0
         if not excess or excess[k] <= 2.0 * _ROUNDING:
             best = cuts
@@ -373,7 +380,9 @@ def _enumerate_pair(
     if len(groups[first].cuts) * len(groups[second].cuts) > _MAX_PAIRS:
         return usual
     others = [code for code in groups if code not in (first, second)]
-    rest = [sum(groups[code].sums[k][:, usual[code]] for code in others) for k in range(len(system))]
+    rest = [
+        sum(groups[code].sums[k][:, usual[code]] for code in others) for k in range(len(system))
+    ]
     gains = groups[second].gains
     best = (np.inf, np.inf, usual)
     # By descending gain, several cuts of the first group at once.
@@ -385,7 +394,9 @@ def _enumerate_pair(
             break
         violation = np.zeros((len(cuts), len(gains)))
         for k, one in enumerate(system):
-            sums = groups[first].sums[k][:, cuts, np.newaxis] + groups[second].sums[k][:, np.newaxis]
+            sums = (
+                groups[first].sums[k][:, cuts, np.newaxis] + groups[second].sums[k][:, np.newaxis]
+            )
             sums = sums.reshape(len(sums), -1) + np.reshape(rest[k], (-1, 1))
             excess = excess_of(one, sums).reshape(violation.shape)
             violation = np.maximum(violation, np.where(excess > _ROUNDING, excess, 0.0))
