@@ -66,7 +66,7 @@ from skfair._postprocessing.joint import (
     FoldModel,
     JointProbabilities,
     fit_joint_probabilities,
-    loses_half,
+    share_lost,
     suits_joint_probabilities,
 )
 from skfair._postprocessing.limited_places import fit_selection
@@ -538,7 +538,7 @@ def _fit_with_groups(
 ) -> _RuleForm:
     """The rule by probabilities of groups: by weights of outcomes, or else by thresholds.
 
-    Weights are used on small data. If they keep no bound, or cost more than half of what the scores
+    Weights are used on small data. If they keep no bound, or lose three quarters of what the scores
     improve on a constant, thresholds of the log-odds are fitted too. They are taken if they make up
     for half of that.
     """
@@ -555,7 +555,7 @@ def _fit_with_groups(
     plain = keep_scores(make_fitter(of_scores), of_scores).error
     error = by_weights.candidate.error
     keeps_bound = by_weights.candidate.keeps_bound
-    if keeps_bound and not loses_half(by_weights.problem, error, plain):
+    if keeps_bound and share_lost(by_weights.problem, error, plain) <= 0.75:
         return by_weights
     by_thresholds = _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
     is_better = by_thresholds.candidate.error < (error + plain) / 2.0

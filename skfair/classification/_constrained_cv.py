@@ -249,7 +249,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     negative a gain, in any group. The weights maximise the expected gain under bounds on expected
     rates [4]_, which are corrected until the counted decisions keep the bounds. The program is not
     convex. It is solved along a path of tolerances, with a small penalty of logarithms of weights,
-    and along two more where that loses much. Where the weights lose more than half of what the
+    and along two more where that loses much. Where the weights lose three quarters of what the
     scores improve on a constant, the linear model above is fitted too, and is taken if it makes up
     for half of that loss. The slope of ``calibration_`` is then that before this regression.
 
@@ -258,7 +258,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     by the out-of-fold probabilities. If that is more than one sample of the smallest group, a
     warning names the bounds that conflict and by how much one of them would have to be relaxed. The
     status is then "infeasible", and the model is the one of least violation that a short search
-    finds. With ``confidence_level`` and more than two classes no such check is made.
+    finds. Parity of quotients is checked where the final model does not keep it, and with
+    ``confidence_level`` and more than two classes no such check is made. Nor is it where groups are
+    known and an exact search finds thresholds that keep all bounds.
 
     Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
     reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
