@@ -610,8 +610,8 @@ def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tupl
     if "calibration_" not in fitted or estimator.k is not None:
         return weights, 0.0
     if len(cross.per_class) > 1:
-        is_own = estimator.class_weight is None
-        return weights * _costs_of_classes(cross, fitted) if is_own else weights, 0.0
+        keeps_costs = estimator.class_weight is None
+        return weights * _costs_of_classes(cross, fitted) if keeps_costs else weights, 0.0
     positive = first.samples.target > 0
     if estimator.class_weight is not None:
         per_sample = weights / first.samples.weights

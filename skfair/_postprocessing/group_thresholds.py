@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from skfair._bound.bound import decision_outcomes
-from skfair._bound.gap import RangeGap, RatioGap
-from skfair._bound.pair_gap import AboveReference
 from skfair._fitting.counting import excess_of
 
 if TYPE_CHECKING:
@@ -267,10 +265,10 @@ def _find_comparisons(
         if one.gap.compares == "bound":
             low, high = one.gap.mean_limits(one.tolerance, np.nan)
             for code, rates in by_event:
-                is_kept = (rates >= low - _ROUNDING) & (rates <= high + _ROUNDING)
-                comparisons.append(_Comparison({code: np.where(is_kept, 0.0, np.nan)}, 0.0, 1.0))
+                is_within = (rates >= low - _ROUNDING) & (rates <= high + _ROUNDING)
+                comparisons.append(_Comparison({code: np.where(is_within, 0.0, np.nan)}, 0.0, 1.0))
             continue
-        if not (type(one.gap) in (RangeGap, RatioGap) or isinstance(one.gap, AboveReference)):
+        if not (one.gap.is_range or one.gap.form.endswith("reference")):
             return None
         width, scale = one.gap.width_and_scale(one.tolerance)
         if not scale > 0.0:  # a ratio of 0, which all rates keep
@@ -362,10 +360,10 @@ def _divide_boxes(
         add(np.where(is_divided, middle, low), high)
         # Cuts at one level of each comparison keep all of them.
         levels = np.where(is_divided, middle, [level for level, _ in ends])
-        kept = choose(levels, levels)
-        if kept is not None and gain_of(kept) > largest_gain:
-            best = kept
-            largest_gain = gain_of(kept)
+        at_levels = choose(levels, levels)
+        if at_levels is not None and gain_of(at_levels) > largest_gain:
+            best = at_levels
+            largest_gain = gain_of(at_levels)
     return best and {code: int(ranks[code][cut]) for code, cut in best.items()}
 
 

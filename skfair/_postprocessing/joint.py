@@ -356,7 +356,7 @@ def share_lost(problem: ConstrainedProblem, error: float, free: float) -> float:
     """The share that decisions about two classes lose of what others improve on a constant."""
     positive = problem.target > 0
     constant = min(problem.mean_weights @ positive, problem.mean_weights @ ~positive)
-    return float((error - free) / max(constant - free, 1e-12))
+    return (error - free) / max(float(constant) - free, 1e-12)
 
 
 def _follow_path(
