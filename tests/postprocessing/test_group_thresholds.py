@@ -175,6 +175,12 @@ def distance_to_overall(y, decisions, *, sensitive_features):
     return max(abs(decisions[one].mean() - decisions.mean()) for one in groups)
 
 
+def excess_over_reference(y, decisions, *, sensitive_features):
+    """Largest excess of a group's positive rate over that of the group 0."""
+    groups = [sensitive_features == one for one in np.unique(sensitive_features)]
+    return max(decisions[one].mean() for one in groups) - decisions[groups[0]].mean()
+
+
 def sum_of_differences(y, decisions, *, sensitive_features):
     """Difference of true positive rates plus that of false positive rates."""
     rates = [
@@ -195,6 +201,10 @@ LISTS = {
         [equal_opportunity_difference, precision_difference],
     ),
     "overall": (DemographicParity(reference="overall"), [distance_to_overall]),
+    "above a reference": (
+        DemographicParity(reference={0: 0}, direction="above"),
+        [excess_over_reference],
+    ),
     "sum": (EqualizedOdds(aggregate="sum"), [sum_of_differences]),
 }
 
