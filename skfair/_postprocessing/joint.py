@@ -453,20 +453,16 @@ class WeightProgram(NamedTuple):
 
     def expect(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Expected positive decisions about each outcome, and their derivative by the logs."""
-        by_outcome = np.split(np.exp(logs) * self.units, 2)
-        joint = np.split(self.joint, 2, axis=1)
-        negative, positive = (
-            np.maximum(part @ one, 1e-300) for part, one in zip(joint, by_outcome, strict=True)
-        )
-        decided = expit((np.log(positive) - np.log(negative)) / _WIDTH)
+        weighed = self.joint * (np.exp(logs) * self.units)
+        decided = expit(_log_odds(weighed) / _WIDTH)
         slope = self.weights * decided * (1.0 - decided) / _WIDTH
         # Derivative of the log-odds: the share of an outcome in its class.
-        shares = (-slope / negative)[:, np.newaxis], (slope / positive)[:, np.newaxis]
-        slopes = [
-            (self.joint.T @ (share * part)) * one
-            for share, part, one in zip(shares, joint, by_outcome, strict=True)
-        ]
-        return self.joint.T @ (self.weights * decided), np.hstack(slopes)
+        negative, positive = (
+            part / np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
+            for part in np.split(weighed, 2, axis=1)
+        )
+        expected = self.joint.T @ (self.weights * decided)
+        return expected, self.joint.T @ (slope[:, np.newaxis] * np.hstack((-negative, positive)))
 
     def expected_sums(self, expected: np.ndarray) -> list[np.ndarray]:
         """Sums of each constraint by expected decisions, plus their residual."""
