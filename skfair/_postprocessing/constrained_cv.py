@@ -66,7 +66,7 @@ from skfair._postprocessing.joint import (
     FoldModel,
     JointProbabilities,
     fit_joint_probabilities,
-    loses_half,
+    share_lost,
     suits_joint_probabilities,
 )
 from skfair._postprocessing.limited_places import fit_selection
@@ -287,7 +287,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
         columns = self._unit.to_unit(scores)
-        if hasattr(self, "calibration_"):  # of a classifier
+        if self._is_calibrated:
             columns = calibrated_log_odds(columns, self.calibration_)
         codes = None
         if self.group_estimator == "sensitive_features":
@@ -474,6 +474,10 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
         fitted, columns, constraint_events = begin_rule(cross)
         features = fitted["_event_features"]
+        if loss.keeps_scores and len(per_class) > 1:
+            # Of several classes the largest score decides, before they are calibrated.
+            fitted["_is_calibrated"] = False
+            columns = per_class[0].unit.to_unit(cross.scores)
         describe = partial(_describe_iterate, fitted)
         weights, intercept = class_costs(estimator, cross, fitted)
         loss_unit = per_class[0].loss_unit(loss.loss)
@@ -499,7 +503,10 @@ def fit_rule(estimator: BaseEstimator, cross: CrossFit, loss: RuleLoss) -> Rule:
         else:
             form = _fit_with_groups(estimator, cross, of_scores, columns, constraint_events)
             # Another threshold of the scores alone may be better, where folds say little of events.
+            # One of each group is at least as good where groups are known.
+            is_known = estimator.group_estimator == "sensitive_features"
             has_threshold = confidence is not None or request.share is not None
+            has_threshold |= is_known and form.candidate.keeps_bound
             shifted = None if has_threshold else fit_shifted_model(of_scores)
             if shifted is not None and sort_key(shifted[1].candidate) < sort_key(form.candidate):
                 form = _RuleForm(features, of_scores, *shifted)
@@ -531,7 +538,7 @@ def _fit_with_groups(
 ) -> _RuleForm:
     """The rule by probabilities of groups: by weights of outcomes, or else by thresholds.
 
-    Weights are used on small data. If they keep no bound, or cost more than half of what the scores
+    Weights are used on small data. If they keep no bound, or lose three quarters of what the scores
     improve on a constant, thresholds of the log-odds are fitted too. They are taken if they make up
     for half of that.
     """
@@ -548,7 +555,7 @@ def _fit_with_groups(
     plain = keep_scores(make_fitter(of_scores), of_scores).error
     error = by_weights.candidate.error
     keeps_bound = by_weights.candidate.keeps_bound
-    if keeps_bound and not loses_half(by_weights.problem, error, plain):
+    if keeps_bound and share_lost(by_weights.problem, error, plain) <= 0.75:
         return by_weights
     by_thresholds = _fit_thresholds(estimator, cross, of_scores, columns, constraint_events)
     is_better = by_thresholds.candidate.error < (error + plain) / 2.0
@@ -594,15 +601,17 @@ def _is_monotone(estimator: ConstrainedCV, cross: CrossFit) -> bool:
 def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tuple:
     """Weights of samples in the loss, and the intercept of the log-odds without constraint.
 
-    Without ``class_weight`` errors of two classes cost as much as they do for the decisions of the
-    estimator itself: it accepts from the probability c on if a wrongly accepted sample costs c, and
-    a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2, and of several
-    classes the one of the largest calibrated probability is predicted.
+    Without ``class_weight`` errors cost as much as they do for the decisions of the estimator
+    itself: of two classes it accepts from the probability c on if a wrongly accepted sample costs
+    c, and a wrongly refused one 1 - c. Scores without a rule of their own have c = 1/2.
     """
     first = cross.per_class[0]
     weights = cross.loss_weights
-    if "calibration_" not in fitted or len(cross.per_class) > 1 or estimator.k is not None:
+    if "calibration_" not in fitted or estimator.k is not None:
         return weights, 0.0
+    if len(cross.per_class) > 1:
+        keeps_costs = estimator.class_weight is None
+        return weights * _costs_of_classes(cross, fitted) if keeps_costs else weights, 0.0
     positive = first.samples.target > 0
     if estimator.class_weight is not None:
         per_sample = weights / first.samples.weights
@@ -613,6 +622,29 @@ def class_costs(estimator: BaseEstimator, cross: CrossFit, fitted: dict) -> tupl
     intercept = -float(slope * first.unit.to_unit(cross.operating_point) + offset)
     intercept = float(np.clip(intercept, -_MAX_LOG_COST, _MAX_LOG_COST))
     return weights * 2.0 * expit(np.where(positive, intercept, -intercept)), intercept
+
+
+def _costs_of_classes(cross: CrossFit, fitted: dict) -> np.ndarray:
+    """Cost of an error about each sample, of several classes, with which as many are predicted.
+
+    The class of the largest score is predicted. Calibrated probabilities times these costs are
+    largest for each class as often.
+    """
+    scores = cross.per_class[0].unit.to_unit(cross.scores)
+    n_classes = scores.shape[1]
+    log_probabilities = np.log(expit(calibrated_log_odds(scores, fitted["calibration_"])))
+    wanted = np.bincount(scores.argmax(axis=1), minlength=n_classes)
+    log_costs = np.zeros(n_classes)
+    for _ in range(100):
+        predicted = (log_probabilities + log_costs).argmax(axis=1)
+        counts = np.bincount(predicted, minlength=n_classes)
+        if (counts == wanted).all():
+            break
+        log_costs += 0.5 * np.log((wanted + 1.0) / (counts + 1.0))
+    log_costs = np.clip(log_costs - log_costs.mean(), -_MAX_LOG_COST, _MAX_LOG_COST)
+    members = np.column_stack([one.samples.target > 0 for one in cross.per_class])
+    costs = np.exp(log_costs)[members.argmax(axis=1)]
+    return costs / np.average(costs, weights=cross.loss_weights)
 
 
 _MAX_LOG_COST = 7.0
@@ -641,6 +673,7 @@ def begin_rule(cross: CrossFit, is_calibrated: bool = True) -> tuple:
         "groups_": groups.summary,
         "_event_features": features,
         "_event_codes": np.argsort(groups.ranks),
+        "_is_calibrated": "calibration_" in fitted,
         "_unit": unit,
     }
     return fitted, columns, constraint_events

@@ -33,7 +33,7 @@ from skfair._groups.samples import check_lengths
 from skfair._partitions.collections import is_partitioned
 from skfair._postprocessing.base_loss import RuleLoss
 from skfair._postprocessing.group_models import default_model_names, fit_classifier, pilot_rows
-from skfair._postprocessing.group_thresholds import search_thresholds
+from skfair._postprocessing.group_thresholds import improve_thresholds, search_thresholds
 from skfair._postprocessing.out_of_fold_scores import (
     final_step,
     final_step_features,
@@ -797,7 +797,8 @@ def fit_shifted_model(request: RuleRequest) -> tuple[ConstrainedProblem, Guarant
 
 def keep_scores(fitter: Fitter, request: RuleRequest) -> Candidate:
     """The candidate of the scores as they are, above the threshold without constraint."""
-    parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, [request.intercept])
+    intercepts = np.full(len(request.per_class), request.intercept)
+    parameters = EventFeatures.unconstrained_parameters(fitter.problem.model, intercepts)
     free = fitter.problem_with_constraint(ConstraintSystem(()))
     candidate = fitter.fit(free, parameters, is_finished=lambda progress: True)
     return candidate._replace(result=replace(candidate.result, status="optimal"))
@@ -819,11 +820,26 @@ def fit_final_model(
     # Of several temperatures the enforced model with the fewest errors is taken.
     enforce = enforce_and_select if len(per_class) > 1 else _enforce_preselected
     fitter, candidate = enforce(fitters)
-    decides_alone = len(per_class) == 1 and confidence is None
-    if codes is not None and decides_alone and per_class[0].classes is not None:
-        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)
+    if codes is not None and len(per_class) == 1 and confidence is None:
+        candidate = improve_thresholds(fitter, candidate, per_class[0].X, codes)
     clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
+
+
+def fit_group_thresholds(
+    fitter: Fitter, request: RuleRequest, codes: np.ndarray
+) -> tuple[ConstrainedProblem, Guarantee] | None:
+    """The solved problem and the guarantee of the best thresholds by group, from an exact search.
+
+    Arguments are those of `fit_final_model`. None where that search finds none.
+    """
+    if len(request.per_class) > 1 or request.per_class[0].classes is None:
+        return None
+    features = request.per_class[0].X
+    candidate = search_thresholds(fitter, keep_scores(fitter, request), features, codes)
+    if candidate is None:
+        return None
+    return linearize_solution(fitter, Guarantee(candidate, fitter.constraint.tolerances))
 
 
 def _guarantee(

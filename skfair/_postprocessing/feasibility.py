@@ -19,14 +19,18 @@ from scipy.optimize import linprog
 from skfair._bound.bound import ConstraintSystem
 from skfair._fitting.fitter import search_lines
 from skfair._fitting.guarantee import Guarantee
-from skfair._postprocessing.events import group_codes, make_fitter, sums_and_changes
+from skfair._postprocessing.events import (
+    fit_group_thresholds,
+    group_codes,
+    make_fitter,
+    sums_and_changes,
+)
 from skfair._utils.checks import join_names, limit_text, number_text, warn
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
     from skfair._bound.bound import BoundConstraint, RateRows
     from skfair._postprocessing.events import EventFeatures, RuleRequest
-    from skfair._postprocessing.joint import JointProbabilities
     from skfair._problems.problem import ConstrainedProblem
 
 
@@ -95,7 +99,7 @@ def find_conflict(
 
 
 def check_feasibility_and_fit(
-    features: EventFeatures | JointProbabilities,
+    features: EventFeatures,
     request: RuleRequest,
     chances: np.ndarray | None,
     confidence: float | None,
@@ -106,8 +110,19 @@ def check_feasibility_and_fit(
     `group_class_probabilities` of the features, or None. Where no decisions keep the constraints,
     the rule is the one nearest to them around that without constraint.
     """
-    conflict = None
     fitter = make_fitter(request)
+    codes = features.known_codes(request)
+    if codes is not None and confidence is None:
+        by_group = fit_group_thresholds(fitter, request, codes)
+        if by_group is not None:
+            return by_group
+    # Conflicts of quotients take many linear programs: they are looked for after a fit that fails.
+    solution = None
+    if any(one.sums.is_quotient and one.gap.is_range for one in fitter.constraint):
+        solution = features.solve(fitter, request, confidence)
+        if solution[1].candidate.keeps_bound:
+            return solution
+    conflict = None
     outcomes = group_codes(request.per_class[0].samples.groups)
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_single = len(request.per_class) == 1
@@ -117,7 +132,7 @@ def check_feasibility_and_fit(
         outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
         conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
     if conflict is None:
-        return features.solve(fitter, request, confidence)
+        return solution or features.solve(fitter, request, confidence)
     warn(conflict.describe(), InfeasibleConstraintWarning)
     candidate = search_lines(fitter, fitter.fit_unconstrained())
     # The solution is certified for no constraint.

@@ -1,23 +1,30 @@
-"""Searches of rules that see the group: exact ones of one threshold per group, and further starts.
+"""Exact searches of rules that see the group: one threshold of the score for each.
 
 A rule that sees the group accepts the samples of each group above a threshold of their score.
 A cut of a group is the number of its samples that are accepted, between samples of equal scores
-excluded. Rates of a group rise with its cut. So where the rates of all groups must lie in windows,
-the cuts of a group that keep them are neighbours, and the best of these follows from a table of
-maxima. Windows begin at rates of some group: all of them are searched.
+excluded. Rates of a group are functions of its cut, and so is what it gains.
+
+Where constraints compare rates of single groups, the groups are independent once the level of each
+comparison is fixed: the smallest rate of a block, or the rate that others are compared with. With
+levels in a box, the largest gains of the groups add up to a bound of all rules there. Boxes are
+divided, that of the largest bound first, until its cuts keep the constraints (branch and bound).
 """
 
 from __future__ import annotations
 
+import heapq
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from skfair._bound.bound import decision_outcomes
-from skfair._utils.arrays import RangeMaxima
+from skfair._fitting.counting import excess_of
 
 if TYPE_CHECKING:
-    from skfair._bound.bound import ConstraintSystem
+    from typing import Any
+
+    from skfair._bound.bound import BoundConstraint, ConstraintSystem
     from skfair._fitting.counting import Candidate
     from skfair._fitting.fitter import Fitter
     from skfair._problems.linear import LinearModel
@@ -26,33 +33,69 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-12
 """Rounding of sums of weights."""
 
+_MAX_BOXES = 4_000
+"""Boxes that are divided: some dozens are usual."""
+
+_MAX_PAIRS = 1 << 22
+"""Pairs of cuts of two groups that are enumerated."""
+
 
 def search_thresholds(
     fitter: Fitter, candidate: Candidate, X: np.ndarray, codes: np.ndarray
-) -> Candidate:
-    """A candidate with the fewest errors of all thresholds by group, or the one that is passed.
+) -> Candidate | None:
+    """The candidate with the fewest errors of all thresholds by group that keep the constraints.
 
     X, (n_samples, n_features), has the score in its first column; the others are equal in a group.
-    The code of a group that is missing is -1. Constraints are searched that
-    bound differences or ratios of rates of decisions: any single one, such as of error rates, or
-    several of which each rises with the share that a group is given; two of them at most where
-    there are more than two groups.
+    The code of a group that is missing is -1. Of equal thresholds those nearest to the candidate's
+    are taken. None if there are none, or if this search does not find all: where gaps add up rates
+    of three groups or more, or compare them with those of all samples.
     """
-    problem = fitter.problem
-    outcomes = problem.mean_weights * np.sign(problem.target)
-    compared = np.zeros(len(codes), dtype=bool)
-    for one in fitter.constraint:
-        compared[one.sums.events.memberships[0]] = True
-    groups = _find_groups(X[:, 0], codes, outcomes, np.unique(codes[compared]))
-    windows = None if (codes < 0).any() else _find_windows(fitter.constraint, codes, groups)
-    if windows and len(windows) == 1:
-        groups, windows = _sort_cuts(groups, windows[0])
-    cuts = windows and _find_best_cuts(groups, windows)
-    if not cuts:
+    if not _is_searched(fitter, codes):
+        return None
+    groups = _find_groups(fitter.constraint, candidate, X, codes, _outcomes(fitter))
+    comparisons = _find_comparisons(fitter.constraint, groups)
+    if comparisons is not None:
+        cuts = _divide_boxes(groups, comparisons)
+    elif len(groups) == 2:
+        cuts = _enumerate_pair(fitter.constraint, groups, *groups)
+    else:
+        cuts = None
+    if cuts is None:
+        return None
+    parameters = _parameters_at(fitter.problem.model, X, groups, cuts)
+    best = fitter.evaluate(parameters, candidate.result)
+    return best if best.keeps_bound else None
+
+
+def improve_thresholds(
+    fitter: Fitter, candidate: Candidate, X: np.ndarray, codes: np.ndarray
+) -> Candidate:
+    """A candidate, or a better one by other thresholds of two groups at a time.
+
+    Arguments are those of `search_thresholds`.
+    """
+    if not _is_searched(fitter, codes):
         return candidate
-    parameters = _parameters_at(problem.model, X, groups, cuts)
-    moved = fitter.evaluate(parameters, candidate.result)
-    return min(candidate, moved, key=lambda one: one.sort_key)
+    groups = _find_groups(fitter.constraint, candidate, X, codes, _outcomes(fitter))
+    best = candidate
+    for pair in [one for _ in range(3) for one in combinations(groups, 2)]:
+        cuts = _enumerate_pair(fitter.constraint, groups, *pair)
+        parameters = _parameters_at(fitter.problem.model, X, groups, cuts)
+        moved = fitter.evaluate(parameters, candidate.result)
+        if moved.sort_key < best.sort_key:
+            best = moved
+            groups = {code: one._replace(usual=cuts[code]) for code, one in groups.items()}
+    return best
+
+
+def _is_searched(fitter: Fitter, codes: np.ndarray) -> bool:
+    """Whether decisions about samples of known groups are compared."""
+    return fitter.constraint.metric_inputs == {"decisions"} and bool((codes >= 0).all())
+
+
+def _outcomes(fitter: Fitter) -> np.ndarray:
+    """What accepted samples gain: their weights, negative for negative samples."""
+    return fitter.problem.mean_weights * np.sign(fitter.problem.target)
 
 
 def search_selection(
@@ -64,11 +107,12 @@ def search_selection(
     windows of the rates that one constraint compares are searched. In each the highest chances fill
     the share of the samples that is selected, as far as the window allows.
     """
-    groups = _find_groups(chances, codes, fitter.problem.mean_weights * chances, np.unique(codes))
-    windows = _find_windows(fitter.constraint, codes, groups)
-    if not windows or len(windows) > 1:
+    outcomes = fitter.problem.mean_weights * chances
+    groups = _find_groups(fitter.constraint, candidate, X, codes, outcomes)
+    comparisons = _find_comparisons(fitter.constraint, groups)
+    if not comparisons or len(comparisons) > 1 or len(comparisons[0].rates) < len(groups):
         return candidate
-    ranges = _find_ranges(groups, windows[0])
+    ranges = _find_ranges(comparisons[0])
     n_places = round(fitter.share * len(codes))  # type: ignore[operator]
     levels = np.unique(-chances)
     # The cut of each group at a threshold that all share.
@@ -77,13 +121,13 @@ def search_selection(
         for code, one in groups.items()
     }
 
-    def cuts_at(level: np.ndarray) -> dict[int, np.ndarray]:
+    def cuts_at(level: np.ndarray) -> Any:
         return {
             code: np.clip(shared[code][level], start, end - 1)
             for code, (start, end) in ranges.items()
         }
 
-    def count(cuts: dict) -> np.ndarray:
+    def count(cuts: dict) -> Any:
         return sum(groups[code].cuts[cuts[code]] for code in groups)
 
     # Bisect in all windows for the lowest threshold at which no more than the share is selected.
@@ -103,6 +147,20 @@ def search_selection(
     )
 
 
+def _find_ranges(comparison: _Comparison) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Of each group the range of cuts at each level, of rates that rise with the cut, or fall."""
+    rates = comparison.rates
+    if all((np.diff(one) <= 0.0).all() for one in rates.values()):
+        rates = {code: -one for code, one in rates.items()}  # with equal differences
+    levels = np.unique(np.concatenate(list(rates.values())))
+    starts = {code: np.searchsorted(one, levels - _ROUNDING) for code, one in rates.items()}
+    largest = comparison.limit(levels)
+    ends = {code: np.searchsorted(one, largest, side="right") for code, one in rates.items()}
+    # Levels at which each group has some cut.
+    is_level = np.all([starts[code] < ends[code] for code in rates], axis=0)
+    return {code: (starts[code][is_level], ends[code][is_level]) for code in rates}
+
+
 class _Group(NamedTuple):
     """Samples of a group by descending score, and its cuts, ascending.
 
@@ -112,20 +170,46 @@ class _Group(NamedTuple):
     order: np.ndarray  # (n_samples,), positions of the samples
     cuts: np.ndarray  # (n_cuts,)
     gains: np.ndarray
+    sums: list  # of each constraint: what the group adds to its sums at each cut, (n_sums, n_cuts)
+    usual: int  # position of the cut that a search starts from
 
 
 def _find_groups(
-    scores: np.ndarray, codes: np.ndarray, outcomes: np.ndarray, compared: np.ndarray
+    system: ConstraintSystem,
+    candidate: Candidate,
+    X: np.ndarray,
+    codes: np.ndarray,
+    outcomes: np.ndarray,
 ) -> dict[int, _Group]:
-    """The `_Group` of each code that is compared."""
+    """The `_Group` of each code that a constraint compares, in a search from a candidate.
+
+    ``outcomes``, (n_samples,), are what accepted samples gain.
+    """
+    compared = np.zeros(len(codes), dtype=bool)
+    for one in system:
+        compared[one.sums.events.memberships[0]] = True
     groups = {}
-    for code in compared:
+    for code in np.unique(codes[compared]).tolist():
         order = np.flatnonzero(codes == code)
-        order = order[np.argsort(-scores[order], kind="stable")]
-        is_end = np.append(np.diff(scores[order]) != 0, True)
+        order = order[np.argsort(-X[order, 0], kind="stable")]
+        is_end = np.append(np.diff(X[order, 0]) != 0, True)
         cuts = np.append(0, np.flatnonzero(is_end) + 1)
-        groups[code] = _Group(order, cuts, _sum_at(cuts, outcomes[order]))
+        sums = [_sums_at(cuts, one, order) for one in system]
+        n_accepted = np.count_nonzero(candidate.scores[order] > 0.0)
+        usual = int(np.searchsorted(cuts, n_accepted))
+        groups[code] = _Group(order, cuts, _sum_at(cuts, outcomes[order]), sums, usual)
     return groups
+
+
+def _sums_at(cuts: np.ndarray, bound: BoundConstraint, order: np.ndarray) -> np.ndarray:
+    """What samples in an order add to the sums of a constraint at each cut, (n_sums, n_cuts)."""
+    averages = bound.sums.events.averaging_matrix[:, order].toarray()
+    sums = [
+        weights @ negative[order] + _sum_at(cuts, weights * change[order])
+        for negative, change in decision_outcomes(bound.sums)
+        for weights in averages
+    ]
+    return np.round(sums, 14)
 
 
 def _sum_at(cuts: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -133,168 +217,195 @@ def _sum_at(cuts: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.append(0.0, np.cumsum(values))[cuts]
 
 
-class _Window(NamedTuple):
-    """Rates that may not differ by more than a tolerance, at each cut of each group."""
+class _Comparison(NamedTuple):
+    """Rates of single groups, each between a level and ``(level + width) / scale``.
 
-    rates: dict  # of groups by code: (n_cuts,), ascending once cuts are sorted
-    tolerance: float
-    is_ratio: bool
+    With a reference only the group of this code has the level, and others may be below it.
+    """
 
-    def bounds(self, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest rate beside given ones."""
-        if self.is_ratio:
-            smallest = (1.0 - self.tolerance) * rates
-            largest = rates / (1.0 - self.tolerance)
-        else:
-            smallest = rates - self.tolerance
-            largest = rates + self.tolerance
-        return smallest - _ROUNDING, largest + _ROUNDING
+    rates: dict[int, np.ndarray]  # of each code: (n_cuts,), nan where it is unknown
+    width: float
+    scale: float
+    reference: int | None = None
 
-    def cuts_between(
-        self, code: int, smallest: np.ndarray, largest: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """First cut of a group within bounds, and the one behind the last."""
+    def limit(self, level: Any) -> Any:
+        """The largest rate at a level."""
+        return (level + self.width) / self.scale + _ROUNDING
+
+    def allows(self, code: int, low: float, high: float) -> np.ndarray:
+        """Whether each cut of a group is allowed at some level between two, (n_cuts,)."""
         rates = self.rates[code]
-        return np.searchsorted(rates, smallest), np.searchsorted(rates, largest, side="right")
+        if self.reference is None:
+            return (rates >= low) & (rates <= self.limit(high))
+        return (
+            (rates >= low) & (rates <= high)
+            if code == self.reference
+            else rates <= self.limit(high)
+        )
+
+    def extremes(self, cuts: dict[int, int]) -> tuple[float, float]:
+        """The level at cuts of the groups, and the largest rate."""
+        rates = {code: of_group[cuts[code]] for code, of_group in self.rates.items()}
+        level = min(rates.values()) if self.reference is None else rates[self.reference]
+        return level, max(rates.values())
 
 
-def _find_windows(
-    system: ConstraintSystem, codes: np.ndarray, groups: dict[int, _Group]
-) -> list[_Window] | None:
-    """The `_Window` of every block of rates that constraints compare, or None.
+def _find_comparisons(
+    system: ConstraintSystem, groups: dict[int, _Group]
+) -> list[_Comparison] | None:
+    """The comparisons of all constraints; None if one compares other than rates of single groups.
 
-    None where a rate has not one group, or one of several rates may fall with the cut.
+    A rate that is bounded by itself is compared with a level that is 0 at all cuts.
     """
-    is_single = sum(len(one.gap.blocks) for one in system if one.gap.is_range) == 1
-    windows = []
-    for one in system:
-        is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
-        if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
+    comparisons = []
+    for number, one in enumerate(system):
+        by_event = _rates_by_event(one, number, groups)
+        if by_event is None:
             return None
-        ((negative, change),) = decision_outcomes(one.sums)
-        averages = one.sums.events.averaging_matrix
-        for block in one.gap.blocks:
-            rates = {}
-            for start, end in (averages.indptr[event : event + 2] for event in block):
-                members = averages.indices[start:end]
-                weights = averages.data[start:end]
-                (code, *others) = np.unique(codes[members])
-                effects = np.zeros(len(codes))
-                effects[members] = weights * change[members]
-                is_falling = (effects < 0.0).any()
-                if others or code in rates:
-                    return None
-                may_fall = is_falling and (one.gap.is_ratio or (effects > 0.0).any())
-                if may_fall and not is_single:
-                    return None
-                # A difference of rates is that of what they lack to 1, which rises.
-                group = groups[code]
-                sign = -1.0 if is_falling and not may_fall else 1.0
-                rates[code] = _sum_at(group.cuts, sign * effects[group.order])
-                rates[code] += sign * (weights * negative[members]).sum()
-            windows.append(_Window(rates, one.tolerance, one.gap.is_ratio))
-    return windows
-
-
-def _sort_cuts(
-    groups: dict[int, _Group], window: _Window
-) -> tuple[dict[int, _Group], list[_Window]]:
-    """The groups with cuts by ascending rate, which may rise and fall, and their only window."""
-    ordered = dict(groups)
-    rates = dict(window.rates)
-    for code, of_group in window.rates.items():
-        order = np.argsort(of_group, kind="stable")
-        rates[code] = of_group[order]
-        group = groups[code]
-        ordered[code] = group._replace(cuts=group.cuts[order], gains=group.gains[order])
-    return ordered, [window._replace(rates=rates)]
-
-
-def _find_best_cuts(groups: dict[int, _Group], windows: list[_Window]) -> dict[int, int] | None:
-    """Position of the best cut of each group by code, or None if they are not searched."""
-    maxima = {code: RangeMaxima(group.gains) for code, group in groups.items()}
-    if len(groups) == 2:
-        return _search_pairs(groups, windows, maxima)
-    if len(windows) == 1:
-        return _search_windows(groups, windows[0], maxima)[1]
-    if len(windows) > 2:
-        return None
-    # Maxima under the first rate alone bound those under both.
-    first, second = windows
-    ranges = _find_ranges(groups, first)
-    bounds = np.asarray(sum(maxima[code](*ranges[code])[1] for code in groups))
-    best = -np.inf
-    cuts = None
-    # Search the 2,000 best windows of the first rate.
-    for k in np.argsort(-bounds, kind="stable")[:2000]:
-        if not bounds[k] > best:
-            break
-        within = {code: (start[k], end[k]) for code, (start, end) in ranges.items()}
-        gain, positions = _search_windows(groups, second, maxima, within)
-        if gain > best:
-            best = gain
-            cuts = positions
-    return cuts
-
-
-def _search_pairs(
-    groups: dict[int, _Group], windows: list[_Window], maxima: dict[int, RangeMaxima]
-) -> dict[int, int] | None:
-    """The best cuts of two groups: of the second, to each cut of the first."""
-    first, second = groups
-    n_first, n_second = (len(one.cuts) for one in groups.values())
-    start = np.zeros(n_first, dtype=np.intp)
-    end = np.full(n_first, n_second)
-    for window in windows:
-        if len(window.rates) < 2:
+        if one.gap.compares == "bound":
+            low, high = one.gap.mean_limits(one.tolerance, np.nan)
+            for code, rates in by_event:
+                is_within = (rates >= low - _ROUNDING) & (rates <= high + _ROUNDING)
+                comparisons.append(_Comparison({code: np.where(is_within, 0.0, np.nan)}, 0.0, 1.0))
             continue
-        bounds = window.bounds(window.rates[first])
-        from_, to = window.cuts_between(second, *bounds)
-        start = np.maximum(start, from_)
-        end = np.minimum(end, to)
-    positions, gains = maxima[second](start, end)
-    best = np.argmax(groups[first].gains + gains)
-    return {first: int(best), second: int(positions[best])} if np.isfinite(gains[best]) else None
+        if not (one.gap.is_range or one.gap.form.endswith("reference")):
+            return None
+        width, scale = one.gap.width_and_scale(one.tolerance)
+        if not scale > 0.0:  # a ratio of 0, which all rates keep
+            continue
+        for block in one.gap.blocks:
+            reference = None if one.gap.is_range else by_event[block[1]][0]
+            of_block = dict(by_event[event] for event in block)
+            comparisons.append(_Comparison(of_block, width, scale, reference))
+            if len(of_block) < len(block):
+                return None
+    return comparisons
 
 
-def _find_ranges(
-    groups: dict[int, _Group], window: _Window, within: dict[int, tuple[int, ...]] | None = None
-) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Of each group the range of cuts in each window, by ascending smallest rate.
+def _rates_by_event(
+    bound: BoundConstraint, number: int, groups: dict[int, _Group]
+) -> list[tuple[int, np.ndarray]] | None:
+    """Code and rates at each cut of each event's group; None if an event has several groups."""
+    averages = bound.sums.events.averaging_matrix
+    weights = np.array([averages[:, one.order].sum(axis=1) for one in groups.values()])
+    if (np.count_nonzero(weights > 0.0, axis=0) != 1).any():
+        return None
+    codes = np.array(list(groups))[weights.argmax(axis=0)].tolist()
+    rates = {code: bound.sums.rates(one.sums[number]) for code, one in groups.items()}
+    return [(code, rates[code][event]) for event, code in enumerate(codes)]
 
-    ``within`` has the cuts of each group that are searched.
+
+def _divide_boxes(
+    groups: dict[int, _Group], comparisons: list[_Comparison]
+) -> dict[int, int] | None:
+    """Position of the best cut of each group by code, or None if no cuts keep the comparisons."""
+    # Cuts by descending gain; of equal gains the nearest to the usual one.
+    ranks = {}
+    for code, group in groups.items():
+        distances = np.abs(np.arange(len(group.cuts)) - group.usual)
+        ranks[code] = np.lexsort((distances, -group.gains.round(12)))
+    comparisons = [
+        one._replace(rates={code: rates[ranks[code]] for code, rates in one.rates.items()})
+        for one in comparisons
+    ]
+    gains = {code: group.gains[ranks[code]] for code, group in groups.items()}
+
+    def choose(low: np.ndarray, high: np.ndarray) -> dict[int, int] | None:
+        """The first cut of each group that is allowed with levels in a box."""
+        cuts = {}
+        for code in groups:
+            allowed = np.ones(len(ranks[code]), dtype=bool)
+            for one, *ends in zip(comparisons, low, high, strict=True):
+                if code in one.rates:
+                    allowed &= one.allows(code, *ends)
+            cuts[code] = int(allowed.argmax())
+            if not allowed[cuts[code]]:
+                return None
+        return cuts
+
+    def gain_of(cuts: dict[int, int]) -> float:
+        return sum(gains[code][cut] for code, cut in cuts.items())
+
+    boxes: list[tuple] = []
+    n_boxes = 0
+
+    def add(low: np.ndarray, high: np.ndarray) -> None:
+        nonlocal n_boxes
+        cuts = choose(low, high)
+        if cuts is not None:
+            n_boxes += 1
+            heapq.heappush(boxes, (-gain_of(cuts), n_boxes, low, high, cuts))
+
+    add(*np.full((2, len(comparisons)), [[-np.inf], [np.inf]]))
+    best = None
+    largest_gain = -np.inf
+    while boxes and n_boxes < _MAX_BOXES:
+        bound, _, low, high, cuts = heapq.heappop(boxes)
+        if -bound <= largest_gain + _ROUNDING:
+            break
+        ends = [one.extremes(cuts) for one in comparisons]
+        excess = [
+            largest - one.limit(level)
+            for one, (level, largest) in zip(comparisons, ends, strict=True)
+        ]
+        k = int(np.argmax(excess)) if excess else 0
+        if not excess or excess[k] <= 2.0 * _ROUNDING:
+            best = cuts
+            break
+        # Halfway from this level to the one that the largest rate needs, neither side has both.
+        one, (level, largest) = comparisons[k], ends[k]
+        middle = (level + one.scale * largest - one.width) / 2.0
+        is_divided = np.arange(len(comparisons)) == k
+        add(low, np.where(is_divided, middle, high))
+        add(np.where(is_divided, middle, low), high)
+        # Cuts at one level of each comparison keep all of them.
+        levels = np.where(is_divided, middle, [level for level, _ in ends])
+        at_levels = choose(levels, levels)
+        if at_levels is not None and gain_of(at_levels) > largest_gain:
+            best = at_levels
+            largest_gain = gain_of(at_levels)
+    return best and {code: int(ranks[code][cut]) for code, cut in best.items()}
+
+
+def _enumerate_pair(
+    system: ConstraintSystem, groups: dict[int, _Group], first: int, second: int
+) -> dict[int, int]:
+    """The cuts of all groups, of which two are the best pair beside the usual cuts of others.
+
+    Best is the least violation, then the largest gain.
     """
-    within = within or {}
-    inside = {code: within.get(code, (0, len(group.cuts))) for code, group in groups.items()}
-    rates = [window.rates[code][slice(*inside[code])] for code in window.rates]
-    smallest = np.unique(np.concatenate(rates))
-    largest = window.bounds(smallest)[1]
-    ranges = {}
-    for code, (start, end) in inside.items():
-        starts = np.full(len(smallest), start)
-        ends = np.full(len(smallest), end)
-        if code in window.rates:
-            from_, to = window.cuts_between(code, smallest - _ROUNDING, largest)
-            starts = np.maximum(starts, from_)
-            ends = np.minimum(ends, to)
-        ranges[code] = starts, ends
-    return ranges
-
-
-def _search_windows(
-    groups: dict[int, _Group],
-    window: _Window,
-    maxima: dict[int, RangeMaxima],
-    within: dict | None = None,
-) -> tuple:
-    """The largest sum of gains under one window, and the cuts, or None."""
-    ranges = _find_ranges(groups, window, within)
-    results = {code: maxima[code](*ranges[code]) for code in groups}
-    totals = np.asarray(sum(gains for _, gains in results.values()))
-    best = np.argmax(totals)
-    if not np.isfinite(totals[best]):
-        return -np.inf, None
-    return totals[best], {code: positions[best] for code, (positions, _) in results.items()}
+    usual = {code: one.usual for code, one in groups.items()}
+    if len(groups[first].cuts) * len(groups[second].cuts) > _MAX_PAIRS:
+        return usual
+    others = [code for code in groups if code not in (first, second)]
+    rest = [
+        sum(groups[code].sums[k][:, usual[code]] for code in others) for k in range(len(system))
+    ]
+    gains = groups[second].gains
+    best = (np.inf, np.inf, usual)
+    # By descending gain, several cuts of the first group at once.
+    ranks = np.argsort(-groups[first].gains, kind="stable")
+    n_at_once = max(1, (1 << 16) // len(gains))
+    for start in range(0, len(ranks), n_at_once):
+        cuts = ranks[start : start + n_at_once]
+        if best[0] <= 0.0 and groups[first].gains[cuts[0]] + gains.max() <= -best[1]:
+            break
+        violation = np.zeros((len(cuts), len(gains)))
+        for k, one in enumerate(system):
+            sums = (
+                groups[first].sums[k][:, cuts, np.newaxis] + groups[second].sums[k][:, np.newaxis]
+            )
+            sums = sums.reshape(len(sums), -1) + np.reshape(rest[k], (-1, 1))
+            excess = np.reshape(excess_of(one, sums), violation.shape)
+            violation = np.maximum(violation, np.where(excess > _ROUNDING, excess, 0.0))
+        costs = -(groups[first].gains[cuts, np.newaxis] + gains)
+        least = violation.min()
+        costs = np.where(violation <= least, costs, np.inf)
+        row, column = np.unravel_index(costs.argmin(), costs.shape)
+        if (least, costs[row, column]) < best[:2]:
+            pair = {first: int(cuts[row]), second: int(column)}
+            best = (float(least), float(costs[row, column]), usual | pair)
+    return best[2]
 
 
 def _parameters_at(

@@ -348,17 +348,17 @@ def fit_outcome_weights(
     fewer = np.repeat([1.0, -1.0], len(program.units) // 2)
     best = _follow_path(fitter, program, 0.0 * fewer, callback)
     free = fitter.evaluate(program.parameters(0.0 * fewer), best.result)
-    if best.keeps_bound and not loses_half(fitter.problem, best.error, free.error):
+    if best.keeps_bound and share_lost(fitter.problem, best.error, free.error) <= 0.5:
         return best
     others = [_follow_path(fitter, program, side * fewer, callback) for side in (1.0, -1.0)]
     return min([best, *others], key=sort_key)
 
 
-def loses_half(problem: ConstrainedProblem, error: float, free: float) -> bool:
-    """Whether decisions about two classes lose half of what others improve on a constant."""
+def share_lost(problem: ConstrainedProblem, error: float, free: float) -> float:
+    """The share that decisions about two classes lose of what others improve on a constant."""
     positive = problem.target > 0
     constant = min(problem.mean_weights @ positive, problem.mean_weights @ ~positive)
-    return bool(error - free > (constant - free) / 2.0)
+    return (error - free) / max(float(constant) - free, 1e-12)
 
 
 def _follow_path(

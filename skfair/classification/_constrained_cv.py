@@ -41,6 +41,7 @@ from skfair._postprocessing.constrained_cv import (
 )
 from skfair._postprocessing.folds import Folds
 from skfair._postprocessing.out_of_fold_scores import (
+    calibrated_log_odds,
     check_base_type,
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
@@ -166,7 +167,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         where its own predictions change, such as the threshold of
         `~sklearn.model_selection.FixedThresholdClassifier`. Equal weights maximise accuracy. Scores
         without a rule of their own (`~skfair.preprocessing.ScoreColumn`, "oob") have equal weights
-        with None, and of several classes the likeliest is predicted.
+        with None. Of several classes that of the largest score is predicted.
     {pos_label}
         With more than two classes None bounds each of them against the rest, and a list only those
         that it names, each by itself: ``["accepted", "waiting"]`` leaves the others free. (In
@@ -249,7 +250,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     negative a gain, in any group. The weights maximise the expected gain under bounds on expected
     rates [4]_, which are corrected until the counted decisions keep the bounds. The program is not
     convex. It is solved along a path of tolerances, with a small penalty of logarithms of weights,
-    and along two more where that loses much. Where the weights lose more than half of what the
+    and along two more where that loses much. Where the weights lose three quarters of what the
     scores improve on a constant, the linear model above is fitted too, and is taken if it makes up
     for half of that loss. The slope of ``calibration_`` is then that before this regression.
 
@@ -258,7 +259,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     by the out-of-fold probabilities. If that is more than one sample of the smallest group, a
     warning names the bounds that conflict and by how much one of them would have to be relaxed. The
     status is then "infeasible", and the model is the one of least violation that a short search
-    finds. With ``confidence_level`` and more than two classes no such check is made.
+    finds. Parity of quotients is checked where the final model does not keep it, and with
+    ``confidence_level`` and more than two classes no such check is made. Nor is it where groups are
+    known and an exact search finds thresholds that keep all bounds.
 
     Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
     reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
@@ -389,8 +392,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
     def _fit_rule(self, cross: CrossFit, X: TableLike, y: Table) -> Self:
         """Fit the final linear model to scored samples, and store what the fit is."""
-        is_binary = len(cross.per_class) == 1
-        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores=is_binary))
+        keeps_scores = len(cross.per_class) == 1 or self.class_weight is None
+        rule = fit_rule(self, cross, RuleLoss(LogisticLoss(), keeps_scores))
         store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
         _warn(self, cross.training, rule)
         if self.k is not None:
@@ -533,6 +536,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         """
         odds, scores = self._columns_and_scores(X, sensitive_features)
         if len(self.classes_) > 2:
+            if not self._is_calibrated:
+                odds = calibrated_log_odds(odds, self.calibration_)
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         odds = odds[:, 0]
         scores = scores[:, 0]

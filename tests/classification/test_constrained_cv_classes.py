@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import CONSTRAINTS, DemographicParity, EqualizedOdds
@@ -271,3 +271,21 @@ def test_without_groups_the_fit_is_unconstrained(data):
     assert model.status_ == "unconstrained"
     assert len(model.constraint_report_) == 0
     assert model.rule_coef_.shape == (3, 1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"group_estimator": "sensitive_features"}])
+@pytest.mark.parametrize("name", ["decision_function", "predict_proba"])
+def test_a_tolerance_that_forbids_nothing_leaves_decisions_about_several_classes(name, settings):
+    rng = np.random.default_rng(0)
+    group = rng.choice(["a", "b"], size=600)
+    X = rng.normal(size=(600, 3)) + (group == "b")[:, np.newaxis] * [1.0, 0.0, 0.0]
+    y = np.array(["bad", "good", "ugly"])[(X + rng.gumbel(size=X.shape) - [0, 0, 1]).argmax(axis=1)]
+    logistic = LogisticRegression(class_weight="balanced")
+    base = LinearSVC(class_weight="balanced") if name == "decision_function" else logistic
+    base = base.fit(X[:300], y[:300])
+    model = ConstrainedClassifierCV(base, tolerance=1.0, cv="prefit", **settings)
+    model.fit(X[300:], y[300:], sensitive_features=group[300:], X_fit=X[:300])
+    passed = {"sensitive_features": group} if settings else {}
+    np.testing.assert_array_equal(model.predict(X, **passed), base.predict(X))
+    probabilities = model.predict_proba(X, **passed)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], base.predict(X))

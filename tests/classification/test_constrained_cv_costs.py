@@ -171,6 +171,7 @@ def test_the_objective_that_callbacks_get_is_the_weighted_one(data):
     model = ConstrainedClassifierCV(
         BASE, tolerance=0.1, cv=3, class_weight={1: 3.0}, group_estimator="sensitive_features"
     )
+    model.set_params(confidence_level=0.5)  # with a margin, that no exact search has
     model = model.set_callbacks(monitor).fit(X, y, sensitive_features=group)
     weights = np.where(y == 1, 3.0, 1.0)
     # The first problem has no constraint: it is the log-loss of scores and known groups.

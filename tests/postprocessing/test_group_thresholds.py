@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skfair._postprocessing import group_thresholds as code
 from skfair.classification import ConstrainedClassifierCV
-from skfair.constraints import DemographicParity
+from skfair.constraints import DemographicParity, EqualizedOdds, EqualOpportunity, RateParity
 from skfair.metrics import (
     demographic_parity_difference,
     demographic_parity_ratio,
@@ -22,54 +22,60 @@ from skfair.preprocessing import ScoreColumn
 
 @st.composite
 def searches(draw):
-    """Groups, and windows of one or two of their rates."""
-    n_groups, n_rates = draw(st.integers(2, 3)), draw(st.integers(1, 2))
+    """Groups, and comparisons of one to three of their rates, which rise, fall or do both."""
+    n_groups, n_rates = draw(st.integers(2, 3)), draw(st.integers(1, 3))
     n_samples = draw(st.integers(6, 16))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     codes = np.arange(n_samples) % n_groups
     scores = rng.integers(8, size=n_samples).astype(float)
     outcomes = rng.choice([-1.0, 1.0], n_samples) * rng.integers(1, 3, size=n_samples)
-    tolerance = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5]))
-    is_ratio = draw(st.booleans())
+    width = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5]))
     groups = {}
     for group in range(n_groups):
         order = np.flatnonzero(codes == group)
         order = order[np.argsort(-scores[order], kind="stable")]
         distinct = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True)) + 1
         cuts = np.append(0, distinct)
-        groups[group] = code._Group(order, cuts, code._sum_at(cuts, outcomes[order]))
-    windows = []
-    for sign in (1, -1)[:n_rates]:
-        rates = {}
-        for group, (order, cuts, _) in groups.items():
-            inside = (outcomes[order] * sign > 0) if n_rates == 2 else np.ones(len(order))
-            if inside.any():
-                rates[group] = code._sum_at(cuts, inside / inside.sum())
-        windows.append(code._Window(rates, tolerance, is_ratio))
-    return groups, [one for one in windows if one.rates]
+        groups[group] = code._Group(order, cuts, code._sum_at(cuts, outcomes[order]), [], 0)
+    comparisons = []
+    for _ in range(n_rates):
+        rates = {
+            group: code._sum_at(cuts, rng.choice([-0.1, 0.2, 0.3], len(order)))
+            for group, (order, cuts, *_) in groups.items()
+        }
+        rates[0][rng.integers(len(rates[0]))] = np.nan  # an unknown one
+        scale = draw(st.sampled_from([1.0, 0.8]))
+        reference = draw(st.sampled_from([None, 0, 1]))
+        comparisons.append(code._Comparison(rates, width, scale, reference))
+    return groups, comparisons
 
 
-def keeps(window, cuts):
-    """Whether cuts of groups keep a window, by the definitions of difference and ratio."""
-    rates = [window.rates[group][cut] for group, cut in enumerate(cuts) if group in window.rates]
-    if window.is_ratio:
-        return (1 - window.tolerance) * max(rates) <= min(rates) + 1e-9
-    return max(rates) - min(rates) <= window.tolerance + 1e-9
+def keeps(comparison, cuts):
+    """Whether cuts of groups keep a comparison, by its definition."""
+    rates = {group: rates[cuts[group]] for group, rates in comparison.rates.items()}
+    if np.isnan(list(rates.values())).any():
+        return False
+    level = min(rates.values())
+    if comparison.reference is not None:
+        level = rates.pop(comparison.reference)
+    return comparison.scale * max(rates.values()) <= level + comparison.width + 1e-9
 
 
 @given(searches())
 def test_no_cuts_are_better(search):
-    groups, windows = search
-    cuts = code._find_best_cuts(groups, windows)
-    assert all(keeps(window, [cuts[group] for group in groups]) for window in windows)
-    gain = sum(one.gains[cuts[group]] for group, one in groups.items())
+    groups, comparisons = search
     every_cut = product(*(range(len(one.cuts)) for one in groups.values()))
-    best = max(
+    gains = [
         sum(one.gains[cut] for one, cut in zip(groups.values(), each, strict=True))
         for each in every_cut
-        if all(keeps(window, each) for window in windows)
-    )
-    assert gain == pytest.approx(best)
+        if all(keeps(one, each) for one in comparisons)
+    ]
+    cuts = code._divide_boxes(groups, comparisons)
+    if not gains:
+        assert cuts is None
+        return
+    assert all(keeps(one, cuts) for one in comparisons)
+    assert sum(one.gains[cuts[group]] for group, one in groups.items()) == pytest.approx(max(gains))
 
 
 def error_rate_difference(y, decisions, *, sensitive_features, sample_weight):
@@ -152,4 +158,72 @@ def test_rules_of_ratios_are_the_best_thresholds():
         return 1.0 - demographic_parity_ratio(y, decisions, sensitive_features=groups)
 
     expected = smallest_error(X["score"].to_numpy(), y, groups, None, gap, 0.2)
+    assert np.mean(decisions != y) == pytest.approx(expected)
+
+
+def precision_difference(y, decisions, *, sensitive_features):
+    """Largest difference of two groups' precisions; infinite where one has no positive decision."""
+    groups = [sensitive_features == one for one in np.unique(sensitive_features)]
+    if not all(decisions[one].any() for one in groups):
+        return np.inf
+    return np.ptp([y[one & (decisions == 1)].mean() for one in groups])
+
+
+def distance_to_overall(y, decisions, *, sensitive_features):
+    """Largest distance of a group's positive rate from that of all samples."""
+    groups = [sensitive_features == one for one in np.unique(sensitive_features)]
+    return max(abs(decisions[one].mean() - decisions.mean()) for one in groups)
+
+
+def excess_over_reference(y, decisions, *, sensitive_features):
+    """Largest excess of a group's positive rate over that of the group 0."""
+    groups = [sensitive_features == one for one in np.unique(sensitive_features)]
+    return max(decisions[one].mean() for one in groups) - decisions[groups[0]].mean()
+
+
+def sum_of_differences(y, decisions, *, sensitive_features):
+    """Difference of true positive rates plus that of false positive rates."""
+    rates = [
+        [decisions[(sensitive_features == group) & (y == label)].mean() for group in (0, 1)]
+        for label in (0, 1)
+    ]
+    return np.ptp(rates, axis=1).sum()
+
+
+LISTS = {
+    "precision": (RateParity("precision"), [precision_difference]),
+    "parity and odds": (
+        [DemographicParity(), EqualizedOdds()],
+        [demographic_parity_difference, equalized_odds_difference],
+    ),
+    "opportunity and precision": (
+        [EqualOpportunity(), RateParity("precision")],
+        [equal_opportunity_difference, precision_difference],
+    ),
+    "overall": (DemographicParity(reference="overall"), [distance_to_overall]),
+    "above a reference": (
+        DemographicParity(reference={0: 0}, direction="above"),
+        [excess_over_reference],
+    ),
+    "sum": (EqualizedOdds(aggregate="sum"), [sum_of_differences]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Every training sample", "ignore:.*hardly any positives")
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("name", LISTS)
+def test_rules_of_quotients_lists_and_sums_are_the_best_thresholds(name, n_groups):
+    constraint, gaps = LISTS[name]
+    n_groups = 2 if name == "sum" else n_groups
+    X, y, groups = draw_scores(n_groups)
+    model = ConstrainedClassifierCV(
+        ScoreColumn("score"), constraint, group_estimator="sensitive_features", tolerance=0.1
+    )
+    decisions = model.fit(X, y, sensitive_features=groups).oof_decision_function_ > 0
+
+    def gap(y, decisions):
+        return max(one(y, decisions, sensitive_features=groups) for one in gaps)
+
+    assert gap(y, decisions) <= 0.1 + 1e-9
+    expected = smallest_error(X["score"].to_numpy(), y, groups, None, gap, 0.1)
     assert np.mean(decisions != y) == pytest.approx(expected)
