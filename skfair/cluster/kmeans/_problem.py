@@ -515,7 +515,7 @@ class ClusteringProblem(BaseClusteringProblem):
         centers: np.ndarray,
         limits: Limits,
         warm_dual: DualSolution | None = None,
-        slack: float = 0.75,
+        slack: float = 0.25,
         share: float = COUNT_TOLERANCE,
     ) -> DualSolution:
         """Cheapest assignment to fixed centres within limits: a dual solution with its labels.
