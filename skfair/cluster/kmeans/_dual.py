@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
 SMOOTH_COUNT_SHARE = 1e-3  # share of all samples by which a smoothed dual may miss a count
-SMOOTH_PRECISION = 1e-3  # relative error of the last smoothed dual
-TEMPERATURE_STEP = 4.0  # by which the temperature falls
+SMOOTH_PRECISIONS = 0.256, 0.064, 0.016, 0.004, 0.001  # relative errors of smoothed duals
 NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
 
 
@@ -116,7 +115,7 @@ def solve_dual(
     n_steps = max_dual_iterations(warm_dual, limits, now.n_samples)
     end = _ascend(evaluate_all, _Ascent(*first, now), limits, n_steps, is_done)
     if evaluate is evaluate_dual and not is_done(end.multipliers, end.now):
-        end = _ascend_smoothed(rows, evaluate_all, end, limits, n_steps, is_done)
+        end = _ascend_smoothed(rows, evaluate_all, end, limits, n_steps)
     now = end.now
     solution = DualSolution(
         end.multipliers,
@@ -189,7 +188,6 @@ def _ascend_smoothed(
     stuck: _Ascent,
     limits: Limits,
     n_steps: int,
-    is_done: Callable,
 ) -> _Ascent:
     """The better of an ascent that is stuck at a kink of the dual, and one that is led past it.
 
@@ -206,22 +204,19 @@ def _ascend_smoothed(
         return kkt_residual(multipliers, now.counts, limits, ratios) <= SMOOTH_COUNT_SHARE * total
 
     total = stuck.now.counts.sum()
-    n_clusters = len(stuck.now.counts)
-    gaps = np.concatenate(stuck.now.block_evaluations.gather(_subsample_gaps, 1))
-    temperature = float(np.median(gaps))
-    # The dual exceeds its smooth form by at most this much.
-    while temperature * np.log(n_clusters) * total > SMOOTH_PRECISION * abs(best.now.value):
-        now = evaluate_smooth(multipliers, temperature)
-        start = _Ascent(multipliers, temperature, FIRST_RIDGE, now)
+    # The dual exceeds its smooth form by at most t log K for each sample.
+    unit = abs(stuck.now.value) / (total * np.log(max(len(stuck.now.counts), 2)))
+    for precision in SMOOTH_PRECISIONS if unit > 0.0 else ():
+        temperature = precision * unit
+        start = _Ascent(
+            multipliers, temperature, FIRST_RIDGE, evaluate_smooth(multipliers, temperature)
+        )
         multipliers = _ascend(
             evaluate_smooth, start, limits, n_steps, is_solved, adapts_width=False
         ).multipliers
-        temperature /= TEMPERATURE_STEP
         exact = evaluate_all(multipliers, 0.0)
         if exact.value > best.now.value:
             best = _Ascent(multipliers, stuck.width, FIRST_RIDGE, exact)
-        if is_done(multipliers, exact):
-            break
     return best
 
 

@@ -115,7 +115,7 @@ def solve_sites(
     rows = make_partitions([(distances, problem.codes, problem.weights)])
     # Weights within which counts keep the limits: moves and paths bring the rest.
     mean = problem.weights.sum() / len(problem.weights)
-    slack = max(0.25 * mean, COUNT_TOLERANCE * problem.weights.sum())
+    slack = max(0.02 * mean, COUNT_TOLERANCE * problem.weights.sum())
     warm_dual = warm_dual or zero_solution(len(sites), limits)
     solution, evaluated = solve_dual(rows, limits, warm_dual, slack, most=most)
     labels, gaps = gather_labels_and_gaps(evaluated)
