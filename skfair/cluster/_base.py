@@ -203,7 +203,7 @@ def check_requirements(
             f"of {n_clusters} clusters, but there are {total:.12g}: {attainable[1]:.12g} is the "
             "minimum bound with which all fit. Raise it, or use more clusters."
         )
-    least, most = estimator.min_group_share, estimator.max_group_share
+    least, most = (getattr(estimator, name, None) for name in GROUP_SHARE_PARAMETERS)
     return ClusterRequirements(
         balance=estimator.min_balance or 0.0,
         share_ratio=estimator.min_share_ratio or 0.0,

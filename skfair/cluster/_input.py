@@ -107,7 +107,7 @@ def bind_limits(
     limits = requirements.limits(by_group, intersections)
     if households is not None:
         codes, weights = households.codes, households.weights
-        limits = _count_members(limits, households.compositions)
+        limits = limit_households(limits, households)
     lacks_groups = is_single or missing is not None
     return LimitedSamples(codes, weights, limits, requirements, groups, lacks_groups, households)
 
@@ -155,8 +155,9 @@ def gather_households(
     return Households(of_rows, numbers, compositions, units * factors, sizes, factors)
 
 
-def _count_members(limits: Limits, compositions: np.ndarray) -> Limits:
+def limit_households(limits: Limits, households: Households) -> Limits:
     """The limits of households, whose intersections list the groups of all members."""
+    compositions = households.compositions
     n_members = compositions.sum(axis=1)
     if (n_members == 1).all():
         return limits._replace(intersections=limits.intersections[compositions.argmax(axis=1)])
