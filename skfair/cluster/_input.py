@@ -74,13 +74,14 @@ def bind_limits(
     samples: Samples,
     present: np.ndarray,
     missing: str | None,
+    n_rows: int,
     n_sites: int | None = None,
 ) -> LimitedSamples:
     """The samples of a fit, and the limits that the parameters of an estimator set.
 
-    ``present`` are the positions of the rows of positive weight, and ``missing`` is the message
-    of a fit without groups whose parameters require balance. Clusters at some of ``n_sites`` sites
-    may have sizes of their own.
+    ``present`` are the positions of the rows of positive weight, of ``n_rows`` in all. ``missing`` is
+    the message of a fit without groups whose parameters require balance. Clusters at some of
+    ``n_sites`` sites may have sizes of their own.
     """
     # The groups that are compared, in an order that does not depend on their labels.
     groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
@@ -98,7 +99,7 @@ def bind_limits(
     requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
     households = None
     if arguments.together is not None:
-        ids = encode_households(arguments.together, len(arguments.together))[present]
+        ids = encode_households(arguments.together, n_rows)[present]
         households = gather_households(ids, codes, weights, len(intersections))
         check_sample_count(estimator, households.n_households, " households")
         # A cluster may lack a group that has fewer households than there are clusters.

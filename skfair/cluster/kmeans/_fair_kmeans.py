@@ -295,7 +295,7 @@ def check_input(estimator: FairKMeans, arguments: FitArguments) -> KMeansInput:
     if arguments.is_partitioned:
         return _check_partitioned(estimator, arguments)
     X, samples, present, missing = check_rows(estimator, arguments, **ACCEPTED)
-    limited = bind_limits(estimator, arguments, samples, present, missing)
+    limited = bind_limits(estimator, arguments, samples, present, missing, X.shape[0])
     households = limited.households
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     n_rows = X.shape[0]

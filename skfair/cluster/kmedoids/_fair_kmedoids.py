@@ -484,7 +484,7 @@ def check_input(estimator: FairKMedoids, arguments: FitArguments) -> MedoidsInpu
     if estimator.fixed is not None:
         fixed = check_sites("fixed", estimator.fixed, n_sites)
         check_fixed_sites(estimator, fixed, allowed)
-    limited = bind_limits(estimator, arguments, samples, present, missing, n_sites=n_sites)
+    limited = bind_limits(estimator, arguments, samples, present, missing, len(X), n_sites)
     here = costs if len(present) == len(costs) else costs[present]
     households = limited.households
     here = replace_infinite(here, n_sites)

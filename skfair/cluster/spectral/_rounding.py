@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 MAX_PASSES = 100  # of a local search; later passes gain little
+MAX_EXCHANGED_NODES = 150  # of a graph, of which all pairs are exchanged
 
 
 class NodePairs(Protocol):
@@ -160,10 +161,13 @@ def round_within(
         return free.labels
     kmeans_problem = _make_kmeans_problem(problem, embedding)
     of_nodes = slice(None) if problem.households is None else problem.households.of_rows
+    centers = _average_by_cluster(problem, embedding, free.labels, runs.n_clusters)
+    starts = [runs, runs._replace(init=centers, n_init=1)]
+    if len(free.labels) <= MAX_EXCHANGED_NODES:  # every start of few nodes is led to a cut
+        starts += [runs._replace(n_init=1)] * runs.n_init
     best = None
-    for first in (None, _average_by_cluster(problem, embedding, free.labels, runs.n_clusters)):
-        init = "k-means++" if first is None else first
-        point = Homotopy()._solve(kmeans_problem, runs._replace(init=init), random_state)[0]
+    for start in starts:
+        point = Homotopy()._solve(kmeans_problem, start, random_state)[0]
         search = free.replace_labels(problem, point.labels[of_nodes])
         within = search.limits_within_reach(limits)
         search = search.search_within(within).iterate_within(within, problem, random_state)
@@ -366,7 +370,7 @@ class NcutSearch(NamedTuple):
         for _ in range(MAX_PASSES):
             n_changes = kernels.limited_move_pass(graph, clustering, limits, leaves, joins)
             # Exchanges, once there are no moves: of all pairs of few nodes, or within the groups.
-            if n_changes == 0 and len(graph.groups) <= 150:
+            if n_changes == 0 and len(graph.groups) <= MAX_EXCHANGED_NODES:
                 n_changes = kernels.limited_exchange_pass(graph, clustering, limits, swaps)
             elif n_changes == 0:
                 passes = (kernels.exchange_pass(graph, clustering, rows) for rows in self.members)
