@@ -79,8 +79,8 @@ def bind_limits(
 ) -> LimitedSamples:
     """The samples of a fit, and the limits that the parameters of an estimator set.
 
-    ``present`` are the positions of the rows of positive weight, of ``n_rows`` in all. ``missing`` is
-    the message of a fit without groups whose parameters require balance. Clusters at some of
+    ``present`` are the positions of the rows of positive weight, of ``n_rows`` in all. The message
+    of a fit without groups whose parameters require balance is ``missing``. Clusters at some of
     ``n_sites`` sites may have sizes of their own.
     """
     # The groups that are compared, in an order that does not depend on their labels.
@@ -104,7 +104,9 @@ def bind_limits(
         check_sample_count(estimator, households.n_households, " households")
         # A cluster may lack a group that has fewer households than there are clusters.
         has_group = (households.compositions @ count_memberships(intersections, len(by_group))) > 0
-        requirements = requirements._replace(members=has_group[households.codes].sum(axis=0)[places])
+        requirements = requirements._replace(
+            members=has_group[households.codes].sum(axis=0)[places]
+        )
     limits = requirements.limits(by_group, intersections)
     if households is not None:
         codes, weights = households.codes, households.weights

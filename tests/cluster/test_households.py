@@ -64,9 +64,7 @@ def test_households_are_whole_and_people_are_counted(model, params):
     model.fit(X, sensitive_features=groups, together=households)
     for one in np.unique(households):
         assert len(np.unique(model.labels_[households == one])) == 1
-    counts = [
-        [((model.labels_ == k) & (groups == g)).sum() for g in ("a", "b")] for k in range(3)
-    ]
+    counts = [[((model.labels_ == k) & (groups == g)).sum() for g in ("a", "b")] for k in range(3)]
     np.testing.assert_array_equal(model.group_counts_, counts)
     assert model.constraint_violation_ == 0
     if params is SIZES:

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-    from skfair._groups.groups import Groups
     from skfair._partitions.partitions import Partitions
     from skfair._utils.tables import Table
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._groups.arguments import FitArguments
 from skfair._groups.groups import GroupSummary, count_table
 from skfair._groups.samples import check_alignment
-from skfair._kernels.limits import find_memberships, limits_at_counts
+from skfair._kernels.limits import find_memberships, has_rows, limits_at_counts
 from skfair._utils.api import MatrixLike, RandomState
 from skfair._utils.checks import argument_error, validate_data, warn
 from skfair._utils.fit import restore_on_failure
@@ -50,7 +50,6 @@ from skfair.cluster.kmedoids._sites import (
     search_sites,
     solve_sites,
 )
-
 from skfair.exceptions import InfeasibleConstraintWarning
 
 if TYPE_CHECKING:
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
 
 
 FLOATS = [np.float64, np.float32]
+MAX_SINGLE_START = 1000  # samples, up to which one start of bounded sites is enough
 
 
 class MedoidsInput(NamedTuple):
@@ -177,9 +177,10 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     init : {"build", "k-medoids++"} or array-like, default="build"
         First sites: "build" adds the cheapest one by one [1]_, "k-medoids++" draws samples by their
         distances, an array has the positions of sites, (n_clusters,).
-    n_init : int, default=1
+    n_init : int or "auto", default="auto"
         Number of starts, of which all but the first of "build" are drawn. From the end of each, two
-        sites at a time are drawn again, until several draws in a row gain nothing.
+        sites at a time are drawn again, until several draws in a row gain nothing. "auto" is 3 for
+        more than 1,000 samples with bounds, and else 1.
     max_iter : int, default=300
         Maximum number of rounds of exchanges of a start.
     tol : float, default=1e-6
@@ -287,7 +288,7 @@ class FairKMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairCluste
     max_cluster_size: PositiveInt | OpenShare | Array | None = None
     fixed: Array | None = None
     init: Literal["build", "k-medoids++"] | Array = "build"
-    n_init: PositiveInt = 1
+    n_init: PositiveInt | Literal["auto"] = "auto"
     max_iter: PositiveInt = 300
     tol: NonNegative = 1e-6
     random_state: RandomState = None
@@ -519,7 +520,10 @@ def list_starts(
     """Yield the sites that the starts of an estimator begin from, and a generator for each."""
     init, n_clusters = estimator.init, estimator.n_clusters
     # Starts of one seed are the first of those of more starts.
-    seeds = random_state.randint(np.iinfo(np.int32).max, size=estimator.n_init)
+    is_limited = problem.limits.level > 0 or has_rows(problem.limits)
+    n_auto = 3 if is_limited and len(problem.weights) > MAX_SINGLE_START else 1
+    n_init = n_auto if estimator.n_init == "auto" else estimator.n_init
+    seeds = random_state.randint(np.iinfo(np.int32).max, size=n_init)
     for i, seed in enumerate(seeds):
         generator = np.random.RandomState(seed)
         if not isinstance(init, str):
@@ -549,7 +553,7 @@ def warn_of_infinite(fit_input: MedoidsInput, fitted: dict[str, Any]) -> None:
 
 
 def replace_infinite(costs: np.ndarray, n_sites: int) -> np.ndarray:
-    """The costs with a number above any sum of others in place of inf: pairs that are not allowed."""
+    """The costs with a number above any sum of finite ones for pairs that are not allowed."""
     is_infinite = np.isinf(costs)
     if not is_infinite.any():
         return costs

@@ -64,9 +64,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from networkx import Graph
-    from sklearn.base import BaseEstimator
-
     from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
 
     from skfair._groups.arguments import FitArguments
     from skfair._kernels.limits import Limits
@@ -608,7 +607,9 @@ class SpectralProblem(NamedTuple):
 
     @property
     def household_limits(self) -> Limits:
-        """The limits of clusters of households."""
+        """The limits of clusters of households, or of nodes without any."""
+        if self.households is None:
+            return self.limits
         return limit_households(self.limits, self.households)
 
     @property
@@ -809,8 +810,7 @@ def add_households(
     first = np.unique(households.of_rows, return_index=True)[1]
     others = np.setdiff1d(np.arange(n_nodes), first)
     links = np.column_stack([first[households.of_rows[others]], others])
-    pairs = add_pairs(estimator, problem, links, None).pairs
-    return problem._replace(pairs=pairs, households=households)
+    return add_pairs(estimator, problem._replace(households=households), links, None)
 
 
 def _check_number_of_units(n_units: int, estimator: BaseEstimator, groups: Groups) -> None:
@@ -871,7 +871,7 @@ def make_affinity_problem(estimator: BaseEstimator, arguments: FitArguments) -> 
     sizes = check_requirements(estimator, operator.n_nodes, is_count=True)
     requirements = requirements._replace(smallest=sizes.smallest, largest=sizes.largest)
     requirements = requirements.bind_to_groups(summary, attributes, places, by_group)
-    return SpectralProblem(
+    return SpectralProblem(  # type: ignore[call-arg]
         X,
         operator,
         groups,

@@ -79,6 +79,10 @@ class NodeProblem(Protocol):
         """Nodes that stay together, None without any."""
 
     @property
+    def household_limits(self) -> Limits:
+        """The limits on clusters of households, or of nodes without any."""
+
+    @property
     def pairs(self) -> NodePairs | None:
         """The requested pairs, None without any."""
 
@@ -165,13 +169,14 @@ def round_within(
     starts = [runs, runs._replace(init=centers, n_init=1)]
     if len(free.labels) <= MAX_EXCHANGED_NODES:  # every start of few nodes is led to a cut
         starts += [runs._replace(n_init=1)] * runs.n_init
-    best = None
+    best = free
     for start in starts:
         point = Homotopy()._solve(kmeans_problem, start, random_state)[0]
         search = free.replace_labels(problem, point.labels[of_nodes])
         within = search.limits_within_reach(limits)
         search = search.search_within(within).iterate_within(within, problem, random_state)
-        if best is None or _sort_key(search, limits) > _sort_key(best, limits):
+        # The clustering that ignores groups is replaced by any other one.
+        if best is free or _sort_key(search, limits) > _sort_key(best, limits):
             best = search
         if watch(search.labels):
             break
@@ -339,7 +344,9 @@ class NcutSearch(NamedTuple):
         """The same graph with other labels."""
         n_clusters = len(self.clustering.volumes)
         labels = labels.astype(np.int32)
-        clustering = _build_clustering(problem.operator.affinity, labels, n_clusters, problem.groups)
+        clustering = _build_clustering(
+            problem.operator.affinity, labels, n_clusters, problem.groups
+        )
         return self._replace(clustering=clustering)
 
     def search_at(self, level: float) -> NcutSearch:
