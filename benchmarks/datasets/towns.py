@@ -12,7 +12,7 @@ def make_towns(n_samples, seed):
     """Minutes from resident to resident, (n_samples, n_samples), and two groups that live apart.
 
     Five towns lie on both sides of a river, which two bridges cross. Roads join near residents, and
-    their speeds differ by direction. Whoever has no road walks.
+    their speeds differ by direction. Residents walk where no road is faster.
     """
     rng = np.random.default_rng(seed)
     centers = rng.uniform(0.15, 0.85, (5, 2))

@@ -58,7 +58,7 @@ def solve_program(costs, households, is_first, low, high, level):
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("model", CLUSTERERS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("params", [{"min_balance": 0.7}, SIZES])
-def test_households_are_whole_and_people_are_counted(model, params):
+def test_households_are_whole_and_sizes_count_people(model, params):
     X, groups, households = draw()
     model = type(model)(**(model.get_params() | params))
     model.fit(X, sensitive_features=groups, together=households)
@@ -130,11 +130,11 @@ def test_errors_say_what_must_hold():
 @pytest.mark.parametrize("model", CLUSTERERS, ids=lambda one: type(one).__name__)
 def test_splits_carry_households_along(model):
     X, groups, households = draw()
-    seen = []
+    fitted_labels = []
 
     def score(estimator, X, y=None):
         labels = estimator.labels_ if hasattr(estimator, "labels_") else estimator[-1].labels_
-        seen.append(labels)
+        fitted_labels.append(labels)
         return 0.0
 
     columns = {"sensitive_features": groups, "together": households}
@@ -147,7 +147,7 @@ def test_splits_carry_households_along(model):
         GridSearchCV(model, {"n_clusters": [3]}, cv=folds, scoring=score, refit=False).fit(
             X, **columns
         )
-    assert len(seen) == 9
-    for labels, ids in zip(seen, trained * 3, strict=True):
+    assert len(fitted_labels) == 9
+    for labels, ids in zip(fitted_labels, trained * 3, strict=True):
         assert len(labels) == len(ids)
         assert all(len(np.unique(labels[ids == one])) == 1 for one in ids)

@@ -141,7 +141,7 @@ class _Ascent(NamedTuple):
 
 def _ascend(
     evaluate_all: Callable,
-    start: _Ascent,
+    ascent: _Ascent,
     limits: Limits,
     n_steps: int,
     is_done: Callable,
@@ -149,7 +149,7 @@ def _ascend(
 ) -> _Ascent:
     """The end of damped Newton steps, each of which raises the value of the dual."""
     ratios = required_ratios(limits)
-    multipliers, width, ridge, now = start
+    multipliers, width, ridge, now = ascent
     for _ in range(n_steps):
         if is_done(multipliers, now):
             break
@@ -189,10 +189,10 @@ def _ascend_smoothed(
     limits: Limits,
     n_steps: int,
 ) -> _Ascent:
-    """The better of an ascent that is stuck at a kink of the dual, and one that is led past it.
+    """The better of an ascent that is stuck, and one that smoothed duals lead further.
 
-    Smoothed duals have no kinks, so that Newton steps reach their maxima. Their temperature falls
-    until they are as good as the dual itself.
+    The dual is piecewise linear, and Newton steps end where its pieces meet. They reach the maxima
+    of smoothed duals, whose temperature falls until these are as good as the dual itself.
     """
     ratios = required_ratios(limits)
     multipliers, best = stuck.multipliers, stuck
