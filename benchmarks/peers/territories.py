@@ -52,8 +52,8 @@ def territories(budget):
         Check("cost / peer", [row["cost / peer"] for row in records], "<=", LARGEST_RATIO),
         Check("missed bounds", [np.nan_to_num(row["missed"]) for row in records], "<=", 0.0),
     ]
-    peers = name_versions("kmedoids") if is_installed("kmedoids") else "kmedoids is not installed"
-    return Report(f"Territories by travel times ({peers})", records, checks)
+    peers = name_versions("kmedoids") if is_installed("kmedoids") else ""
+    return Report(f"Territories by travel times{peers}", records, checks)
 
 
 def _choose_sites(minutes):
