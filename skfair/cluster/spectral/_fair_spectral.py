@@ -75,7 +75,9 @@ class FairSpectralClustering(FairClusterer):
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute, as in :class:`FairKMeans`; the embedding then gives
-        every value the same mean.
+        every value the same mean. Intersections of very unequal sizes have a small balance in the
+        data already: ``relative_balance_`` may reach ``min_balance`` while a single attribute is
+        far below it. "each" bounds that.
     min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
         Bounds on the number of members of every cluster: an int is a number of samples, a float a
         share of all. With them, or with ``attributes="each"`` or ``together``, labels come from
