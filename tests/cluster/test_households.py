@@ -58,7 +58,7 @@ def solve_program(costs, households, is_first, low, high, level):
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("model", CLUSTERERS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("params", [{"min_balance": 0.7}, SIZES])
-def test_households_are_whole_and_sizes_count_people(model, params):
+def test_households_are_whole_and_sizes_count_members(model, params):
     X, groups, households = draw()
     model = type(model)(**(model.get_params() | params))
     model.fit(X, sensitive_features=groups, together=households)
